@@ -170,24 +170,30 @@ pub(crate) fn window(bytes: &[u8], at: usize) -> u128 {
     }))
 }
 
-/// Returns a number with the same byte everywhere.
-const fn everywhere(byte: u8) -> u128 {
-    u128::from_le_bytes([byte; WINDOW])
+/// Returns how many bytes at the beginning of a window are in one of the ranges of ASCII, to which 0 does not belong. Most
+/// words have at most seven letters, so the second half is seldom looked at.
+#[inline(always)]
+pub(crate) fn beginning_in<const N: usize>(window: u128, ranges: [RangeInclusive<u8>; N]) -> usize {
+    let unmarked = |half: u64| !ranges.iter().fold(0, |all, range| all | marks(half, range)) & everywhere(0x80);
+    let first = unmarked(window as u64);
+    match first {
+        0 => WINDOW / 2 + unmarked((window >> 64) as u64).trailing_zeros() as usize / 8,
+        _ => first.trailing_zeros() as usize / 8,
+    }
 }
 
-/// Marks the bytes of a window that are in a range of ASCII, by their highest bits: all bytes in a few operations.
+/// Marks the bytes that are in a range of ASCII, by their highest bits: all bytes in a few operations.
 #[inline(always)]
-pub(crate) fn marks(window: u128, range: RangeInclusive<u8>) -> u128 {
-    let low = window & everywhere(0x7F);
+fn marks(bytes: u64, range: &RangeInclusive<u8>) -> u64 {
+    let low = bytes & everywhere(0x7F);
     let from = low + everywhere(0x80 - range.start());
     let behind = low + everywhere(0x7F - range.end());
-    (from ^ behind) & !window & everywhere(0x80)
+    (from ^ behind) & !bytes
 }
 
-/// Returns how many bytes at the beginning of a window are marked.
-#[inline(always)]
-pub(crate) fn marked(marks: u128) -> usize {
-    (!marks & everywhere(0x80)).trailing_zeros() as usize / 8
+/// Returns a number with the same byte everywhere.
+const fn everywhere(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
 }
 
 /// A word as a text has it, in small letters.
@@ -229,20 +235,10 @@ pub(crate) fn for_each_raw_word(text: &str, visit: &mut dyn FnMut(RawWord<'_>)) 
     let mut previous_character = '\0';
     let mut pair = String::new();
     while at < bytes.len() {
-        // Most words are short ones of ASCII. They are taken as a whole.
-        if word.is_empty() && bytes[at].is_ascii() {
-            let window = window(bytes, at);
-            let window = if bytes[at].is_ascii_uppercase() { window | 0x20 } else { window };
-            let length = marked(marks(window, b'a'..=b'z') | marks(window, b'0'..=b'9'));
-            let next = if length < WINDOW { (window >> (8 * length)) as u8 } else { 0x80 };
-            let is_capital = next.is_ascii_uppercase();
-            // A capital behind small letters and digits begins the next word.
-            if next.is_ascii() && (!is_capital || length > 1) {
-                if length > 0 {
-                    let end = 1 << (8 * length);
-                    visit(RawWord::Short(window & (end - 1) | end));
-                }
-                at += length + usize::from(!is_capital);
+        if word.is_empty() {
+            let behind = visit_short_words(bytes, at, visit);
+            if behind > at {
+                at = behind;
                 previous = Class::Other;
                 continue;
             }
@@ -276,6 +272,28 @@ pub(crate) fn for_each_raw_word(text: &str, visit: &mut dyn FnMut(RawWord<'_>)) 
     if !word.is_empty() {
         visit(RawWord::Other(&word));
     }
+}
+
+/// Visits short words of ASCII from a place on, as long as there are no others. Returns the place behind them, where a word
+/// begins that must be read by characters, or the end.
+fn visit_short_words(bytes: &[u8], mut at: usize, visit: &mut dyn FnMut(RawWord<'_>)) -> usize {
+    while at < bytes.len() && bytes[at].is_ascii() {
+        let window = window(bytes, at);
+        let window = if bytes[at].is_ascii_uppercase() { window | 0x20 } else { window };
+        let length = beginning_in(window, [b'a'..=b'z', b'0'..=b'9']);
+        let next = if length < WINDOW { (window >> (8 * length)) as u8 } else { 0x80 };
+        let is_capital = next.is_ascii_uppercase();
+        // A capital behind small letters and digits begins the next word.
+        if !next.is_ascii() || is_capital && length < 2 {
+            break;
+        }
+        if length > 0 {
+            let end = 1 << (8 * length);
+            visit(RawWord::Short(window & (end - 1) | end));
+        }
+        at += length + usize::from(!is_capital);
+    }
+    at.min(bytes.len())
 }
 
 /// Returns the number of words of a text. In scripts without spaces between words, two characters count as a word.

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 use super::keys::mix;
 use super::tokens::TokenCounter;
-use crate::keywords::{WINDOW, marked, marks, window};
+use crate::keywords::{WINDOW, beginning_in, window};
 
 /// An estimate without a vocabulary. It is close to o200k for English prose, code and the XML of frames, seldom below
 /// it, and never far below o200k or cl100k for any text.
@@ -106,6 +106,15 @@ fn units(text: &str) -> usize {
     let (mut total, mut at, mut before) = (0, 0, Before::Nothing);
     while at < bytes.len() {
         let byte = bytes[at];
+        // Most of English prose is listed words in small letters after a space.
+        if byte == b' '
+            && let Some(length) = tables.listed_word(&bytes[at + 1..])
+        {
+            total += WORD;
+            at += 1 + length;
+            before = Before::Letters { division: CONTINUATION };
+            continue;
+        }
         let (cost, length, now) = match byte {
             b'a'..=b'z' | b'A'..=b'Z' => {
                 let capitals = if byte.is_ascii_uppercase() { run_of(bytes, at, b'A'..=b'Z') } else { 0 };
@@ -189,7 +198,7 @@ impl<'a> Letters<'a> {
 fn run_of(bytes: &[u8], start: usize, range: RangeInclusive<u8>) -> usize {
     let mut length = 0;
     loop {
-        let part = marked(marks(window(bytes, start + length), range.clone()));
+        let part = beginning_in(window(bytes, start + length), [range.clone()]);
         length += part;
         if part < WINDOW {
             return length;
@@ -388,16 +397,32 @@ impl Tables {
         costs
     }
 
+    /// Returns the length of the listed word in small letters with which a text after a space begins, if it does not go on
+    /// with further small letters.
+    #[inline]
+    fn listed_word(&self, text: &[u8]) -> Option<usize> {
+        let length = beginning_in(window(text, 0), [b'a'..=b'z']);
+        if !(1..=KEY_LETTERS).contains(&length) {
+            return None;
+        }
+        self.find(word_key(Letters { text, length })).map(|_| length)
+    }
+
+    /// Returns the listed word with this key.
+    #[inline]
+    fn find(&self, key: u128) -> Option<u128> {
+        let numbers = probes(key).map_while(|place| self.places[place].checked_sub(1));
+        let mut words = numbers.map(|number| self.words[usize::from(number)]);
+        words.find(|word| word >> 8 == key >> 8)
+    }
+
     /// Returns the cost of letters that are a listed word as a whole.
     fn word(&self, letters: Letters<'_>, before: Before) -> Option<usize> {
         if before == Before::Nothing || letters.length > KEY_LETTERS {
             return None;
         }
         let (key, is_capitalized) = letters.key();
-        let numbers = probes(key).map_while(|place| self.places[place].checked_sub(1));
-        let mut words = numbers.map(|number| self.words[usize::from(number)]);
-        let word = words.find(|word| word >> 8 == key >> 8)?;
-        Some(word_cost(word, is_capitalized, before))
+        self.find(key).map(|word| word_cost(word, is_capitalized, before))
     }
 
     /// Returns the lengths of the listed words with which the letters begin, the longest one first, and their costs.

@@ -33,16 +33,21 @@ impl Cost {
         Self::each([self, other], |[one, other]| one.saturating_sub(other))
     }
 
+    /// The tokens for limits in tokens alone, such as that of a title: at least one for every six bytes, so that such a limit
+    /// is one of bytes too.
+    pub(super) fn charge(self) -> usize {
+        self.tokens.max(self.bytes.div_ceil(BYTES_PER_TOKEN))
+    }
+
     /// True if neither the tokens nor the bytes exceed the limit.
     pub(super) fn fits(self, limit: Self) -> bool {
         self.tokens <= limit.tokens && self.bytes <= limit.bytes
     }
 }
 
-/// The tokens of a text for limits in tokens alone, such as that of a title: at least one for every six bytes, so that such
-/// a limit is one of bytes too.
+/// The [`Cost::charge`] of a text.
 pub(super) fn charge(text: &str, counter: &dyn TokenCounter) -> usize {
-    counter.count(text).max(text.len().div_ceil(BYTES_PER_TOKEN))
+    Cost::of(text, counter).charge()
 }
 
 impl Add for Cost {

@@ -1,11 +1,13 @@
 //! The XML of a frame, rendered once for all detail levels from stub to whole, with the cost of each.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
 use super::Conversation;
 use super::cost::{Cost, charge};
+use super::settings::BYTES_PER_TOKEN;
 use super::tokens::{TokenCounter, truncate_by};
 use super::xml::{content, omitted_blanks, without_long_blanks};
 use crate::frame::{Handle, first_filled};
@@ -109,7 +111,7 @@ impl Fragment {
             }
             head = levels.mark();
             let results = levels.element("results", node.record().dense_results(), TEXT_TOKENS);
-            has_more = results.ends_with(&format!("{CUT}</results>\n"));
+            has_more = results.xml.ends_with(&format!("{CUT}</results>\n"));
             levels.push(&results);
         } else {
             let criteria = first_filled(settled.success_criteria_compacted, settled.success_criteria);
@@ -158,7 +160,7 @@ impl Fragment {
                 levels.push(&compacted);
             }
             levels.end(DetailLevel::Compact);
-        } else if counter.count(&compacted) < counter.count(&full) {
+        } else if compacted.cost.tokens < full.cost.tokens {
             let head = levels.mark();
             levels.push(&compacted);
             levels.end(DetailLevel::Compact);
@@ -201,9 +203,9 @@ impl<'a> FragmentWriter<'a> {
         Self { fragment, counter, start: 0, cost: Cost::of(closing, counter) }
     }
 
-    fn push(&mut self, element: &str) {
-        self.cost += Cost::of(element, self.counter);
-        self.fragment.text.push_str(element);
+    fn push(&mut self, element: &Element) {
+        self.cost += element.cost;
+        self.fragment.text.push_str(&element.xml);
     }
 
     fn write(&mut self, element: fmt::Arguments<'_>) {
@@ -245,59 +247,83 @@ impl<'a> FragmentWriter<'a> {
     }
 
     /// Returns a text in an XML element, without long blanks and cut to `limit` tokens; empty if the text is blank.
-    fn element(&self, name: &str, text: &str, limit: usize) -> String {
+    fn element(&self, name: &str, text: &str, limit: usize) -> Element {
         let (text, omitted) = without_long_blanks(text);
         if text.is_empty() {
-            return String::new();
+            return Element::default();
+        }
+        let omitted = omitted_blanks(omitted);
+        let written = |text: &str| Element::of(format!("<{name}{omitted}>{}</{name}>\n", content(text)), self.counter);
+        // Most texts fit with the tags around them, so they are counted only once.
+        if may_fit(text.len(), limit) {
+            let whole = written(&text);
+            if whole.cost.charge() <= limit {
+                return whole;
+            }
         }
         let cost = |part: &str| charge(&content(part), self.counter);
-        let omitted = omitted_blanks(omitted);
-        let (text, _) = truncate_by(&text, limit.saturating_sub(charge(&omitted, self.counter)), CUT, &cost);
-        format!("<{name}{omitted}>{}</{name}>\n", content(&text))
+        written(&truncate_by(&text, limit.saturating_sub(charge(&omitted, self.counter)), CUT, &cost).0)
     }
 
     fn artifacts(&mut self, artifacts: &[String]) {
-        let (shown, hidden) = self.newest(artifacts);
-        if !shown.is_empty() {
+        self.list(artifacts, |shown, hidden| {
             let more = if hidden > 0 { format!(" (and {hidden} before)") } else { String::new() };
             let omitted = omitted_blanks(shown.iter().map(|entry| entry.omitted).sum());
-            let texts: Vec<&str> = shown.iter().map(|entry| entry.text.as_str()).collect();
-            self.write(format_args!("<artifacts{omitted}>{}{more}</artifacts>\n", content(&texts.join(", "))));
-        }
+            let texts: Vec<&str> = shown.iter().map(|entry| &*entry.text).collect();
+            format!("<artifacts{omitted}>{}{more}</artifacts>\n", content(&texts.join(", ")))
+        });
     }
 
     fn decisions(&mut self, decisions: &[String]) {
-        let (shown, hidden) = self.newest(decisions);
-        if shown.is_empty() {
+        self.list(decisions, |shown, hidden| {
+            let mut list = "<decisions>\n".to_owned();
+            if hidden > 0 {
+                let _ = writeln!(list, "({hidden} before)");
+            }
+            for ListEntry { text, omitted } in shown {
+                let _ = writeln!(list, "<decision{}>{}</decision>", omitted_blanks(*omitted), content(text));
+            }
+            list + "</decisions>\n"
+        });
+    }
+
+    /// Adds the element that `write` makes of the newest entries that fit and the number of the others, unless there are
+    /// no entries.
+    fn list(&mut self, entries: &[String], write: impl Fn(&[ListEntry<'_>], usize) -> String) {
+        if entries.is_empty() {
             return;
         }
-        self.push("<decisions>\n");
-        if hidden > 0 {
-            self.write(format_args!("({hidden} before)\n"));
+        // Most lists fit with the tags around them, so they are counted only once.
+        if entries.len() <= LIST_TOKENS && may_fit(entries.iter().map(String::len).sum(), LIST_TOKENS) {
+            let entries: Vec<ListEntry> = entries.iter().map(|entry| ListEntry::of(entry)).collect();
+            let whole = Element::of(write(&entries, 0), self.counter);
+            if whole.cost.charge() <= LIST_TOKENS {
+                return self.push(&whole);
+            }
         }
-        for ListEntry { text, omitted } in &shown {
-            self.write(format_args!("<decision{}>{}</decision>\n", omitted_blanks(*omitted), content(text)));
+        let (shown, hidden) = self.newest(entries);
+        if !shown.is_empty() {
+            self.push(&Element::of(write(&shown, hidden), self.counter));
         }
-        self.push("</decisions>\n");
     }
 
     /// Adds the path of the log if it is short enough. It is never cut, because an incomplete path is useless.
     fn log(&mut self, path: Option<String>) {
         let Some(path) = path else { return };
-        let element = format!("<log>{}</log>\n", content(&path));
-        if charge(&element, self.counter) <= LIST_TOKENS {
+        let element = Element::of(format!("<log>{}</log>\n", content(&path)), self.counter);
+        if element.cost.charge() <= LIST_TOKENS {
             self.push(&element);
             self.fragment.log = Some(path);
         }
     }
 
     /// Returns the newest entries that fit, in order, and the number of the others.
-    fn newest(&self, entries: &[String]) -> (Vec<ListEntry>, usize) {
+    fn newest<'b>(&self, entries: &'b [String]) -> (Vec<ListEntry<'b>>, usize) {
         let cost = |part: &str| charge(&content(part), self.counter);
         let mut shown = Vec::new();
         let mut left = LIST_TOKENS;
         for entry in entries.iter().rev() {
-            let (text, omitted) = without_long_blanks(entry);
+            let ListEntry { text, omitted } = ListEntry::of(entry);
             let around = charge(&omitted_blanks(omitted), self.counter);
             let (text, cost) = truncate_by(&text, LIST_TOKENS - 1 - around, CUT, &cost);
             // One more for what stands between two entries.
@@ -306,7 +332,7 @@ impl<'a> FragmentWriter<'a> {
                 break;
             }
             left -= needed;
-            shown.push(ListEntry { text: text.into_owned(), omitted });
+            shown.push(ListEntry { text: text.into_owned().into(), omitted });
         }
         shown.reverse();
         let hidden = entries.len() - shown.len();
@@ -314,9 +340,35 @@ impl<'a> FragmentWriter<'a> {
     }
 }
 
+/// True if a text of this number of bytes may be within a limit in tokens.
+fn may_fit(bytes: usize, limit: usize) -> bool {
+    bytes <= limit * BYTES_PER_TOKEN
+}
+
+/// The XML of an element with its line end, or nothing, and its cost.
+#[derive(Default)]
+struct Element {
+    xml: String,
+    cost: Cost,
+}
+
+impl Element {
+    fn of(xml: String, counter: &dyn TokenCounter) -> Self {
+        let cost = Cost::of(&xml, counter);
+        Self { xml, cost }
+    }
+}
+
 /// An entry of a list as it is shown.
-struct ListEntry {
-    text: String,
+struct ListEntry<'a> {
+    text: Cow<'a, str>,
     /// The number of blanks that were left out.
     omitted: usize,
+}
+
+impl<'a> ListEntry<'a> {
+    fn of(entry: &'a str) -> Self {
+        let (text, omitted) = without_long_blanks(entry);
+        Self { text, omitted }
+    }
 }

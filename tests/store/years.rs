@@ -362,3 +362,24 @@ fn finished_trees_of_an_import_leave_the_memory_too() {
     change(folder.path(), "UPDATE frames SET image = replace(image, 'Old 7\"', 'Seven\"')");
     assert_eq!(stack.frame("old_7").unwrap().title, "Seven", "the frame was read from the database");
 }
+
+/// The bytes that this thread has read from files.
+#[cfg(target_os = "linux")]
+fn bytes_read() -> u64 {
+    let counts = fs::read_to_string("/proc/thread-self/io").unwrap();
+    counts.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn commands_and_their_snapshots_read_no_more_of_a_longer_history() {
+    let read = |trees: usize| {
+        let folder = filled(trees);
+        let stack = open(folder.path());
+        let before = bytes_read();
+        (0..40).for_each(|number| drop(finish_tree(&stack, trees + number)));
+        bytes_read() - before
+    };
+    let (short, long) = (read(40), read(1_000));
+    assert!(long < 2 * short, "{short} bytes are read behind 40 trees, {long} behind 1,000");
+}

@@ -230,7 +230,7 @@ impl SiblingIndex {
         }
         let length = &mut self.lengths[place];
         *length = 0.0;
-        let counts = words.take().map(|(word, count)| {
+        let counts = words.take().into_iter().map(|(word, count)| {
             *length += count;
             put_at(self.words.entry(word).or_default(), |(other, _)| *other as usize, (place as u32, count));
             word

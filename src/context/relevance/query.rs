@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::context::keys::KeyMap;
-use crate::keywords::{for_each_name, for_each_word};
-use crate::steps::step;
+use super::words::WordCounts;
+use crate::keywords::for_each_name;
 use crate::tree::Node;
 
 /// How many characters of a text are read for words and names. What is important in a text stands at its beginning, and
@@ -28,22 +27,16 @@ pub(in crate::context) struct Query {
 impl Query {
     pub(in crate::context) fn of(node: &Node) -> Self {
         let settled = node.settled();
-        let mut counts: KeyMap<u64, f32> = KeyMap::default();
+        let mut counts = WordCounts::default();
         let mut names = Vec::new();
         for (text, weight) in [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0)] {
-            let text = beginning(text);
-            for_each_word(text, |stem| {
-                step();
-                *counts.entry(term(stem)).or_default() += weight;
-            });
-            for_each_name(text, |name| names.push(term(name)));
+            counts.add(text, weight);
+            for_each_name(beginning(text), |name| names.push(term(name)));
         }
         names.sort_unstable();
         names.dedup();
         // Repetitions of a word raise its weight with saturation: count / (count + 1).
-        let mut words: Vec<(u64, f32)> =
-            counts.into_iter().map(|(word, count)| (word, count / (count + 1.0))).collect();
-        words.sort_unstable_by_key(|(word, _)| *word);
+        let words = counts.take().into_iter().map(|(word, count)| (word, count / (count + 1.0))).collect();
         Self { words, names }
     }
 

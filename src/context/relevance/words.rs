@@ -1,9 +1,7 @@
 //! Counts the significant words of texts, each form of a word as it stands in the texts only once.
 
-use std::ops::Range;
-
 use super::query::{beginning, term};
-use crate::context::keys::{KeyMap, mix};
+use crate::context::keys::mix;
 use crate::keywords::{RawWord, for_each_raw_word};
 use crate::steps::step;
 
@@ -14,10 +12,11 @@ const PLACES: usize = 4;
 /// Counts words by their stems. It remembers the short words that it has met last, with the terms of their stems and
 /// how often the present text has them, because texts repeat their words, and those of other texts.
 pub(super) struct WordCounts {
-    remembered: [Remembered; FIRST_PLACES + PLACES],
+    remembered: Vec<Remembered>,
     /// The places of the words that the present text has, and perhaps others.
     met: Vec<usize>,
-    counts: KeyMap<u64, f32>,
+    /// The terms of the other words with their counts, also several times the same one.
+    counts: Vec<(u64, f32)>,
     stem: String,
 }
 
@@ -25,22 +24,16 @@ pub(super) struct WordCounts {
 struct Remembered {
     /// The word as a number; 0: none.
     word: u128,
-    is_significant: bool,
     /// The term of its stem, if it is significant.
-    term: u64,
+    term: Option<u64>,
     /// How often the present text has it.
     count: f32,
 }
 
 impl Default for WordCounts {
     fn default() -> Self {
-        let none = Remembered { word: 0, is_significant: false, term: 0, count: 0.0 };
-        Self {
-            remembered: [none; FIRST_PLACES + PLACES],
-            met: Vec::new(),
-            counts: KeyMap::default(),
-            stem: String::new(),
-        }
+        let none = Remembered { word: 0, term: None, count: 0.0 };
+        Self { remembered: vec![none; FIRST_PLACES + PLACES], met: Vec::new(), counts: Vec::new(), stem: String::new() }
     }
 }
 
@@ -51,19 +44,15 @@ impl WordCounts {
         for_each_raw_word(beginning(text), &mut |raw| {
             step();
             let RawWord::Short(word) = raw else {
-                if let Some(stem) = raw.significant(stem) {
-                    *counts.entry(term(stem)).or_default() += weight;
-                }
+                counts.extend(raw.significant(stem).map(|stem| (term(stem), weight)));
                 return;
             };
-            let is_free_or_same = |place: &usize| [0, word].contains(&remembered[*place].word);
-            let place = places(word).find(is_free_or_same).unwrap_or_else(|| places(word).start);
+            let place = place(remembered, word);
             let remembered = &mut remembered[place];
             if remembered.word != word {
-                remembered.move_to(counts);
+                counts.extend(remembered.take());
                 let term = raw.significant(stem).map(term);
-                let (is_significant, term) = (term.is_some(), term.unwrap_or_default());
-                *remembered = Remembered { word, is_significant, term, count: 0.0 };
+                *remembered = Remembered { word, term, count: 0.0 };
             }
             if remembered.count == 0.0 {
                 met.push(place);
@@ -72,32 +61,42 @@ impl WordCounts {
         });
     }
 
-    /// Returns the terms of the words that were counted since the last time, with their counts.
-    pub(super) fn take(&mut self) -> impl ExactSizeIterator<Item = (u64, f32)> + '_ {
-        self.met.drain(..).for_each(|place| self.remembered[place].move_to(&mut self.counts));
-        self.counts.drain()
+    /// Returns the terms of the words that were counted since the last time, in ascending order, with their counts.
+    pub(super) fn take(&mut self) -> Vec<(u64, f32)> {
+        let mut counts = std::mem::take(&mut self.counts);
+        counts.extend(self.met.drain(..).filter_map(|place| self.remembered[place].take()));
+        counts.sort_unstable_by_key(|(term, _)| *term);
+        counts.dedup_by(|(term, count), (first, sum)| {
+            let is_same = term == first;
+            *sum += if is_same { *count } else { 0.0 };
+            is_same
+        });
+        counts
     }
 }
 
 impl Remembered {
-    /// Moves the count to those of the terms.
-    fn move_to(&mut self, counts: &mut KeyMap<u64, f32>) {
+    /// Returns the term and the count, and begins anew.
+    fn take(&mut self) -> Option<(u64, f32)> {
         let count = std::mem::take(&mut self.count);
-        if self.is_significant && count > 0.0 {
-            *counts.entry(self.term).or_default() += count;
-        }
+        self.term.filter(|_| count > 0.0).map(|term| (term, count))
     }
 }
 
-/// The places where a word may be remembered.
-fn places(word: u128) -> Range<usize> {
+/// The place where a word is remembered, or may be.
+fn place(remembered: &[Remembered], word: u128) -> usize {
     let first = mix(word) as usize % FIRST_PLACES;
-    first..first + PLACES
+    if remembered[first].word == word {
+        return first;
+    }
+    let is_free_or_same = |place: &usize| [0, word].contains(&remembered[*place].word);
+    (first..first + PLACES).find(is_free_or_same).unwrap_or(first)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::keys::KeyMap;
     use crate::keywords::for_each_word;
 
     #[test]
@@ -109,7 +108,7 @@ mod tests {
             let mut expected: KeyMap<u64, f32> = KeyMap::default();
             for_each_word(beginning(&text), |stem| *expected.entry(term(stem)).or_default() += weight);
             words.add(&text, weight);
-            assert_eq!(words.take().collect::<KeyMap<_, _>>(), expected);
+            assert_eq!(words.take().into_iter().collect::<KeyMap<_, _>>(), expected);
         }
     }
 }

@@ -71,12 +71,9 @@ fn write_head(connection: &Connection, path: &Path, revision: i64, head: &str) -
 
 /// The revision of the newest snapshot; 0 if there is none that belongs to the events.
 pub(super) fn revision(connection: &Connection, path: &Path) -> Result<u64> {
-    number(
-        connection,
-        path,
-        "SELECT coalesce(max(revision), 0) FROM snapshots WHERE revision IN (SELECT revision FROM events)",
-    )
-    .map(i64::cast_unsigned)
+    // The plus sign keeps SQLite from looking for a snapshot of each event.
+    let sql = "SELECT coalesce(max(revision), 0) FROM snapshots WHERE +revision IN (SELECT revision FROM events)";
+    number(connection, path, sql).map(i64::cast_unsigned)
 }
 
 /// The revision that the events follow; 0 if they begin with the first one.
