@@ -32,8 +32,8 @@ impl Tree {
         let roots = self.unfinished_roots();
         let mut shown: Vec<Handle> = roots.iter().flat_map(|root| self.subtree(*root)).collect();
         shown.sort_unstable();
-        let left_out =
-            FinishedTrees { roots: self.roots().len().saturating_sub(roots.len()), frames: self.len() - shown.len() };
+        let all: usize = self.root_statuses().into_iter().sum();
+        let left_out = FinishedTrees { roots: all.saturating_sub(roots.len()), frames: self.len() - shown.len() };
         let state = StackState {
             frames: shown.into_iter().map(|handle| self.frame(handle)).collect(),
             root_frame_ids: roots.iter().map(|root| self.node(*root).session_id().to_owned()).collect(),

@@ -383,3 +383,29 @@ fn commands_and_their_snapshots_read_no_more_of_a_longer_history() {
     let (short, long) = (read(40), read(1_000));
     assert!(long < 2 * short, "{short} bytes are read behind 40 trees, {long} behind 1,000");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_state_file_of_a_large_stack_is_written_without_reading_its_finished_trees() {
+    let folder = tempdir().unwrap();
+    let stack = Stack::open(folder.path(), options()).unwrap();
+    let frame = |number: usize| Frame {
+        session_id: format!("old_{number}"),
+        title: format!("Old {number}"),
+        status: FrameStatus::Completed,
+        ..Frame::default()
+    };
+    stack.import((0..12_000).map(frame).collect()).unwrap();
+    stack.push(NewFrame::new("Open").id("open").root()).unwrap();
+    stack.close().unwrap();
+    Stack::open(folder.path(), StackOptions::default()).unwrap().close().unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let before = bytes_read();
+    stack.add_decision("open", "Totals are kept in cents").unwrap();
+    stack.flush().unwrap();
+    let read = bytes_read() - before;
+    let state: serde_json::Value =
+        serde_json::from_slice(&fs::read(folder.path().join("state.json")).unwrap()).unwrap();
+    assert_eq!((&state["finishedTrees"]["roots"], &state["rootFrameIDs"]), (&json!(12_000), &json!(["open"])));
+    assert!(read < 100_000, "{read} bytes were read");
+}

@@ -93,7 +93,7 @@ const SNAPSHOT_TABLES: [(&str, &str); 11] = [
     ("frames_by_status", "CREATE INDEX frames_by_status ON frames (status)"),
     ("frames_by_title", "CREATE INDEX frames_by_title ON frames (title)"),
     ("frames_by_tree", "CREATE INDEX frames_by_tree ON frames (tree, changed)"),
-    ("roots", "CREATE INDEX roots ON frames (place) WHERE place IS NOT NULL"),
+    ("roots", "CREATE INDEX roots ON frames (place, changed) WHERE place IS NOT NULL"),
     ("runs", "CREATE INDEX runs ON frames (handle) WHERE is_run"),
     ("snapshots", "CREATE TABLE snapshots (revision INTEGER PRIMARY KEY, head TEXT NOT NULL) STRICT"),
 ];
