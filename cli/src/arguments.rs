@@ -8,6 +8,8 @@ use clap::{Args, ColorChoice, CommandFactory, Parser};
 use crate::agent::AgentArguments;
 use crate::commands::StackCommand;
 use crate::exit::Exit;
+#[cfg(feature = "mcp")]
+use crate::mcp::McpArguments;
 
 /// Shows and changes the call stack of agents: a tree of frames, each with a task, criteria and results.
 #[derive(Parser)]
@@ -54,6 +56,12 @@ pub enum Subcommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Serves the stack to agents of other programs, by the Model Context Protocol.
+    ///
+    /// Claude Code, Codex, Cursor, VS Code, Zed and others start it: their settings name the command `callstack mcp`. It uses the
+    /// stack of the folder in which it is started, and creates one with the first frame.
+    #[cfg(feature = "mcp")]
+    Mcp(McpArguments),
     #[command(flatten)]
     Stack(StackCommand),
 }
@@ -78,7 +86,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "heap",
         ],
     ),
-    ("Run", &["agent", "runs"]),
+    ("Run", &["agent", "runs", "mcp"]),
     ("Files", &["import", "export", "compact", "schema", "completions", "man"]),
 ];
 

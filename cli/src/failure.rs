@@ -62,6 +62,15 @@ impl Failure {
         Self::new(Exit::Failed, "io", format!("cannot {action} {path}: {error}"))
     }
 
+    /// The message and what to do next, for an agent.
+    #[cfg(feature = "mcp")]
+    pub fn for_agents(&self) -> String {
+        match &self.next_step {
+            Some(step) => format!("{}; {step}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -141,6 +141,21 @@ impl StackFolder {
         change(&stack)
     }
 
+    /// Opens the stack for a program that goes on, with the path of its folder. `None` if there is no stack; with `is_new` it is
+    /// created then.
+    ///
+    /// # Errors
+    /// The errors of [`Stack::open`]; as [`StackFolder::of_new`].
+    pub fn open_to_serve(&self, is_new: bool) -> Result<Option<(Stack, PathBuf)>, Failure> {
+        let path = match self.existing() {
+            Ok(path) => path,
+            Err(_) if is_new => self.of_new()?,
+            Err(_) => return Ok(None),
+        };
+        let stack = Stack::open(&path, StackOptions::default()).map_err(of_opening)?;
+        Ok(Some((stack, path)))
+    }
+
     /// Creates the stack that a history tells of. `history` opens the history; it is read twice.
     ///
     /// # Errors

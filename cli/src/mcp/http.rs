@@ -1,0 +1,135 @@
+//! The server over HTTP, at an address of this machine. A caller needs the token that the program writes when it starts; the
+//! library checks the headers `Host` and `Origin`, so that no page in a browser can reach the server.
+
+use std::convert::Infallible;
+use std::env;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::net::TcpListener;
+
+use super::server::{Server, Shared};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Output, Page, Report};
+
+/// The path at which the server answers.
+const PATH: &str = "/mcp";
+/// The variable with the token. If it is not set, a new token is made at each start.
+const VARIABLE: &str = "CALLSTACK_MCP_TOKEN";
+/// Length of a new token, in bytes.
+const TOKEN_BYTES: usize = 24;
+
+/// A server that is ready.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpAddress {
+    url: String,
+    /// Callers send it in the header `Authorization: Bearer TOKEN`. Absent if it is that of `CALLSTACK_MCP_TOKEN`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+impl Report for McpAddress {
+    const KIND: &'static str = "mcpAddress";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.raw(&format!("serving {}\n", self.url))?;
+        match &self.token {
+            Some(token) => page.raw(&format!("Authorization: Bearer {token}\n")),
+            None => page.raw(&format!("with the token of {VARIABLE}\n")),
+        }
+    }
+}
+
+type Service = StreamableHttpService<Server, NeverSessionManager>;
+type Body = BoxBody<Bytes, Infallible>;
+
+/// Serves until the program ends.
+pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> Result<Exit, Failure> {
+    if !address.ip().is_loopback() {
+        let message =
+            format!("{address} can be reached from other machines; use 127.0.0.1 or [::1], and a tunnel or proxy");
+        return Err(Failure::new(Exit::Usage, "address", message));
+    }
+    let given = env::var(VARIABLE).ok().filter(|token| !token.trim().is_empty());
+    let token = given.clone().map_or_else(new_token, Ok)?;
+    let failed = |error| Failure::new(Exit::Failed, "io", format!("cannot serve at {address}: {error}"));
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let token_shown = given.is_none().then(|| token.clone());
+    output.stream(&McpAddress { url: format!("http://{address}{PATH}"), token: token_shown })?;
+    // Each request stands for itself, so that servers can end and start again at any time.
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .enforce_origin_validation();
+    let make = move || Ok(Server::new(shared.clone()));
+    let service = StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config);
+    let expected: Arc<str> = format!("Bearer {token}").into();
+    loop {
+        let (stream, _) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            // A client that has gone already, or too many open files: the next one may succeed.
+            Err(_) => continue,
+        };
+        let (service, expected) = (service.clone(), expected.clone());
+        tokio::spawn(async move {
+            let answer = service_fn(move |request| answer(service.clone(), expected.clone(), request));
+            // A connection that breaks off concerns its client alone.
+            let _ = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), answer).await;
+        });
+    }
+}
+
+async fn answer(
+    service: Service,
+    expected: Arc<str>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let given = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
+    if !given.is_some_and(|given| is_same(given, expected.as_bytes())) {
+        let mut refused =
+            plain(StatusCode::UNAUTHORIZED, "the header Authorization: Bearer TOKEN is missing or wrong\n");
+        refused.headers_mut().insert(WWW_AUTHENTICATE, http::HeaderValue::from_static("Bearer"));
+        return Ok(refused);
+    }
+    if request.uri().path() != PATH {
+        return Ok(plain(StatusCode::NOT_FOUND, "the server answers at /mcp\n"));
+    }
+    Ok(service.handle(request).await)
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *response.status_mut() = status;
+    response
+}
+
+/// Compares two texts in a time that does not tell where they differ.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |all, (one, other)| all | one ^ other) == 0
+}
+
+fn new_token() -> Result<String, Failure> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::new(Exit::Failed, "io", format!("no token can be made: {error}")))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}

@@ -1,0 +1,149 @@
+//! `callstack mcp`: the stack as a server of the Model Context Protocol, for the agents of other hosts.
+//!
+//! Whatever the version of the protocol, a server keeps no state of a connection: frames have handles, and `callers`
+//! remembers which conversation works in which frame.
+
+mod call;
+mod caller;
+mod callers;
+mod http;
+mod prompts;
+mod resources;
+mod server;
+mod tools;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callstack_core::{HostSettings, Stack, ToolNames, ToolRole};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::io::stdio;
+use tokio::select;
+use tokio::task::spawn_blocking;
+use tokio::time::interval;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::Output;
+use server::{Server, Shared};
+
+/// The pause between two looks at what is due, such as writing `state.json`.
+const PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+pub struct McpArguments {
+    /// Offer these tools. Default: all but heap.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(tools::NAMES))]
+    tools: Vec<String>,
+    /// Serve HTTP at this address of this machine, such as 127.0.0.1:8400, instead of the standard input and output.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+}
+
+/// Serves until the client has gone, or somebody ends the program.
+pub fn start(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        Failure::new(Exit::Failed, "io", format!("the runtime of the server cannot be started: {error}"))
+    })?;
+    let exit = runtime.block_on(serve(arguments, folder, output));
+    // A read of the standard input cannot be given up.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
+    let McpArguments { tools, http } = arguments;
+    let (settings, problems) = HostSettings::from_environment("{}");
+    problems.iter().for_each(|problem| eprintln!("callstack mcp: {problem}"));
+    let settings = settings.context.tools(tool_names(&tools));
+    let shared = Arc::new(Shared::new(folder, settings, tools));
+    let serving = async {
+        match http {
+            Some(address) => http::serve(address, shared.clone(), output).await,
+            None => serve_pipe(shared.clone()).await,
+        }
+    };
+    let exit = select! {
+        exit = serving => exit,
+        exit = ended() => Ok(exit),
+        never = poll(shared.clone()) => never,
+    };
+    if let Some(stack) = shared.used() {
+        stack.clone().leave();
+    }
+    exit
+}
+
+/// Serves one client on the standard input and output.
+async fn serve_pipe(shared: Arc<Shared>) -> Result<Exit, Failure> {
+    let served = match Server::new(shared).serve(stdio()).await {
+        Ok(served) => served,
+        // A client that goes before it has said anything.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::Done),
+        Err(error) => {
+            return Err(Failure::new(Exit::Failed, "protocol", format!("the client cannot be served: {error}")));
+        }
+    };
+    match served.waiting().await {
+        Ok(_) => Ok(Exit::Done),
+        Err(error) => Err(Failure::new(Exit::Failed, "protocol", format!("the server has failed: {error}"))),
+    }
+}
+
+/// Does what is due between calls.
+async fn poll(shared: Arc<Shared>) -> Result<Exit, Failure> {
+    let mut clock = interval(PAUSE);
+    loop {
+        clock.tick().await;
+        let shared = shared.clone();
+        // A poll that fails is repeated.
+        let _ = spawn_blocking(move || shared.used().map(Stack::poll)).await;
+    }
+}
+
+/// Waits until somebody ends the program.
+#[cfg(unix)]
+async fn ended() -> Exit {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let (Ok(mut ended), Ok(mut interrupted)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    select! {
+        _ = ended.recv() => Exit::Done,
+        _ = interrupted.recv() => Exit::Interrupted,
+    }
+}
+
+#[cfg(not(unix))]
+async fn ended() -> Exit {
+    match tokio::signal::ctrl_c().await {
+        Ok(()) => Exit::Interrupted,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// The names of the tools in contexts.
+fn tool_names(chosen: &[String]) -> ToolNames {
+    let offered = tools::chosen(chosen);
+    let names = [
+        (ToolRole::Push, "push"),
+        (ToolRole::Pop, "pop"),
+        (ToolRole::Activate, "activate"),
+        (ToolRole::PlanChildren, "plan"),
+        (ToolRole::Tree, "status"),
+        (ToolRole::HeapRead, "heap"),
+        (ToolRole::HeapFree, "heap"),
+    ];
+    let is_offered = |name: &str| offered.iter().any(|entry| entry.name == name);
+    names
+        .into_iter()
+        .filter(|(_, name)| is_offered(name))
+        .fold(ToolNames::none(), |all, (role, name)| all.name(role, name))
+}

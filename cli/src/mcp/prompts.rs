@@ -1,0 +1,55 @@
+//! The prompts: texts that a person chooses in the host, such as a slash command.
+
+use rmcp::model::{ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
+
+use super::call::Call;
+
+const PLAN: &str = "plan";
+const HANDOFF: &str = "handoff";
+const RESUME: &str = "resume";
+
+pub fn list() -> Vec<Prompt> {
+    let task = PromptArgument::new("task").with_description("What is to be done").with_required(true);
+    let frame = || PromptArgument::new("frame").with_description("Handle or title; default: your frame");
+    vec![
+        Prompt::new(PLAN, Some("Plan a task as frames"), Some(vec![task])),
+        Prompt::new(HANDOFF, Some("Leave a frame so that another conversation can go on with it"), Some(vec![frame()])),
+        Prompt::new(RESUME, Some("Go on with a frame of an earlier conversation"), Some(vec![frame()])),
+    ]
+}
+
+pub fn get(call: &Call<'_>, name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorData> {
+    let argument =
+        |name: &str| arguments.get(name).and_then(|value| value.as_str()).filter(|text| !text.trim().is_empty());
+    let refused = |why: String| ErrorData::invalid_params(why, None);
+    let own = || call.own(argument("frame")).map_err(|refusal| refused(refusal.to_string()));
+    let text = match name {
+        PLAN => {
+            let task = argument("task").ok_or_else(|| refused("the argument task is missing".to_owned()))?;
+            format!(
+                "Plan this task with the tools of callstack: push a frame for it, look at what it needs, then plan its steps in \
+                 order, each with criteria that can be checked, and with dependsOn where a step needs the results of another. \
+                 Show me the plan before you begin.\n\nTask: {task}"
+            )
+        }
+        HANDOFF => {
+            let frame = own()?;
+            format!(
+                "Leave {} so that another conversation can go on without this one: record the decisions and files that are not \
+                 recorded yet, and as resultsSoFar what exists, what was tried, what is left and what comes next.",
+                call.name(frame)
+            )
+        }
+        RESUME => {
+            let frame = own()?;
+            let context = call.context(frame).map_err(|refusal| refused(refusal.to_string()))?;
+            format!(
+                "Go on with {}: call activate {{\"frame\": \"{frame}\"}}, check what is there already, and do what is left.\n\n\
+                 {context}",
+                call.name(frame)
+            )
+        }
+        _ => return Err(refused(format!("there is no prompt {name}; there are {PLAN}, {HANDOFF}, {RESUME}"))),
+    };
+    Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]))
+}

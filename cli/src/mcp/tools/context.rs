@@ -1,0 +1,29 @@
+//! The tool `context`: what an agent in a frame needs to know.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Effect, McpTool};
+use crate::mcp::call::{Answer, Call};
+
+/// Show all that matters for your frame: the tasks above it, the results that it builds on, its plan and criteria. Call it
+/// when your conversation was compacted, or when you begin in a frame.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Context {
+    /// Default: the frame of this conversation.
+    frame: Option<String>,
+}
+
+impl McpTool for Context {
+    const NAME: &'static str = "context";
+    const TITLE: &'static str = "Show what a frame needs";
+    const EXAMPLE: &'static str = "{}";
+    const EFFECT: Effect = Effect::Reads;
+
+    fn run(self, call: &Call<'_>) -> Answer {
+        let frame = call.own(self.frame.as_deref())?;
+        let context = call.context(frame)?;
+        call.answer_from(Some(frame), context)
+    }
+}

@@ -1,0 +1,80 @@
+//! The tool `heap`: texts that contexts show word for word, also after conversations were compacted.
+
+use callstack_core::frame::{Chunk, NewChunk};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Effect, McpTool};
+use crate::mcp::call::{Answer, Call};
+
+/// Keep a text word for word for your frame and all below it, read one, or free one that nobody needs any more. Each costs
+/// tokens in every context.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Heap {
+    action: Action,
+    /// The name of the text; only list does not need it.
+    #[serde(default)]
+    name: String,
+    /// With write: the text.
+    content: Option<String>,
+    /// With write of a new text: what it is for.
+    #[serde(default)]
+    description: String,
+    /// Default: the frame of this conversation.
+    frame: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Write,
+    Read,
+    Free,
+    List,
+}
+
+impl McpTool for Heap {
+    const NAME: &'static str = "heap";
+    const TITLE: &'static str = "Keep texts word for word";
+    const EXAMPLE: &'static str = r#"{"action": "write", "name": "api", "content": "GET /cart → {items, total}", "description": "The interface of the shop"}"#;
+    const EFFECT: Effect = Effect::Removes;
+
+    fn run(self, call: &Call<'_>) -> Answer {
+        let Self { action, name, content, description, frame } = self;
+        let frame = call.own(frame.as_deref())?;
+        let heap = call.stack.heap(frame);
+        let text = match action {
+            Action::List => {
+                let chunks = heap.chunks()?;
+                let line = |(owner, chunk): &(_, Chunk)| {
+                    format!(
+                        "{} of {owner}, {} characters: {}",
+                        chunk.name,
+                        chunk.content.chars().count(),
+                        chunk.description
+                    )
+                };
+                match chunks.is_empty() {
+                    true => "There are no texts on the heap.".to_owned(),
+                    false => chunks.iter().map(line).collect::<Vec<_>>().join("\n"),
+                }
+            }
+            Action::Read => heap.chunk(&*name)?.1.content,
+            Action::Free => {
+                heap.free(&*name)?;
+                format!("{name} is free.")
+            }
+            Action::Write => {
+                let Some(content) = content else { return Err("write needs the text: content".into()) };
+                if heap.chunk(&*name).is_ok() {
+                    heap.write(&*name, content)?;
+                } else {
+                    heap.allocate(NewChunk::new(&*name).content(content).description(description))?;
+                }
+                format!("{name} is kept.")
+            }
+        };
+        call.answer_from(Some(frame), text)
+    }
+}

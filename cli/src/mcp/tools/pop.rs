@@ -1,0 +1,87 @@
+//! The tool `pop`: finishes a frame with results, or blocks it with a question.
+
+use callstack_core::{FrameStatus, PopStatus, Results};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Effect, McpTool};
+use crate::mcp::call::{Answer, Call, listed};
+
+/// Finish your frame. The frame above it goes on and sees resultsCompacted, so that must contain all that it needs.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Pop {
+    /// completed: the criteria are met; failed: they cannot be; blocked: the work waits for somebody.
+    status: Ended,
+    /// The results in full: what exists now, where, and how it is used; or what was tried, and why it failed.
+    results: String,
+    /// The same in a few short sentences.
+    #[serde(default)]
+    results_compacted: String,
+    /// Only with blocked: what the work needs, and from whom.
+    question: Option<String>,
+    /// Default: the frame of this conversation.
+    frame: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Ended {
+    Completed,
+    Failed,
+    Blocked,
+}
+
+impl From<Ended> for PopStatus {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Completed => Self::Completed,
+            Ended::Failed => Self::Failed,
+            Ended::Blocked => Self::Blocked,
+        }
+    }
+}
+
+impl McpTool for Pop {
+    const NAME: &'static str = "pop";
+    const TITLE: &'static str = "Finish a frame";
+    const EXAMPLE: &'static str = r#"{"status": "completed", "results": "The parser in src/options.rs reads all flags; 12 tests", "resultsCompacted": "src/options.rs: Options::parse(args)"}"#;
+    const EFFECT: Effect = Effect::Adds;
+
+    fn run(self, call: &Call<'_>) -> Answer {
+        let frame = call.own(self.frame.as_deref())?;
+        let results = Results::new(self.results).compacted(self.results_compacted);
+        let asks = self.question.as_deref().is_some_and(|question| !question.trim().is_empty());
+        if !asks && results.dense().trim().is_empty() {
+            return Err("results is empty: say what exists now, where, and how it is used; or what was tried, and why it failed".into());
+        }
+        let popped = match (self.question, self.status) {
+            (None, status) => call.stack.pop(frame, status.into(), results)?,
+            (Some(question), Ended::Blocked) => call.stack.block(frame, question, Some(results))?,
+            (Some(_), _) => return Err("question is only for the status blocked".into()),
+        };
+        let is_handed_over = call.leave(frame, popped.parent);
+        let status = call.stack.read(|tree| tree.node(frame).status());
+        let mut text = format!("{} is {status}.", call.name(frame));
+        if !popped.still_open.is_empty() {
+            text.push_str(&format!(" Still open below it: {}.", listed(&popped.still_open)));
+        }
+        if !popped.still_planned.is_empty() {
+            text.push_str(&format!(" Planned below it and not begun: {}.", listed(&popped.still_planned)));
+        }
+        let parent = popped.parent.filter(|_| !is_handed_over);
+        match parent {
+            _ if status == FrameStatus::Blocked => text.push_str(&format!(
+                " Ask for the answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} goes on with it."
+            )),
+            Some(parent) => {
+                if let Some(next) = call.next_ready(parent) {
+                    text.push_str(&format!(" Next of the plan: activate {}.", call.name(next)));
+                }
+            }
+            None if is_handed_over => text.push_str(" End your turn with these results."),
+            None => text.push_str(" The task is over."),
+        }
+        call.answer_from(parent, text)
+    }
+}

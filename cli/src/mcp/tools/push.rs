@@ -1,0 +1,59 @@
+//! The tool `push`: begins a sub-task in a frame of its own, or plans it for a subagent.
+
+use callstack_core::{FrameRef, NewFrame, Parent};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Effect, McpTool};
+use crate::mcp::call::{Answer, Call};
+
+/// Begin a sub-task in a child frame of your frame, and work in it from now on until you pop it. The first push of a
+/// conversation begins its task. With handOver a subagent does the work: the answer is the prompt for it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Push {
+    /// Two to five words.
+    title: String,
+    /// Conditions that can be checked.
+    success_criteria: String,
+    /// The same in one short line.
+    #[serde(default)]
+    success_criteria_compacted: String,
+    /// Handles or titles of frames whose results it needs.
+    #[serde(default)]
+    depends_on: Vec<String>,
+    /// A subagent does the work.
+    #[serde(default)]
+    hand_over: bool,
+    /// Your frame; "new": begin another task. Default: the frame of this conversation.
+    frame: Option<String>,
+}
+
+impl McpTool for Push {
+    const NAME: &'static str = "push";
+    const TITLE: &'static str = "Begin a sub-task";
+    const EXAMPLE: &'static str = r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass"}"#;
+    const EFFECT: Effect = Effect::Adds;
+
+    fn run(self, call: &Call<'_>) -> Answer {
+        let own = call.place(self.frame.as_deref())?;
+        let parent = own.map_or(Parent::Root, |own| Parent::Frame(own.into()));
+        let depends_on =
+            self.depends_on.iter().map(|name| call.resolve(name).map(FrameRef::from)).collect::<Result<_, _>>()?;
+        let mut new = NewFrame::new(self.title).criteria(self.success_criteria);
+        new = new.criteria_compacted(self.success_criteria_compacted);
+        (new.parent, new.depends_on) = (parent, depends_on);
+        let frame = call.stack.plan(new)?;
+        if self.hand_over {
+            call.hand_over(frame);
+            return call.answer_from(own, call.prompt(frame));
+        }
+        if let Err(error) = call.stack.read(|tree| tree.check_ready(frame)) {
+            return call
+                .answer_from(own, format!("{} is planned, and begins with activate: {error}.", call.name(frame)));
+        }
+        call.stack.activate(frame)?;
+        call.enter(frame);
+        call.answer_from(Some(frame), format!("{} has begun: work in it now, then pop it.", call.name(frame)))
+    }
+}

@@ -1,0 +1,56 @@
+//! The tool `record`: keeps what a frame has made and decided, and its results so far.
+
+use callstack_core::Results;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Effect, McpTool};
+use crate::mcp::call::{Answer, Call};
+
+/// Record in your frame what later work depends on, at once: files that you have made, decisions with their reasons, the
+/// results so far. It outlives the conversation.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Record {
+    /// Paths, URLs or names of what the work has made.
+    #[serde(default)]
+    artifacts: Vec<String>,
+    /// Decisions, each with its reason.
+    #[serde(default)]
+    decisions: Vec<String>,
+    /// The results so far, in place of those before.
+    #[serde(default)]
+    results_so_far: String,
+    /// Default: the frame of this conversation.
+    frame: Option<String>,
+}
+
+impl McpTool for Record {
+    const NAME: &'static str = "record";
+    const TITLE: &'static str = "Record decisions and files";
+    const EXAMPLE: &'static str =
+        r#"{"decisions": ["Unknown keys are refused, so that typos are reported"], "artifacts": ["src/options.rs"]}"#;
+    const EFFECT: Effect = Effect::Adds;
+
+    fn run(self, call: &Call<'_>) -> Answer {
+        let Self { artifacts, decisions, results_so_far, frame } = self;
+        let has_results = !results_so_far.trim().is_empty();
+        if artifacts.is_empty() && decisions.is_empty() && !has_results {
+            return Err("nothing to record: give artifacts, decisions or resultsSoFar".into());
+        }
+        if artifacts.iter().chain(&decisions).any(|text| text.trim().is_empty()) {
+            return Err("an entry is empty; nothing was recorded".into());
+        }
+        let frame = call.own(frame.as_deref())?;
+        for artifact in &artifacts {
+            call.stack.add_artifact(frame, artifact)?;
+        }
+        for decision in &decisions {
+            call.stack.add_decision(frame, decision)?;
+        }
+        if has_results {
+            call.stack.summarize(frame, Results::new(results_so_far))?;
+        }
+        call.answer_from(Some(frame), format!("Recorded for {}.", call.name(frame)))
+    }
+}

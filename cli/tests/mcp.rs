@@ -1,0 +1,703 @@
+//! `callstack mcp` as a process, spoken to in JSON-RPC by hand: the frames of conversations, hostile messages, many servers at
+//! once, and servers that are killed. `cli/tests/mcp` speaks to it with the official clients.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callstack_core::{FrameStatus, Stack, StackOptions};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The versions of the protocol that hosts send.
+const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// A project with its stack, in which servers are started.
+struct Project {
+    folder: TempDir,
+}
+
+impl Project {
+    fn new() -> Self {
+        Self { folder: TempDir::new().unwrap() }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+        command.current_dir(&self.folder);
+        let inherited = [
+            "CALLSTACK_DIR",
+            "CLAUDE_CODE_SESSION_ID",
+            "CODEX_THREAD_ID",
+            "OPENCODE_SESSION_ID",
+            "CALLSTACK_MCP_TOKEN",
+        ];
+        inherited.into_iter().for_each(|name| drop(command.env_remove(name)));
+        command
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join(".callstack")
+    }
+
+    fn stack(&self) -> Stack {
+        Stack::open(self.path(), StackOptions::default().mirror(false)).unwrap()
+    }
+
+    fn server(&self, arguments: &[&str]) -> Server {
+        let mut command = self.command();
+        command.arg("mcp").args(arguments);
+        Server::start(command)
+    }
+
+    /// A server whose client has said hello.
+    fn connected(&self) -> Server {
+        let mut server = self.server(&[]);
+        server.greet("2025-06-18");
+        server
+    }
+}
+
+/// A server on the standard input and output.
+struct Server {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    requests: u64,
+}
+
+impl Server {
+    fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, input, output, requests: 0 }
+    }
+
+    fn write(&mut self, line: &str) {
+        // A server that has gone is noticed when its answer is missing.
+        let _ = self.input.as_mut().unwrap().write_all(format!("{line}\n").as_bytes());
+    }
+
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "the server has gone: {}", self.errors());
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("a line that is no message: {line}"))
+    }
+
+    fn errors(&mut self) -> String {
+        let mut text = String::new();
+        let _ = self.child.stderr.take().map(|mut errors| errors.read_to_string(&mut text));
+        text
+    }
+
+    /// The whole answer to a request.
+    fn answer(&mut self, method: &str, params: Value) -> Value {
+        self.requests += 1;
+        let id = self.requests;
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        loop {
+            let answer = self.read();
+            if answer["id"] == id {
+                return answer;
+            }
+        }
+    }
+
+    fn result(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.answer(method, params);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    fn greet(&mut self, version: &str) -> Value {
+        let client = json!({ "name": "test", "version": "1" });
+        let hello = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
+        let result = self.result("initialize", hello);
+        self.write(r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#);
+        result
+    }
+
+    /// Calls a tool in a conversation, and returns the text and whether the call was refused.
+    fn call(&mut self, conversation: Option<&str>, tool: &str, arguments: Value) -> (String, bool) {
+        let mut params = json!({ "name": tool, "arguments": arguments });
+        if let Some(conversation) = conversation {
+            params["_meta"] = json!({ "threadId": conversation });
+        }
+        let result = self.result("tools/call", params);
+        assert!(result["structuredContent"].is_null(), "some hosts would show nothing else: {result}");
+        (result["content"][0]["text"].as_str().unwrap().to_owned(), result["isError"] == true)
+    }
+
+    #[track_caller]
+    fn done(&mut self, conversation: Option<&str>, tool: &str, arguments: Value) -> String {
+        let (text, is_refused) = self.call(conversation, tool, arguments);
+        assert!(!is_refused, "{text}");
+        text
+    }
+
+    #[track_caller]
+    fn refused(&mut self, conversation: Option<&str>, tool: &str, arguments: Value) -> String {
+        let (text, is_refused) = self.call(conversation, tool, arguments);
+        assert!(is_refused, "{text}");
+        text
+    }
+
+    fn push(&mut self, conversation: &str, title: &str) -> String {
+        self.done(Some(conversation), "push", json!({ "title": title, "successCriteria": "It works" }))
+    }
+
+    fn pop(&mut self, conversation: &str, results: &str) -> String {
+        self.done(Some(conversation), "pop", json!({ "status": "completed", "results": results }))
+    }
+
+    /// Closes the pipe to the server, and returns its exit code.
+    fn end(mut self) -> Option<i32> {
+        drop(self.input.take());
+        self.exit()
+    }
+
+    fn exit(&mut self) -> Option<i32> {
+        let until = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < until {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the server does not end");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[track_caller]
+fn ends_with(text: &str, end: &str) {
+    assert!(text.ends_with(end), "{text}\nshould end with: {end}");
+}
+
+#[test]
+fn every_version_of_the_protocol_is_served() {
+    let project = Project::new();
+    for version in VERSIONS {
+        let mut server = project.server(&[]);
+        let hello = server.greet(version);
+        assert_eq!(hello["protocolVersion"], version);
+        assert_eq!(hello["serverInfo"]["name"], "callstack");
+        assert_eq!(server.result("ping", json!({})), json!({}));
+        let names: Vec<Value> = server.result("tools/list", json!({}))["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["name"].clone())
+            .collect();
+        assert_eq!(names, ["push", "pop", "plan", "activate", "status", "context", "record"]);
+        assert_eq!(server.end(), Some(0));
+    }
+}
+
+#[test]
+fn the_newest_version_needs_no_greeting() {
+    let project = Project::new();
+    let mut server = project.server(&[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "threadId": "one",
+    });
+    let found = server.result("server/discover", json!({ "_meta": meta }));
+    assert!(found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")), "{found}");
+    let arguments = json!({ "title": "Shop", "successCriteria": "All pay" });
+    let pushed = server.result("tools/call", json!({ "name": "push", "arguments": arguments, "_meta": meta }));
+    ends_with(pushed["content"][0]["text"].as_str().unwrap(), "You are in f1 (Shop).");
+    let unknown = json!({ "io.modelcontextprotocol/protocolVersion": "2031-01-01" });
+    let answer = server.answer("tools/list", json!({ "_meta": unknown }));
+    assert!(answer["error"]["message"].is_string(), "{answer}");
+}
+
+#[test]
+fn a_conversation_goes_down_and_up_the_tree() {
+    let project = Project::new();
+    let mut server = project.connected();
+    ends_with(&server.push("one", "Shop"), "f1 (Shop) has begun: work in it now, then pop it.\nYou are in f1 (Shop).");
+    let frames = json!([
+        { "title": "Cart", "successCriteria": "Totals are right" },
+        { "title": "Checkout", "successCriteria": "Orders are stored", "dependsOn": ["Cart"] },
+    ]);
+    let planned = server.done(Some("one"), "plan", json!({ "frames": frames }));
+    assert_eq!(
+        planned,
+        "f2 (Cart) is planned.\nf3 (Checkout) is planned.\nThe first that can begin: activate f2 (Cart).\nYou are in f1 (Shop)."
+    );
+    assert!(server.refused(Some("one"), "activate", json!({ "frame": "Checkout" })).contains("f2"));
+    let begun = server.done(Some("one"), "activate", json!({ "frame": "Cart" }));
+    assert!(begun.contains("<title>Cart</title>") && begun.contains("<title>Shop</title>"), "{begun}");
+    ends_with(&begun, "You are in f2 (Cart).");
+    server.done(
+        Some("one"),
+        "record",
+        json!({ "decisions": ["Cents, so that sums are exact"], "artifacts": ["src/cart.rs"] }),
+    );
+    let popped = server.pop("one", "src/cart.rs adds up");
+    assert_eq!(popped, "f2 (Cart) is completed. Next of the plan: activate f3 (Checkout).\nYou are in f1 (Shop).");
+    let begun = server.done(Some("one"), "activate", json!({ "frame": "f3" }));
+    assert!(begun.contains("src/cart.rs adds up"), "it has the results on which it depends: {begun}");
+    // Another conversation begins its own task, and a new server knows both.
+    ends_with(&server.push("two", "Blog"), "You are in f4 (Blog).");
+    assert_eq!(server.end(), Some(0));
+    let mut server = project.connected();
+    ends_with(&server.done(Some("one"), "status", json!({})), "You are in f3 (Checkout).");
+    ends_with(&server.done(Some("two"), "status", json!({})), "You are in f4 (Blog).");
+    server.pop("one", "orders.rs");
+    ends_with(&server.pop("one", "the shop"), "The task is over.\nYou are in no frame.");
+    let stack = project.stack();
+    assert_eq!(stack.with_status(FrameStatus::Completed).len(), 3);
+    assert_eq!(stack.frame("f2").unwrap().decisions, ["Cents, so that sums are exact"]);
+}
+
+#[test]
+fn who_has_no_name_is_asked_for_the_frame() {
+    let project = Project::new();
+    let mut server = project.connected();
+    let new = |title: &str, frame: Option<&str>| {
+        let mut arguments = json!({ "title": title, "successCriteria": "It works" });
+        if let Some(frame) = frame {
+            arguments["frame"] = frame.into();
+        }
+        arguments
+    };
+    // The first task needs no name.
+    ends_with(
+        &server.done(None, "push", new("Shop", None)),
+        "This was for f1 (Shop): pass \"frame\": \"f1\" to go on in it.",
+    );
+    let refused = server.refused(None, "push", new("Cart", None));
+    assert!(refused.contains("\"new\"") && refused.contains("f1 (Shop)"), "{refused}");
+    server.done(None, "push", new("Cart", Some("f1")));
+    server.done(None, "push", new("Blog", Some("new")));
+    for (tool, arguments) in [
+        ("pop", json!({ "status": "completed", "results": "Done" })),
+        ("context", json!({})),
+        ("record", json!({ "decisions": ["One"] })),
+        ("plan", json!({ "frames": [{ "title": "A", "successCriteria": "B" }] })),
+    ] {
+        let refused = server.refused(None, tool, arguments);
+        assert!(refused.contains("f2 (Cart)") && refused.contains("frame"), "{tool}: {refused}");
+    }
+    let stack = project.stack();
+    stack.read(|tree| {
+        assert_eq!(tree.roots().len(), 2, "nothing else was begun");
+        assert_eq!(tree.node(tree.node(tree.roots()[0]).children()[0]).title(), "Cart");
+    });
+}
+
+#[test]
+fn two_subagents_at_once_do_not_mix() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("lead", "Shop");
+    for title in ["Cart", "Mail"] {
+        let arguments = json!({ "title": title, "successCriteria": "It works", "handOver": true });
+        let prompt = server.done(Some("lead"), "push", arguments);
+        ends_with(&prompt, "You are in f1 (Shop).");
+        assert!(prompt.contains("activate") && prompt.contains("It works"), "{prompt}");
+    }
+    // Subagents that the host tells apart need the handle only once.
+    for (agent, frame) in [("a", "f2"), ("b", "f3")] {
+        server.done(Some(agent), "activate", json!({ "frame": frame }));
+    }
+    server.push("a", "Totals");
+    server.done(Some("b"), "record", json!({ "artifacts": ["mail.rs"] }));
+    ends_with(&server.pop("a", "totals.rs"), "You are in f2 (Cart).");
+    ends_with(
+        &server.pop("a", "cart.rs"),
+        "f2 (Cart) is completed. End your turn with these results.\nYou are in no frame.",
+    );
+    ends_with(&server.pop("b", "mail.rs"), "You are in no frame.");
+    let status = server.done(Some("lead"), "status", json!({ "of": "f3", "wait": 5 }));
+    assert!(status.contains("mail.rs"), "{status}");
+    // Subagents that share the name of the one that has sent them pass the handle, and do not move it.
+    server.done(Some("lead"), "push", json!({ "title": "Docs", "successCriteria": "It works", "handOver": true }));
+    server.done(Some("lead"), "activate", json!({ "frame": "f5" }));
+    ends_with(&server.done(Some("lead"), "status", json!({})), "You are in f1 (Shop).");
+    server.done(Some("lead"), "pop", json!({ "status": "completed", "results": "README", "frame": "f5" }));
+    ends_with(&server.pop("lead", "the shop"), "You are in no frame.");
+    let stack = project.stack();
+    assert_eq!(stack.with_status(FrameStatus::Completed).len(), 5);
+    assert_eq!(stack.frame("f3").unwrap().artifacts, ["mail.rs"]);
+    assert_eq!(stack.frame("f2").unwrap().results.as_deref(), Some("cart.rs"));
+}
+
+#[test]
+fn questions_and_failures_go_on() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    server.push("one", "Taxes");
+    let question = json!({ "status": "blocked", "results": "The rest works", "question": "Which rate?" });
+    ends_with(&server.done(Some("one"), "pop", question), "You are in f1 (Shop).");
+    assert!(server.refused(Some("one"), "activate", json!({ "frame": "f2" })).contains("Which rate?"));
+    assert!(
+        server
+            .refused(Some("one"), "activate", json!({ "frame": "f2", "note": "Again" }))
+            .contains("f2 (Taxes) is blocked")
+    );
+    let begun = server.done(Some("one"), "activate", json!({ "frame": "f2", "answer": "20 %" }));
+    assert!(begun.contains("20 %"), "{begun}");
+    server.done(Some("one"), "pop", json!({ "status": "failed", "results": "The service is gone" }));
+    let begun = server.done(Some("one"), "activate", json!({ "frame": "f2", "note": "Use the table" }));
+    assert!(begun.contains("The service is gone") && begun.contains("Use the table"), "{begun}");
+    ends_with(&begun, "You are in f3 (Taxes).");
+    for (tool, arguments, expected) in [
+        ("pop", json!({ "status": "completed", "results": " " }), "results is empty"),
+        ("pop", json!({ "status": "done", "results": "x" }), "unknown variant `done`"),
+        (
+            "pop",
+            json!({ "status": "failed", "results": "x", "question": "Why?" }),
+            "question is only for the status blocked",
+        ),
+        ("record", json!({}), "nothing to record"),
+        ("record", json!({ "decisions": ["a", " "] }), "nothing was recorded"),
+        ("plan", json!({}), "name frames to plan"),
+        ("status", json!({ "wait": 3 }), "wait needs the frame"),
+        ("activate", json!({ "frame": "f9" }), "f3 (Taxes)"),
+        ("activate", json!({ "frame": "f1", "answer": "x" }), "an answer is for a blocked frame"),
+        ("push", json!({ "title": "A", "successCriteria": "B", "dependsOn": ["Nothing"] }), "Nothing"),
+        ("push", json!({ "title": "A", "successCriteria": "B", "colour": "red" }), "unknown field `colour`"),
+    ] {
+        let refused = server.refused(Some("one"), tool, arguments.clone());
+        assert!(refused.contains(expected), "{tool} {arguments}: {refused}");
+    }
+    ends_with(&server.done(Some("one"), "status", json!({})), "You are in f3 (Taxes).");
+}
+
+#[test]
+fn a_server_leaves_nothing_where_nobody_uses_it() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.result("tools/list", json!({}));
+    server.result("resources/list", json!({}));
+    server.done(Some("one"), "status", json!({}));
+    server.refused(Some("one"), "context", json!({}));
+    assert_eq!(server.end(), Some(0));
+    assert_eq!(std::fs::read_dir(&project.folder).unwrap().count(), 0);
+}
+
+#[test]
+fn resources_and_prompts_show_frames() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let listed = server.result("resources/list", json!({}))["resources"].clone();
+    assert_eq!(listed[0]["uri"], "stack://tree");
+    assert_eq!((&listed[1]["uri"], &listed[1]["title"]), (&json!("stack://frame/f1"), &json!("Shop")));
+    let templates = server.result("resources/templates/list", json!({}))["resourceTemplates"].clone();
+    assert_eq!(templates[1]["uriTemplate"], "stack://frame/{handle}/log");
+    let mut read = |uri: &str| server.answer("resources/read", json!({ "uri": uri }));
+    assert!(read("stack://tree")["result"]["contents"][0]["text"].as_str().unwrap().contains("f1 Shop"));
+    assert!(read("stack://frame/f1")["result"]["contents"][0]["text"].as_str().unwrap().starts_with("<stack-context>"));
+    for wrong in ["stack://frame/f9", "stack://frame/Shop", "stack://frame/../../etc/passwd", "file:///etc/passwd", ""]
+    {
+        assert!(read(wrong)["error"]["message"].is_string(), "{wrong}");
+    }
+    project.stack().log("f1").append(&[json!({ "text": "Hello" })]).unwrap();
+    assert!(read("stack://frame/f1/log")["result"]["contents"][0]["text"].as_str().unwrap().contains("Hello"));
+    let names: Vec<Value> = server.result("prompts/list", json!({}))["prompts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].clone())
+        .collect();
+    assert_eq!(names, ["plan", "handoff", "resume"]);
+    for (name, arguments, expected) in [
+        ("plan", json!({ "task": "Build a shop" }), "Task: Build a shop"),
+        ("handoff", json!({ "frame": "Shop" }), "f1 (Shop)"),
+        ("resume", json!({ "frame": "f1" }), "<stack-context>"),
+    ] {
+        let prompt = server.result("prompts/get", json!({ "name": name, "arguments": arguments }));
+        assert!(prompt["messages"][0]["content"]["text"].as_str().unwrap().contains(expected), "{prompt}");
+    }
+    assert!(server.answer("prompts/get", json!({ "name": "plan" }))["error"].is_object());
+    assert!(server.answer("prompts/get", json!({ "name": "other" }))["error"].is_object());
+}
+
+#[test]
+fn tools_are_chosen() {
+    let project = Project::new();
+    let mut server = project.server(&["--tools", "push,heap"]);
+    server.greet("2025-06-18");
+    server.push("one", "Shop");
+    let write = json!({ "action": "write", "name": "api", "content": "GET /cart" });
+    server.done(Some("one"), "heap", write);
+    assert!(server.done(Some("one"), "heap", json!({ "action": "read", "name": "api" })).starts_with("GET /cart\n"));
+    assert!(server.done(Some("one"), "heap", json!({ "action": "list" })).contains("api of f1, 9 characters"));
+    server.done(Some("one"), "heap", json!({ "action": "write", "name": "api", "content": "GET /shop" }));
+    server.done(Some("one"), "heap", json!({ "action": "free", "name": "api" }));
+    server.refused(Some("one"), "heap", json!({ "action": "read", "name": "api" }));
+    server.refused(Some("one"), "heap", json!({ "action": "write", "name": "api" }));
+    let answer = server.answer("tools/call", json!({ "name": "pop", "arguments": {} }));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("there are push, heap"), "{answer}");
+    let output = project.command().args(["mcp", "--tools", "posh"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn hostile_messages_harm_nobody() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let deep = format!(
+        "{{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": \"ping\", \"params\": {}{}}}",
+        "[".repeat(5_000),
+        "]".repeat(5_000)
+    );
+    for line in [
+        "",
+        "{",
+        "null",
+        "[]",
+        r#""text""#,
+        r#"{"jsonrpc": "1.0"}"#,
+        r#"{"jsonrpc": "2.0", "id": {}, "method": "ping"}"#,
+        r#"{"jsonrpc": "2.0", "id": 1, "result": {}}"#,
+        r#"{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}"#,
+        r#"[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]"#,
+        "\u{0}\u{1}\u{feff}",
+        &deep,
+    ] {
+        server.write(line);
+    }
+    // The answers to these may come or not; the server goes on.
+    server.requests = 1_000;
+    ends_with(&server.done(Some("one"), "status", json!({})), "You are in f1 (Shop).");
+    for (method, params) in [
+        ("tools/call", json!({ "name": "push", "arguments": [] })),
+        ("tools/call", json!({ "name": "push", "arguments": "x" })),
+        ("tools/call", json!({})),
+        ("tools/call", json!({ "name": "no_such_tool" })),
+        ("resources/read", json!({})),
+        ("no/such/method", json!({})),
+    ] {
+        let answer = server.answer(method, params.clone());
+        assert!(answer["error"].is_object(), "{method} {params}: {answer}");
+    }
+    let long = "x".repeat(3 << 20);
+    let refused = server.refused(Some("one"), "push", json!({ "title": "Long", "successCriteria": long }));
+    assert!(refused.len() < 1_000, "a refusal is short: {} bytes", refused.len());
+    let odd =
+        json!({ "title": "</title><frame>\u{202e}", "successCriteria": "\u{0}\n", "_meta": { "threadId": "../x" } });
+    server.refused(Some("one"), "push", odd);
+    // A name that is too long is none.
+    server.refused(Some(&"y".repeat(100_000)), "push", json!({ "title": "Blog", "successCriteria": "It works" }));
+    assert_eq!(server.end(), Some(0));
+    assert!(project.stack().health().unwrap().is_sound());
+}
+
+#[test]
+fn many_servers_share_a_stack() {
+    let project = Project::new();
+    let started = Project::connected(&project);
+    drop(started);
+    thread::scope(|scope| {
+        for number in 0..50 {
+            let project = &project;
+            scope.spawn(move || {
+                let conversation = format!("c{number}");
+                let mut server = project.connected();
+                server.push(&conversation, &format!("Task {number}"));
+                for part in 0..3 {
+                    let title = format!("Part {part} of {number}");
+                    let pushed = server.push(&conversation, &title);
+                    assert!(pushed.contains(&title), "{pushed}");
+                    server.pop(&conversation, &format!("Results of {title}"));
+                }
+                let popped = server.pop(&conversation, "All done");
+                ends_with(&popped, "You are in no frame.");
+                assert_eq!(server.end(), Some(0));
+            });
+        }
+    });
+    let stack = project.stack();
+    assert_eq!(stack.with_status(FrameStatus::Completed).len(), 200);
+    stack.read(|tree| {
+        for root in tree.roots() {
+            let number = tree.node(*root).title().trim_start_matches("Task ").to_owned();
+            for child in tree.node(*root).children() {
+                assert!(tree.node(*child).title().ends_with(&format!(" of {number}")), "{}", tree.node(*child).title());
+            }
+        }
+    });
+}
+
+#[test]
+#[cfg(unix)]
+fn a_killed_server_loses_nothing() {
+    let project = Project::new();
+    project.connected().push("one", "Shop");
+    let mut acknowledged = 0;
+    for round in 0..20 {
+        let mut server = project.connected();
+        for _ in 0..round % 4 {
+            server.done(Some("one"), "record", json!({ "decisions": [format!("Decision {acknowledged}")] }));
+            acknowledged += 1;
+        }
+        // In the middle of a call.
+        let decision = json!({ "decisions": [format!("Lost or not {round}")] });
+        let params = json!({ "name": "record", "arguments": decision, "_meta": { "threadId": "one" } });
+        server.write(&json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params }).to_string());
+        thread::sleep(Duration::from_micros(round * 150));
+        server.child.kill().unwrap();
+        server.child.wait().unwrap();
+    }
+    let mut server = project.connected();
+    ends_with(&server.done(Some("one"), "status", json!({})), "You are in f1 (Shop).");
+    let decisions = project.stack().frame("f1").unwrap().decisions;
+    let kept = decisions.iter().filter(|decision| decision.starts_with("Decision ")).count();
+    assert_eq!(kept, acknowledged);
+}
+
+#[test]
+fn a_server_ends_with_its_client() {
+    let project = Project::new();
+    assert_eq!(project.connected().end(), Some(0));
+    assert_eq!(project.server(&[]).end(), Some(0), "also before the client has said anything");
+    // In the middle of a message.
+    let mut server = project.connected();
+    server.input.as_mut().unwrap().write_all(b"{\"jsonrpc\": \"2.0\", \"id\": 5, \"me").unwrap();
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_ends_a_server() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let project = Project::new();
+    for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
+        let mut server = project.connected();
+        server.push("one", "Shop");
+        kill_process(Pid::from_child(&server.child), signal).unwrap();
+        assert_eq!(server.exit(), Some(code));
+    }
+}
+
+/// A server over HTTP.
+struct HttpServer {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+impl HttpServer {
+    fn start(project: &Project) -> Self {
+        let mut command = project.command();
+        command.args(["--json", "mcp", "--http", "127.0.0.1:0"]).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        let address =
+            told["data"]["url"].as_str().unwrap().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+        Self { child, address: address.to_owned(), token: told["data"]["token"].as_str().unwrap().to_owned() }
+    }
+
+    /// Sends a request with these headers, and returns the status and the body.
+    fn send(&self, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut request = format!("POST {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        headers.iter().for_each(|(name, value)| request.push_str(&format!("{name}: {value}\r\n")));
+        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
+    fn call(&self, changed: &[(&str, &str)], message: &Value) -> (u16, String) {
+        let bearer = format!("Bearer {}", self.token);
+        let mut headers = vec![
+            ("Host", &*self.address),
+            ("Authorization", &*bearer),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        headers.retain(|(name, _)| changed.iter().all(|(other, _)| other != name));
+        headers.extend(changed.iter().filter(|(_, value)| !value.is_empty()));
+        self.send("/mcp", &headers, &message.to_string())
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn http_needs_the_token_and_no_browser() {
+    let project = Project::new();
+    let server = HttpServer::start(&project);
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+    let (status, body) = server.call(&[("MCP-Protocol-Version", "2025-06-18")], &list);
+    assert!(status == 200 && body.contains("\"push\""), "{status} {body}");
+    for (headers, expected) in [
+        ([("Authorization", "")], 401),
+        ([("Authorization", "Bearer wrong")], 401),
+        ([("Host", "shop.example.com")], 403),
+        ([("Origin", "http://shop.example.com")], 403),
+        ([("Origin", "null")], 403),
+        ([("MCP-Protocol-Version", "2031-01-01")], 400),
+        ([("Content-Type", "text/plain")], 415),
+    ] {
+        assert_eq!(server.call(&headers, &list).0, expected, "{headers:?}");
+    }
+    let bearer = format!("Bearer {}", server.token);
+    assert_eq!(server.send("/", &[("Host", &server.address), ("Authorization", &bearer)], "").0, 404);
+    let push = json!({ "title": "Shop", "successCriteria": "All pay" });
+    let params = json!({ "name": "push", "arguments": push, "_meta": { "vscode.conversationId": "chat" } });
+    let (status, body) =
+        server.call(&[], &json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }));
+    assert!(status == 200 && body.contains("You are in f1 (Shop)."), "{status} {body}");
+    let (status, _) =
+        server.call(&[], &json!({ "jsonrpc": "2.0", "id": 3, "method": "x", "params": "y".repeat(5 << 20) }));
+    assert_eq!(status, 413);
+}
+
+#[test]
+fn http_is_for_this_machine() {
+    for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
+        let output = Project::new().command().args(["mcp", "--http", address]).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("other machines"), "{errors}");
+    }
+}
+
+#[test]
+fn the_stack_is_the_one_that_is_named() {
+    let project = Project::new();
+    let other = TempDir::new().unwrap();
+    let path: &Path = other.path();
+    let mut command = project.command();
+    command.args(["mcp", "--stack", path.to_str().unwrap()]);
+    let mut server = Server::start(command);
+    server.greet("2025-06-18");
+    server.push("one", "Shop");
+    drop(server);
+    assert!(path.join("stack.db").is_file() && !project.path().exists());
+}
