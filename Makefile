@@ -26,6 +26,10 @@ PYTHON_BINDING := $(TOOLS)/python-binding/.installed
 NODE_MODULES := bindings/node_modules/.package-lock.json
 VIEW_TESTS := cli/tests/browser
 VIEW_MODULES := $(VIEW_TESTS)/node_modules/.package-lock.json
+MCP_TESTS := cli/tests/mcp
+MCP_MODULES := $(MCP_TESTS)/node_modules/.package-lock.json
+# The official client of the Model Context Protocol for Python.
+MCP_PYTHON := $(TOOLS)/mcp/.mcp-2.3.0
 FUZZ_TARGETS := entry_points operations context counter host import state folder
 FUZZ_SECONDS ?= 60
 # Features of the C library. With the exact token counter o200k it is larger: make native FEATURES=capi,tokenizer
@@ -46,7 +50,7 @@ SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callst
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-python test-release test-packages test-platforms test-view lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -69,7 +73,7 @@ demo-flame:
 # The last step of building the library uses one core, so the lints run beside it.
 test:
 	$(MAKE) --jobs=2 --output-sync=line --no-print-directory lint native
-	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-python test-view test-release
+	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-python test-view test-mcp test-release
 
 # The daily loop: format, lints, and the tests of the library.
 check:
@@ -107,7 +111,7 @@ bindings: $(NODE_MODULES)
 # Builds the program `callstack` without its agent, which needs a network: target/release/callstack.
 program:
 	$(CARGO) build --release -p callstack-cli --no-default-features
-	@size=$$(wc -c <target/release/callstack); [ $$size -le 8388608 ] || { echo "the program has $$size bytes, more than 8 MiB"; exit 1; }
+	@size=$$(wc -c <target/release/callstack); [ $$size -le 12582912 ] || { echo "the program has $$size bytes, more than 12 MiB"; exit 1; }
 
 test-node: native program $(NODE_MODULES)
 	$(NPM) test --prefix bindings
@@ -131,11 +135,16 @@ test-packages: $(RELEASE_TOOLS)
 test-view: system-tools program $(VIEW_MODULES)
 	$(NPM) test --prefix $(VIEW_TESTS)
 
+# Tests `callstack mcp` with the official clients: the TypeScript SDK, old and new, the Inspector, and the Python SDK.
+test-mcp: program $(MCP_MODULES) $(MCP_PYTHON)
+	$(NPM) test --prefix $(MCP_TESTS)
+	$(TOOLS)/mcp/bin/python $(MCP_TESTS)/test/clients.py $(CURDIR)/target/release/callstack
+
 # Measures that page with 10,000 frames.
 bench-view: system-tools program $(VIEW_MODULES)
 	$(NPM) run bench --prefix $(VIEW_TESTS)
 
-lint: lint-workflows lint-python $(NODE_MODULES) $(VIEW_MODULES) $(RELEASE_TOOLS)
+lint: lint-workflows lint-python $(NODE_MODULES) $(VIEW_MODULES) $(MCP_MODULES) $(RELEASE_TOOLS)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
@@ -144,6 +153,7 @@ lint: lint-workflows lint-python $(NODE_MODULES) $(VIEW_MODULES) $(RELEASE_TOOLS
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p callstack-core
 	$(NPM) run lint --prefix bindings
 	$(NPM) run lint --prefix $(VIEW_TESTS)
+	$(NPM) run lint --prefix $(MCP_TESTS)
 	$(TOOLS)/release/bin/ruff check --quiet release
 	$(TOOLS)/release/bin/ruff format --quiet --check release
 	$(TOOLS)/release/bin/mypy --no-error-summary --config-file release/pyproject.toml --package release
@@ -237,6 +247,15 @@ $(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/openc
 
 $(VIEW_MODULES): $(VIEW_TESTS)/package.json
 	$(NPM) install --prefix $(VIEW_TESTS)
+	touch $@
+
+$(MCP_MODULES): $(MCP_TESTS)/package.json
+	$(NPM) install --prefix $(MCP_TESTS)
+	touch $@
+
+$(MCP_PYTHON): | system-tools
+	python3 -m venv $(TOOLS)/mcp
+	$(TOOLS)/mcp/bin/python -m pip install --quiet mcp==2.3.0
 	touch $@
 
 system-tools:

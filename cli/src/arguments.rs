@@ -8,7 +8,6 @@ use clap::{Args, ColorChoice, CommandFactory, Parser};
 use crate::agent::AgentArguments;
 use crate::commands::StackCommand;
 use crate::exit::Exit;
-#[cfg(feature = "mcp")]
 use crate::mcp::McpArguments;
 
 /// Shows and changes the call stack of agents: a tree of frames, each with a task, criteria and results.
@@ -60,7 +59,6 @@ pub enum Subcommand {
     ///
     /// Claude Code, Codex, Cursor, VS Code, Zed and others start it: their settings name the command `callstack mcp`. It uses the
     /// stack of the folder in which it is started, and creates one with the first frame.
-    #[cfg(feature = "mcp")]
     Mcp(McpArguments),
     #[command(flatten)]
     Stack(StackCommand),
@@ -86,7 +84,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "heap",
         ],
     ),
-    ("Run", &["agent", "runs", "mcp"]),
+    ("Run", &["agent", "runs", "mcp", "init"]),
     ("Files", &["import", "export", "compact", "schema", "completions", "man"]),
 ];
 

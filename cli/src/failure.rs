@@ -63,7 +63,6 @@ impl Failure {
     }
 
     /// The message and what to do next, for an agent.
-    #[cfg(feature = "mcp")]
     pub fn for_agents(&self) -> String {
         match &self.next_step {
             Some(step) => format!("{}; {step}", self.message),

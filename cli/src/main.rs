@@ -10,7 +10,6 @@ mod export;
 mod failure;
 mod folder;
 mod input;
-#[cfg(feature = "mcp")]
 mod mcp;
 mod output;
 mod prices;
@@ -48,7 +47,6 @@ fn main() -> ExitCode {
         Subcommand::Agent(arguments) => agent::start(&arguments, output),
         #[cfg(not(all(unix, feature = "agent")))]
         Subcommand::Agent { .. } => return refused(&arguments::no_agent()),
-        #[cfg(feature = "mcp")]
         Subcommand::Mcp(arguments) => mcp::start(arguments, StackFolder::new(stack, is_repeated), output),
         Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack, is_repeated), output),
     };

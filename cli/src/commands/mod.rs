@@ -16,6 +16,7 @@ mod frame_line;
 mod heap;
 mod history;
 mod import;
+mod init;
 pub mod invalidate;
 pub mod log;
 mod plan;
@@ -92,6 +93,10 @@ pub enum StackCommand {
     Compact(compact::Arguments),
     /// Adds the plan of another tool, or the frames of a state.
     Import(import::Arguments),
+    /// Tells a host of agents, such as Claude Code or Cursor, to start `callstack mcp` in this project.
+    ///
+    /// Nothing else in the settings of the host changes. --undo takes the entry back.
+    Init(init::Arguments),
     /// Lists the runs of agents, shows one, or ends it.
     Runs(runs::Arguments),
     /// Writes the stack as a file for other programs.
@@ -170,6 +175,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
         StackCommand::Compact(arguments) => report_change(output, &compact::run(&arguments, folder)?)?,
         StackCommand::Import(arguments) => report_change(output, &import::run(arguments, folder)?)?,
+        StackCommand::Init(arguments) => report_change(output, &init::run(&arguments)?)?,
         StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
         StackCommand::Export(arguments) => output.report(&export::run(&arguments, folder)?)?,
         StackCommand::Schema(arguments) => output.report(&schema::run(&arguments)?)?,
@@ -198,6 +204,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<heap::ShownChunk>(),
         schema::of::<history::History>(),
         schema::of::<import::ImportedPlan>(),
+        schema::of::<init::Initialized>(),
         schema::of::<invalidate::Invalidated>(),
         schema::of::<log::Log>(),
         schema::of::<plan::Planned>(),
