@@ -8,7 +8,7 @@ use clap::{Args, ColorChoice, CommandFactory, Parser};
 use crate::agent::AgentArguments;
 use crate::commands::StackCommand;
 use crate::exit::Exit;
-use crate::mcp::McpArguments;
+use crate::mcp::{HookArguments, McpArguments};
 
 /// Shows and changes the call stack of agents: a tree of frames, each with a task, criteria and results.
 #[derive(Parser)]
@@ -60,6 +60,9 @@ pub enum Subcommand {
     /// Claude Code, Codex, Cursor, VS Code, Zed and others start it: their settings name the command `callstack mcp`. It uses the
     /// stack of the folder in which it is started, and creates one with the first frame.
     Mcp(McpArguments),
+    /// Handles an event of Claude Code: its plugin runs this.
+    #[command(hide = true)]
+    Hook(HookArguments),
     #[command(flatten)]
     Stack(StackCommand),
 }

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         #[cfg(not(all(unix, feature = "agent")))]
         Subcommand::Agent { .. } => return refused(&arguments::no_agent()),
         Subcommand::Mcp(arguments) => mcp::start(arguments, StackFolder::new(stack, is_repeated), output),
+        Subcommand::Hook(arguments) => mcp::run_hook(&arguments, &StackFolder::new(stack, is_repeated)),
         Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack, is_repeated), output),
     };
     exit.unwrap_or_else(|failure| failed(&failure, output)).into()

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use callstack_core::context::Guidance;
+use callstack_core::text::one_line;
 use callstack_core::{Error, FrameStatus, Handle, Settings, Stack};
 use tokio_util::sync::CancellationToken;
 
@@ -57,18 +59,14 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// The frame that an argument names.
     pub fn resolve(&self, name: &str) -> Result<Handle, Refusal> {
-        self.stack.resolve(name).map_err(|error| format!("{error}{}", self.open_frames()).into())
+        self.stack.resolve(name).map_err(|error| format!("{error}.{}", self.open_frames()).into())
     }
 
     /// The frame in which the conversation works: the nearest open one from the one that it has entered last, or that has its
     /// ID.
     pub fn bound(&self) -> Option<Handle> {
         let caller = self.caller?;
-        let noted = self.callers.frame(caller);
-        self.stack.read(|tree| {
-            let entered = noted.filter(|frame| frame.index() < tree.len());
-            tree.nearest_open(entered.or_else(|| tree.by_id(caller.id()))?)
-        })
+        self.stack.read(|tree| self.callers.open_frame(caller, tree))
     }
 
     /// The frame from which a call works: the named one, else that of the conversation. `None`: a new task begins.
@@ -80,6 +78,16 @@ impl Call<'_> {
             Some(NEW) => return Ok(None),
             Some(name) => return self.resolve(name).map(Some),
             None => {}
+        }
+        if let Some(caller) = self.caller
+            && let Some(over) = self.stack.read(|tree| self.callers.closed_task(caller, tree))
+        {
+            return Err(format!(
+                "your task {} is over: end your turn with its results; frame says where else you work, or \"{NEW}\" begins \
+                 another task",
+                self.name(over)
+            )
+            .into());
         }
         let bound = self.bound();
         let open = self.open_frames();
@@ -108,8 +116,18 @@ impl Call<'_> {
         })
     }
 
-    /// The open frames, for refusals; empty if there are none.
-    fn open_frames(&self) -> String {
+    /// The frames below a root, or all, that were handed over and are not finished.
+    pub fn handed_over(&self, root: Option<Handle>) -> Vec<Handle> {
+        self.stack.read(|tree| {
+            let open =
+                [FrameStatus::InProgress, FrameStatus::Blocked].into_iter().flat_map(|status| tree.with_status(status));
+            let is_below = |frame: &Handle| root.is_none_or(|root| tree.root(*frame) == root);
+            open.filter(|frame| is_below(frame) && self.callers.is_handed_over(*frame)).collect()
+        })
+    }
+
+    /// The open frames with a beginning, for texts that ask for one; empty if there are none.
+    pub fn open_frames(&self) -> String {
         self.stack.read(|tree| {
             let mut open: Vec<Handle> = [FrameStatus::InProgress, FrameStatus::Blocked]
                 .into_iter()
@@ -134,7 +152,7 @@ impl Call<'_> {
             && self.callers.handed_over_by(frame).as_ref() != Some(caller)
         {
             // The handle in the answer is enough to go on.
-            let _ = self.callers.set_frame(caller, Some(frame));
+            let _ = self.callers.enter(caller, frame);
         }
     }
 
@@ -144,27 +162,51 @@ impl Call<'_> {
         let _ = self.callers.note_handed_over(frame, self.caller);
     }
 
+    /// Refuses to enter a frame in which another conversation works, or that this one has handed over.
+    pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
+        let worker = self.callers.worker(frame);
+        let is_others = worker.as_ref().is_some_and(|worker| Some(worker) != self.caller);
+        match is_others {
+            true => Err(format!(
+                "another conversation works in {}: status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it; if it has ended, go on \
+                 there with takeOver",
+                self.name(frame)
+            )
+            .into()),
+            false => Ok(()),
+        }
+    }
+
     /// Notes that the conversation has left a frame, for the one above it. Returns true if the frame was handed over to it:
-    /// then it is in none.
+    /// then its task is over.
     pub fn leave(&self, frame: Handle, parent: Option<Handle>) -> bool {
         let is_handed_over = self.callers.is_handed_over(frame);
         if let Some(caller) = self.caller
             && self.callers.frame(caller) == Some(frame)
+            && !is_handed_over
         {
-            let next = if is_handed_over { None } else { parent };
-            let _ = self.callers.set_frame(caller, next);
+            let _ = self.callers.set_frame(caller, parent);
         }
         is_handed_over
     }
 
-    /// The context of a frame.
-    pub fn context(&self, frame: Handle) -> Result<String, Refusal> {
-        Ok(Arc::unwrap_or_clone(self.stack.context(frame, self.settings)?).xml)
+    /// The context of a frame, with the advice on the work with the stack or without it.
+    pub fn context(&self, frame: Handle, guidance: Guidance) -> Result<String, Refusal> {
+        let settings = self.settings.clone().guidance(guidance);
+        Ok(Arc::unwrap_or_clone(self.stack.context(frame, &settings)?).xml)
     }
 
     /// True if a blocked frame has its answer.
     pub fn is_answered(&self, frame: Handle) -> bool {
         self.stack.read(|tree| tree.node(frame).record().pending_answer().is_some())
+    }
+
+    /// The frames below a frame that are open or planned, at most a dozen.
+    pub fn unfinished_below(&self, frame: Handle) -> Vec<Handle> {
+        let is_left = |status: FrameStatus| status.is_open() || status == FrameStatus::Planned;
+        self.stack.read(|tree| {
+            tree.descendants(frame).filter(|below| is_left(tree.node(*below).status())).take(LISTED).collect()
+        })
     }
 
     /// The first planned child of a frame that can begin.
@@ -186,7 +228,7 @@ impl Call<'_> {
         let name = self.name(frame);
         let criteria = self.stack.read(|tree| tree.node(frame).record().success_criteria.clone());
         format!(
-            "{name} is planned. Give a subagent this prompt:\n\
+            "{name} has begun, for a subagent. Give it this prompt:\n\
              Your task is frame {name} of the call stack. First call the tool activate of the MCP server callstack with \
              {{\"frame\": \"{frame}\"}}: its answer shows all that you need. Pass \"frame\": \"{frame}\" in every other call of \
              these tools. At the end call pop with your results, then answer with them.\n\
@@ -213,8 +255,15 @@ impl Call<'_> {
     }
 }
 
-fn name(title: &str, frame: Handle) -> String {
-    format!("{frame} ({title})")
+/// A frame with its title, such as `f1 (Shop)`, in one line: nothing in a title can pose as another line of the answer.
+pub fn name(title: &str, frame: Handle) -> String {
+    format!("{frame} ({})", one_line(title))
+}
+
+/// The handles that a text names.
+pub fn handles_in(text: &str) -> impl Iterator<Item = Handle> + '_ {
+    let words = text.split(|character: char| !character.is_ascii_alphanumeric());
+    words.filter(|word| word.len() < 12).filter_map(|word| word.parse().ok())
 }
 
 /// Handles with commas between them.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use callstack_core::Handle;
+use callstack_core::{Handle, Tree};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
@@ -52,6 +52,36 @@ impl Callers {
         (found.caller == caller.as_str()).then_some(found.frame)
     }
 
+    /// The open frame in which a conversation works: the nearest one from the one that it has entered last, or that has its ID.
+    /// A subagent whose frame is closed works in none.
+    pub fn open_frame(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
+        match self.closed_task(caller, tree) {
+            Some(_) => None,
+            None => tree.nearest_open(self.entered(caller, tree).or_else(|| tree.by_id(caller.id()))?),
+        }
+    }
+
+    /// The frame that was handed over to a conversation, if it is closed: its task is over.
+    pub fn closed_task(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
+        let is_over = |frame: &Handle| !tree.node(*frame).status().is_open() && self.is_handed_over(*frame);
+        self.entered(caller, tree).filter(is_over)
+    }
+
+    fn entered(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
+        self.frame(caller).filter(|frame| frame.index() < tree.len())
+    }
+
+    /// The conversation that has entered a frame last and not left it, if the host named it.
+    pub fn worker(&self, frame: Handle) -> Option<Caller> {
+        self.noted(&self.worker_file(frame)).filter(|worker| self.frame(worker) == Some(frame))
+    }
+
+    /// Notes that a conversation works in a frame from now on.
+    pub fn enter(&self, caller: &Caller, frame: Handle) -> io::Result<()> {
+        self.set_frame(caller, Some(frame))?;
+        self.note(&self.worker_file(frame), Some(caller))
+    }
+
     /// Notes the frame in which a conversation works; `None`: in none.
     pub fn set_frame(&self, caller: &Caller, frame: Option<Handle>) -> io::Result<()> {
         let path = self.conversation(caller);
@@ -89,6 +119,12 @@ impl Callers {
         self.note(&self.handed_over(frame), caller)
     }
 
+    /// Notes that an agent was reminded of a frame. Returns true the first time.
+    pub fn remind(&self, frame: Handle) -> bool {
+        let path = self.folder.join(format!("reminded-{frame}.json"));
+        !path.exists() && self.note(&path, None).is_ok()
+    }
+
     fn noted(&self, path: &Path) -> Option<Caller> {
         let found: Note = self.read(path)?;
         let (host, id) = found.caller.split_once('/')?;
@@ -120,6 +156,10 @@ impl Callers {
 
     fn call(&self, call: &str) -> PathBuf {
         self.folder.join(format!("call-{}.json", name_of(call)))
+    }
+
+    fn worker_file(&self, frame: Handle) -> PathBuf {
+        self.folder.join(format!("worker-{frame}.json"))
     }
 
     fn handed_over(&self, frame: Handle) -> PathBuf {

@@ -6,6 +6,7 @@
 mod call;
 mod caller;
 mod callers;
+mod hook;
 mod http;
 mod prompts;
 mod resources;
@@ -30,6 +31,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::Output;
+pub use hook::{HookArguments, run as run_hook};
 use server::{Server, Shared};
 
 /// The pause between two looks at what is due, such as writing `state.json`.
@@ -137,6 +139,7 @@ fn tool_names(chosen: &[String]) -> ToolNames {
         (ToolRole::Pop, "pop"),
         (ToolRole::Activate, "activate"),
         (ToolRole::PlanChildren, "plan"),
+        (ToolRole::Invalidate, "invalidate"),
         (ToolRole::Tree, "status"),
         (ToolRole::HeapRead, "heap"),
         (ToolRole::HeapFree, "heap"),

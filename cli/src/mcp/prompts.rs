@@ -1,5 +1,6 @@
 //! The prompts: texts that a person chooses in the host, such as a slash command.
 
+use callstack_core::context::Guidance;
 use rmcp::model::{ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 
 use super::call::Call;
@@ -42,9 +43,12 @@ pub fn get(call: &Call<'_>, name: &str, arguments: &JsonObject) -> Result<GetPro
         }
         RESUME => {
             let frame = own()?;
-            let context = call.context(frame).map_err(|refusal| refused(refusal.to_string()))?;
+            if !call.stack.read(|tree| tree.node(frame).status().is_open()) {
+                return Err(refused(format!("{} is closed: nothing is left to do in it", call.name(frame))));
+            }
+            let context = call.context(frame, Guidance::Brief).map_err(|refusal| refused(refusal.to_string()))?;
             format!(
-                "Go on with {}: call activate {{\"frame\": \"{frame}\"}}, check what is there already, and do what is left.\n\n\
+                "Go on with {}: call activate {{\"frame\": \"{frame}\", \"takeOver\": true}}, check what is there already, and do what is left.\n\n\
                  {context}",
                 call.name(frame)
             )

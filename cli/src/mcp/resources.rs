@@ -1,5 +1,6 @@
 //! The resources: the tree, frames, and the logs of frames, for hosts that show them to people. Tools give the same.
 
+use callstack_core::context::Guidance;
 use callstack_core::{Handle, LogQuery, OutlineOptions, Stack};
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
@@ -57,7 +58,7 @@ pub fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData>
     let handle: Handle = name.parse().map_err(|_| missing(format!("{name} is no handle, such as f1")))?;
     let frame = call.resolve(&handle.to_string()).map_err(|refusal| missing(refusal.to_string()))?;
     if !is_log {
-        let xml = call.context(frame).map_err(|refusal| missing(refusal.to_string()))?;
+        let xml = call.context(frame, Guidance::Brief).map_err(|refusal| missing(refusal.to_string()))?;
         return Ok(contents(xml, uri, XML));
     }
     let page = call

@@ -31,11 +31,11 @@ your conversation.
 now, where, and how it is used. Later frames see only that.
 - Plan several steps with plan, and begin each with activate.
 - record decisions and files at once. They are kept when your conversation is compacted.
-- After a compaction, or in a new conversation: status shows where you are, context shows all that your frame needs.
+- After a compaction, or in a new conversation: status shows the frames and where you are, context shows all that your frame needs.
 - For a subagent: push or activate with handOver gives you its prompt. Pop answers what it found; status with of and wait looks \
 for it.
-- Frames are named by handles such as f3. Each answer ends with the frame in which you are. If you are asked for it, pass it as \
-frame.";
+- Frames are named by handles such as f3. Each answer ends with the frame in which you are, or says to pass its handle as frame in \
+your next calls.";
 
 /// The stack and the settings, which all connections share.
 pub struct Shared {

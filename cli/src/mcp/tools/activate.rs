@@ -1,14 +1,15 @@
 //! The tool `activate`: begins a planned frame, or goes on with one that is blocked, failed or in progress.
 
-use callstack_core::FrameStatus;
+use callstack_core::context::Guidance;
+use callstack_core::{FrameStatus, Handle};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call};
+use crate::mcp::call::{Answer, Call, Refusal};
 
 /// Begin a planned frame, or go on with an open one, and work in it from now on. The answer shows all that you need for it.
-/// For a blocked frame give the answer to its question; a failed one is begun anew.
+/// A blocked frame needs the answer to its question; a failed one is begun anew.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
@@ -16,11 +17,20 @@ pub(super) struct Activate {
     frame: String,
     /// The answer to the question of a blocked frame.
     answer: Option<String>,
-    /// What the next attempt of a failed frame does differently.
+    /// Begin a failed or blocked frame anew, in a new frame that knows why it failed.
+    #[serde(default)]
+    retry: bool,
+    /// With retry: what must be done differently.
     note: Option<String>,
+    /// Despite open dependencies.
+    #[serde(default)]
+    anyway: bool,
     /// A subagent does the work: the answer is the prompt for it.
     #[serde(default)]
     hand_over: bool,
+    /// Go on in a frame in which another conversation has worked.
+    #[serde(default)]
+    take_over: bool,
 }
 
 impl McpTool for Activate {
@@ -31,48 +41,63 @@ impl McpTool for Activate {
 
     fn run(self, call: &Call<'_>) -> Answer {
         let mut frame = call.resolve(&self.frame)?;
-        let status = |frame| call.stack.read(|tree| tree.node(frame).status());
-        let from = status(frame);
-        let refused = |why: &str| Err(format!("{} is {from}: {why}", call.name(frame)).into());
-        match (from, &self.answer, &self.note) {
-            (FrameStatus::Completed | FrameStatus::Invalidated, ..) => {
-                return refused("it cannot be activated; push a new frame");
-            }
-            (FrameStatus::Blocked, None, _) if !call.is_answered(frame) => {
-                let waits_for = call.stack.read(|tree| tree.node(frame).record().waits_for().to_owned());
-                return refused(&format!("it goes on with an answer to what it waits for: {waits_for}"));
-            }
-            (FrameStatus::Blocked, ..) | (_, None, _) => {}
-            (_, Some(_), _) => return refused("an answer is for a blocked frame"),
-        }
-        match (from, &self.note) {
-            (FrameStatus::Failed, _) | (_, None) => {}
-            (_, Some(_)) => return refused("a note is for the next attempt of a failed frame"),
-        }
-        if self.hand_over && !matches!(from, FrameStatus::Planned | FrameStatus::Failed) {
-            return refused("only a planned or failed frame is handed over");
-        }
-        if matches!(from, FrameStatus::Planned | FrameStatus::Failed) {
-            call.stack.read(|tree| tree.check_ready(frame))?;
-        }
-        if from == FrameStatus::Failed {
+        let from = call.stack.read(|tree| tree.node(frame).status());
+        self.check(call, frame, from)?;
+        let begins_anew = self.retry || from == FrameStatus::Failed;
+        if begins_anew {
             frame = call.stack.retry(frame, self.note)?.handle;
-        }
-        if self.hand_over {
-            call.hand_over(frame);
-            return call.answer_from(call.bound(), call.prompt(frame));
         }
         if let Some(answer) = self.answer {
             call.stack.answer(frame, answer)?;
         }
         match from {
+            _ if begins_anew => call.stack.activate(frame)?,
             FrameStatus::InProgress => call.stack.set_active(frame)?,
             FrameStatus::Blocked => call.stack.set_status(frame, FrameStatus::InProgress, None)?,
             _ => call.stack.activate(frame)?,
         }
+        if self.hand_over {
+            call.hand_over(frame);
+            let own = call.bound().or_else(|| call.stack.read(|tree| tree.node(frame).parent()));
+            return call.answer_from(own, call.prompt(frame));
+        }
         call.enter(frame);
-        let context = call.context(frame)?;
+        let context = call.context(frame, Guidance::None)?;
         let text = format!("{} is in progress: work in it now, then pop it.\n{context}", call.name(frame));
         call.answer_from(Some(frame), text)
+    }
+}
+
+impl Activate {
+    /// Refuses what cannot be done, before anything is.
+    fn check(&self, call: &Call<'_>, frame: Handle, from: FrameStatus) -> Result<(), Refusal> {
+        let refused = |why: String| Err(format!("{} is {from}: {why}", call.name(frame)).into());
+        let begins_anew = self.retry || from == FrameStatus::Failed;
+        if self.note.is_some() && !begins_anew {
+            return refused("a note is for retry, which begins a failed or blocked frame anew".into());
+        }
+        if self.answer.is_some() && (begins_anew || from != FrameStatus::Blocked) {
+            return refused("an answer is for a blocked frame that goes on".into());
+        }
+        match from {
+            FrameStatus::Completed | FrameStatus::Invalidated => {
+                return refused("it cannot be activated; push a new frame".into());
+            }
+            FrameStatus::Planned | FrameStatus::InProgress if self.retry => {
+                return refused("only a failed or blocked frame is begun anew; pop it as failed first".into());
+            }
+            FrameStatus::InProgress if self.hand_over => {
+                return refused("it has begun already; push hands over a new frame".into());
+            }
+            FrameStatus::Blocked if !begins_anew && self.answer.is_none() && !call.is_answered(frame) => {
+                let waits_for = call.stack.read(|tree| tree.node(frame).record().waits_for().to_owned());
+                return refused(format!("it goes on with an answer to what it waits for: {waits_for}"));
+            }
+            _ => {}
+        }
+        if !self.anyway && (begins_anew || from == FrameStatus::Planned) {
+            call.stack.read(|tree| tree.check_ready(frame))?;
+        }
+        if self.take_over { Ok(()) } else { call.check_free(frame) }
     }
 }

@@ -1,5 +1,6 @@
 //! The tool `context`: what an agent in a frame needs to know.
 
+use callstack_core::context::Guidance;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,7 +24,7 @@ impl McpTool for Context {
 
     fn run(self, call: &Call<'_>) -> Answer {
         let frame = call.own(self.frame.as_deref())?;
-        let context = call.context(frame)?;
+        let context = call.context(frame, Guidance::Brief)?;
         call.answer_from(Some(frame), context)
     }
 }

@@ -4,6 +4,7 @@
 mod activate;
 mod context;
 mod heap;
+mod invalidate;
 mod plan;
 mod pop;
 mod push;
@@ -91,11 +92,12 @@ impl Entry {
     }
 }
 
-const TABLE: [Entry; 8] = [
+const TABLE: [Entry; 9] = [
     Entry::of::<push::Push>(),
     Entry::of::<pop::Pop>(),
     Entry::of::<plan::Plan>(),
     Entry::of::<activate::Activate>(),
+    Entry::of::<invalidate::Invalidate>(),
     Entry::of::<status::Status>(),
     Entry::of::<context::Context>(),
     Entry::of::<record::Record>(),
@@ -168,6 +170,7 @@ mod tests {
         check::<pop::Pop>();
         check::<plan::Plan>();
         check::<activate::Activate>();
+        check::<invalidate::Invalidate>();
         check::<status::Status>();
         check::<context::Context>();
         check::<record::Record>();
@@ -177,7 +180,10 @@ mod tests {
     #[test]
     fn the_heap_comes_only_on_request() {
         let names = |chosen: Vec<&Entry>| chosen.into_iter().map(|entry| entry.name).collect::<Vec<_>>();
-        assert_eq!(names(chosen(&[])), ["push", "pop", "plan", "activate", "status", "context", "record"]);
+        assert_eq!(
+            names(chosen(&[])),
+            ["push", "pop", "plan", "activate", "invalidate", "status", "context", "record"]
+        );
         assert_eq!(names(chosen(&["heap".into(), "status".into()])), ["status", "heap"]);
     }
 }

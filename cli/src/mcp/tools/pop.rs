@@ -18,8 +18,11 @@ pub(super) struct Pop {
     /// The same in a few short sentences.
     #[serde(default)]
     results_compacted: String,
-    /// Only with blocked: what the work needs, and from whom.
+    /// With blocked: what the work needs, and from whom.
     question: Option<String>,
+    /// Although frames below it are open or planned.
+    #[serde(default)]
+    anyway: bool,
     /// Default: the frame of this conversation.
     frame: Option<String>,
 }
@@ -52,8 +55,20 @@ impl McpTool for Pop {
         let frame = call.own(self.frame.as_deref())?;
         let results = Results::new(self.results).compacted(self.results_compacted);
         let asks = self.question.as_deref().is_some_and(|question| !question.trim().is_empty());
+        if self.status == Ended::Blocked && !asks {
+            return Err("question is missing: say what the work needs, and from whom".into());
+        }
         if !asks && results.dense().trim().is_empty() {
             return Err("results is empty: say what exists now, where, and how it is used; or what was tried, and why it failed".into());
+        }
+        let left = call.unfinished_below(frame);
+        if self.status == Ended::Completed && !self.anyway && !left.is_empty() {
+            return Err(format!(
+                "{} is not done: below it are {}; finish them, or invalidate what is not needed; or pop it anyway",
+                call.name(frame),
+                listed(&left)
+            )
+            .into());
         }
         let popped = match (self.question, self.status) {
             (None, status) => call.stack.pop(frame, status.into(), results)?,
@@ -74,11 +89,13 @@ impl McpTool for Pop {
             _ if status == FrameStatus::Blocked => text.push_str(&format!(
                 " Ask for the answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} goes on with it."
             )),
-            Some(parent) => {
-                if let Some(next) = call.next_ready(parent) {
-                    text.push_str(&format!(" Next of the plan: activate {}.", call.name(next)));
+            Some(parent) => match call.next_ready(parent) {
+                Some(next) => text.push_str(&format!(" Next of the plan: activate {}.", call.name(next))),
+                None if call.unfinished_below(parent).is_empty() => {
+                    text.push_str(&format!(" Nothing is left below {parent}: check its criteria, then pop it."));
                 }
-            }
+                None => {}
+            },
             None if is_handed_over => text.push_str(" End your turn with these results."),
             None => text.push_str(" The task is over."),
         }

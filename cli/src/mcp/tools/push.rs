@@ -44,15 +44,15 @@ impl McpTool for Push {
         new = new.criteria_compacted(self.success_criteria_compacted);
         (new.parent, new.depends_on) = (parent, depends_on);
         let frame = call.stack.plan(new)?;
-        if self.hand_over {
-            call.hand_over(frame);
-            return call.answer_from(own, call.prompt(frame));
-        }
         if let Err(error) = call.stack.read(|tree| tree.check_ready(frame)) {
             return call
                 .answer_from(own, format!("{} is planned, and begins with activate: {error}.", call.name(frame)));
         }
         call.stack.activate(frame)?;
+        if self.hand_over {
+            call.hand_over(frame);
+            return call.answer_from(own, call.prompt(frame));
+        }
         call.enter(frame);
         call.answer_from(Some(frame), format!("{} has begun: work in it now, then pop it.", call.name(frame)))
     }

@@ -3,12 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::{Handle, OutlineOptions};
+use callstack_core::{FrameStatus, Handle, OutlineOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call};
+use crate::mcp::call::{Answer, Call, listed};
 
 /// The longest wait, in seconds: shorter than the patience of every host.
 const LONGEST_WAIT: u64 = 25;
@@ -50,7 +50,22 @@ impl McpTool for Status {
             }
             let root = own.filter(|_| !self.all).map(|own| call.stack.read(|tree| tree.root(own)));
             let options = OutlineOptions::default().root(root.map(Into::into)).own(own.map(Into::into));
-            return call.answer_from(own, call.stack.outline(&options)?);
+            let mut text = call.stack.outline(&options)?;
+            let handed_over = call.handed_over(root);
+            if !handed_over.is_empty() {
+                text.push_str(&format!("Handed over to subagents: {}.\n", listed(&handed_over)));
+            }
+            if own.is_none() {
+                // The active frame is that of another conversation.
+                text = without_active(&text);
+                let open = call.open_frames();
+                if !open.is_empty() {
+                    text.push_str(&format!(
+                        "If you have worked here before, context with your frame shows all.{open}\n"
+                    ));
+                }
+            }
+            return call.answer_from(own, text);
         };
         let frame = call.resolve(&name)?;
         let until = Instant::now() + Duration::from_secs(self.wait.min(LONGEST_WAIT));
@@ -64,12 +79,13 @@ impl McpTool for Status {
     }
 }
 
+/// An outline without the mark of the active frame.
+fn without_active(outline: &str) -> String {
+    let lines = outline.lines().filter(|line| !line.starts_with("Active: "));
+    lines.map(|line| format!("{}\n", line.strip_suffix("  <-- ACTIVE").unwrap_or(line))).collect()
+}
+
 /// True for a frame on which somebody works, or soon will.
 fn is_under_way(call: &Call<'_>, frame: Handle) -> bool {
-    call.stack.read(|tree| {
-        let status = tree.node(frame).status();
-        !status.is_finished()
-            && status != callstack_core::FrameStatus::Invalidated
-            && status != callstack_core::FrameStatus::Blocked
-    })
+    call.stack.read(|tree| matches!(tree.node(frame).status(), FrameStatus::Planned | FrameStatus::InProgress))
 }

@@ -13,7 +13,7 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 PROGRAM = sys.argv[1]
-TOOLS = ["push", "pop", "plan", "activate", "status", "context", "record"]
+TOOLS = ["push", "pop", "plan", "activate", "invalidate", "status", "context", "record"]
 
 
 @asynccontextmanager

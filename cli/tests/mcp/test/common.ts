@@ -13,7 +13,7 @@ export const PROGRAM = resolve(
 )
 
 /** The names of the tools that are offered by default. */
-export const TOOLS = ["push", "pop", "plan", "activate", "status", "context", "record"]
+export const TOOLS = ["push", "pop", "plan", "activate", "invalidate", "status", "context", "record"]
 
 /** The environment of servers, without what names a conversation. */
 export const ENVIRONMENT: Record<string, string> = { PATH: process.env["PATH"] ?? "", HOME: tmpdir() }

@@ -1,0 +1,292 @@
+//! `callstack hook`: what the plugin of Claude Code runs at the events of a session. A hook reads the event from the standard
+//! input, and writes to the standard output what Claude Code is to do. A hook never fails the session: without a stack it does
+//! nothing, and an error is only reported.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use callstack_core::context::{Budget, Guidance};
+use callstack_core::{Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Settings, Stack};
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::call::{handles_in, name};
+use super::caller::Caller;
+use super::callers::Callers;
+use super::tool_names;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+
+/// The budget of the contexts that hooks add, in tokens and bytes. Claude Code puts longer texts into a file.
+const TOKENS: usize = 2_400;
+const BYTES: usize = 9_000;
+/// The longest event that is read, in bytes: tools may write large files.
+const LONGEST_EVENT: u64 = 64 << 20;
+
+#[derive(Args)]
+pub struct HookArguments {
+    /// The event.
+    #[arg(value_enum)]
+    event: HookEvent,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum HookEvent {
+    /// A session begins, goes on, or was compacted: adds the context of its frame.
+    SessionStart,
+    /// The user has written: adds what is new for the frame.
+    UserPromptSubmit,
+    /// A tool is about to be called: notes who calls the tools of callstack.
+    PreToolUse,
+    /// A tool was called: records the file that it has written, or names the frame of the subagent that it has started.
+    PostToolUse,
+    /// A subagent begins: makes its frame.
+    SubagentStart,
+    /// A subagent ends: finishes its frame with its answer.
+    SubagentStop,
+    /// The session is about to be compacted: says what the summary must keep.
+    PreCompact,
+    /// The agent ends its turn: reminds it once of its open frame.
+    Stop,
+}
+
+/// An event of Claude Code.
+#[derive(Deserialize)]
+struct Event {
+    session_id: String,
+    /// The subagent in which it happens.
+    #[serde(default)]
+    agent_id: String,
+    #[serde(default)]
+    agent_type: String,
+    #[serde(default)]
+    cwd: String,
+    #[serde(default)]
+    tool_name: String,
+    #[serde(default)]
+    tool_input: Value,
+    #[serde(default)]
+    tool_response: Value,
+    #[serde(default)]
+    tool_use_id: String,
+    #[serde(default)]
+    last_assistant_message: String,
+    #[serde(default)]
+    stop_hook_active: bool,
+    #[serde(default)]
+    background_tasks: Vec<Value>,
+}
+
+/// Runs a hook.
+pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Failure> {
+    match answer(arguments.event, folder) {
+        Ok(Some(answer)) => println!("{answer}"),
+        Ok(None) => {}
+        // Another exit code would stop tools, or be shown as a failure of the session.
+        Err(problem) => eprintln!("callstack hook: {problem}"),
+    }
+    Ok(Exit::Done)
+}
+
+fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String> {
+    let mut text = String::new();
+    io::stdin().take(LONGEST_EVENT).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    let event: Event = serde_json::from_str(&text).map_err(|error| format!("the event cannot be read: {error}"))?;
+    let Ok(path) = folder.existing() else { return Ok(None) };
+    let Some(caller) = Caller::of_claude(&event.session_id, Some(&event.agent_id)) else { return Ok(None) };
+    let callers = Callers::new(&path);
+    // The most frequent hook needs no stack.
+    if let HookEvent::PreToolUse = kind {
+        let noted = callers.note_call(&event.tool_use_id, &caller);
+        return noted.map(|()| None).map_err(|error| error.to_string());
+    }
+    let stack = folder.open_to_write().map_err(|failure| failure.for_agents())?;
+    let session = Session { stack: &stack, callers: &callers, event: &event, caller };
+    session.answer(kind).map_err(|error| error.to_string())
+}
+
+struct Session<'a> {
+    stack: &'a Stack,
+    callers: &'a Callers,
+    event: &'a Event,
+    /// The session, or the subagent in it.
+    caller: Caller,
+}
+
+impl Session<'_> {
+    fn answer(&self, kind: HookEvent) -> Result<Option<Value>, Error> {
+        match kind {
+            HookEvent::SessionStart => self.begun(),
+            HookEvent::UserPromptSubmit => self.prompted(),
+            HookEvent::PreToolUse => Ok(None),
+            HookEvent::PostToolUse => self.called().map(|()| None),
+            HookEvent::SubagentStart => self.agent_begun().map(|()| None),
+            HookEvent::SubagentStop => self.agent_ended().map(|()| None),
+            HookEvent::PreCompact => Ok(self.compacting()),
+            HookEvent::Stop => Ok(self.stopping()),
+        }
+    }
+
+    /// The open frame in which the session or the subagent works.
+    fn own(&self) -> Option<Handle> {
+        self.stack.read(|tree| self.callers.open_frame(&self.caller, tree))
+    }
+
+    fn name(&self, frame: Handle) -> String {
+        self.stack.read(|tree| name(tree.node(frame).title(), frame))
+    }
+
+    fn status(&self, frame: Handle) -> FrameStatus {
+        self.stack.read(|tree| tree.node(frame).status())
+    }
+
+    fn settings() -> Settings {
+        let budget = Budget::default().total(TOKENS).bytes(Some(BYTES));
+        Settings::default().budget(budget).guidance(Guidance::None).tools(tool_names(&[]))
+    }
+
+    fn begun(&self) -> Result<Option<Value>, Error> {
+        let Some(own) = self.own() else {
+            let open = self.stack.read(|tree| tree.with_status(FrameStatus::InProgress).count());
+            let text = match open {
+                0 => return Ok(None),
+                _ => format!(
+                    "The call stack of this project (tools of callstack) has {open} frames in progress, none of this \
+                     conversation: status shows them; activate goes on in one; push begins a new task."
+                ),
+            };
+            return Ok(Some(added("SessionStart", &text)));
+        };
+        let context = self.stack.context(own, &Self::settings())?;
+        let text =
+            format!("You are in frame {} of the call stack (tools of callstack).\n{}", self.name(own), context.xml);
+        Ok(Some(added("SessionStart", &text)))
+    }
+
+    fn prompted(&self) -> Result<Option<Value>, Error> {
+        let Some(own) = self.own() else { return Ok(None) };
+        let context = self.stack.context(own, &Self::settings())?;
+        Ok(Some(added("UserPromptSubmit", &context.volatile)))
+    }
+
+    fn called(&self) -> Result<(), Error> {
+        match &*self.event.tool_name {
+            "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => self.file_written(),
+            "Agent" | "Task" => self.agent_named(),
+            _ => Ok(()),
+        }
+    }
+
+    fn file_written(&self) -> Result<(), Error> {
+        let input = &self.event.tool_input;
+        let path = ["file_path", "notebook_path"].into_iter().find_map(|key| input.get(key)?.as_str());
+        if let (Some(own), Some(path)) = (self.own(), path) {
+            let relative = Path::new(path).strip_prefix(&self.event.cwd).unwrap_or(Path::new(path));
+            self.stack.add_artifact(own, relative.to_string_lossy())?;
+        }
+        Ok(())
+    }
+
+    /// Makes a frame for a subagent below that of its session. Its title is set when the call that has started it is known.
+    fn agent_begun(&self) -> Result<(), Error> {
+        let session = Caller::of_claude(&self.event.session_id, None);
+        let parent = session.and_then(|session| self.stack.read(|tree| self.callers.open_frame(&session, tree)));
+        let is_known = self.stack.read(|tree| tree.by_id(self.caller.as_str())).is_some();
+        let (Some(parent), false, false) = (parent, is_known, self.event.agent_id.is_empty()) else { return Ok(()) };
+        let title = if self.event.agent_type.is_empty() { "subagent" } else { &self.event.agent_type };
+        let frame = self.stack.push(NewFrame::new(title).id(self.caller.as_str()).below(parent))?;
+        // The frame of the session stays its own: the subagent works beside it.
+        let _ = self.callers.note_handed_over(frame, None);
+        let _ = self.callers.enter(&self.caller, frame);
+        Ok(())
+    }
+
+    /// Names the frame of a subagent by the call that has started it. If its prompt hands over a frame, it works in that one.
+    fn agent_named(&self) -> Result<(), Error> {
+        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (input, response) = (&self.event.tool_input, &self.event.tool_response);
+        let Some(agent) = Caller::of_claude(&self.event.session_id, Some(&text(response, "agentId"))) else {
+            return Ok(());
+        };
+        let Some(made) = self.stack.read(|tree| tree.by_id(agent.as_str())) else { return Ok(()) };
+        let prompt = text(input, "prompt");
+        let handed_over = handles_in(&prompt).find(|frame| {
+            let is_here = self.stack.read(|tree| frame.index() < tree.len());
+            is_here && *frame != made && self.callers.is_handed_over(*frame) && !self.status(*frame).is_finished()
+        });
+        match handed_over {
+            Some(frame) if self.status(made).is_open() => {
+                self.stack.invalidate(made, format!("The subagent works in {frame}"))?;
+                if self.callers.frame(&agent) == Some(made) {
+                    let _ = self.callers.set_frame(&agent, Some(frame));
+                }
+                Ok(())
+            }
+            Some(_) => Ok(()),
+            None if self.status(made).is_open() => self.stack.identify(
+                made,
+                Identity {
+                    title: text(input, "description"),
+                    success_criteria: prompt,
+                    success_criteria_compacted: String::new(),
+                },
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Finishes the frames of a subagent that are still open, with what it has said last.
+    fn agent_ended(&self) -> Result<(), Error> {
+        if self.event.agent_id.is_empty() {
+            return Ok(());
+        }
+        let made = self.stack.read(|tree| tree.by_id(self.caller.as_str()));
+        let said = self.event.last_assistant_message.trim();
+        let (status, results) = match said.is_empty() {
+            true => (PopStatus::Failed, "The subagent has ended without an answer."),
+            false => (PopStatus::Completed, said),
+        };
+        for frame in [self.callers.frame(&self.caller), made].into_iter().flatten() {
+            let is_own = self.stack.read(|tree| frame.index() < tree.len()) && self.callers.is_handed_over(frame);
+            if is_own && self.status(frame) == FrameStatus::InProgress {
+                self.stack.pop(frame, status, results)?;
+            }
+        }
+        let _ = self.callers.set_frame(&self.caller, None);
+        Ok(())
+    }
+
+    fn compacting(&self) -> Option<Value> {
+        let own = self.own()?;
+        let text = format!(
+            "You are in frame {} of the call stack. The stack keeps the plan, the criteria, and the results and decisions that are \
+             recorded; the context of the frame is added again after this. The summary must keep what is recorded nowhere: what was \
+             tried and why it failed, what is half done, and what comes next.",
+            self.name(own)
+        );
+        Some(json!({ "systemMessage": text }))
+    }
+
+    fn stopping(&self) -> Option<Value> {
+        let own = self.own()?;
+        let is_due = !self.event.stop_hook_active
+            && self.event.background_tasks.is_empty()
+            && self.status(own) == FrameStatus::InProgress
+            && self.callers.remind(own);
+        is_due.then(|| {
+            let reason = format!(
+                "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for somebody, pop it as \
+                 blocked with the question. If you go on later, record what exists as resultsSoFar. This is said once.",
+                self.name(own)
+            );
+            json!({ "decision": "block", "reason": reason })
+        })
+    }
+}
+
+/// The answer that adds a text to the conversation.
+fn added(event: &str, text: &str) -> Value {
+    json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
+}
