@@ -413,7 +413,7 @@ fn one_conversation_works_in_a_frame() {
     server.pop("agent", "cart.rs");
     // The task of the agent is over: it begins no other one by mistake.
     let refused = server.refused(Some("agent"), "push", json!({ "title": "More", "successCriteria": "It works" }));
-    assert!(refused.contains("your task f2 (Cart) is over"), "{refused}");
+    assert!(refused.contains("your task f2 (Cart) is completed: end your turn"), "{refused}");
     server.refused(Some("agent"), "pop", json!({ "status": "completed", "results": "Again" }));
     ends_with(&server.done(Some("agent"), "status", json!({})), "You are in no frame.");
     // Another conversation goes on where the first one has ended.
@@ -421,6 +421,71 @@ fn one_conversation_works_in_a_frame() {
     ends_with(&taken, "You are in f1 (Shop).");
     server.pop("next", "The shop");
     ends_with(&server.done(Some("lead"), "status", json!({})), "You are in no frame.");
+    let refused = server.refused(Some("lead"), "record", json!({ "decisions": ["Late"] }));
+    assert!(refused.contains("you were in f1 (Shop), which somebody else has set to completed"), "{refused}");
+}
+
+#[test]
+fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    server.push("one", "Cart");
+    let stack = project.stack();
+    stack.pop("f2", callstack_core::PopStatus::Completed, "Done by a person").unwrap();
+    for (tool, arguments) in [
+        ("pop", json!({ "status": "completed", "results": "Mine" })),
+        ("record", json!({ "decisions": ["Mine"] })),
+        ("push", json!({ "title": "More", "successCriteria": "It works" })),
+    ] {
+        let refused = server.refused(Some("one"), tool, arguments);
+        assert!(
+            refused.contains("you were in f2 (Cart)") && refused.contains("{\"frame\": \"f1\"}"),
+            "{tool}: {refused}"
+        );
+    }
+    stack.refresh().unwrap();
+    assert_eq!(stack.frame("f1").unwrap().status, FrameStatus::InProgress);
+    ends_with(&server.done(Some("one"), "activate", json!({ "frame": "f1" })), "You are in f1 (Shop).");
+    // A frame that one has handed over is closed by the giver, who stays where he is.
+    server.done(Some("one"), "push", json!({ "title": "Mail", "successCriteria": "Sent", "handOver": true }));
+    let popped = server.done(
+        Some("one"),
+        "pop",
+        json!({ "frame": "f3", "status": "completed", "results": "Not needed after all" }),
+    );
+    ends_with(&popped, "You are in f1 (Shop).");
+    // What a subagent with the same name pushes does not move the giver.
+    server.done(Some("one"), "push", json!({ "title": "Docs", "successCriteria": "Read", "handOver": true }));
+    let push = json!({ "title": "Chapter", "successCriteria": "Read", "frame": "f4" });
+    ends_with(&server.done(Some("one"), "push", push), "pass \"frame\": \"f5\" to go on in it.");
+    ends_with(&server.done(Some("one"), "status", json!({})), "You are in f1 (Shop).");
+}
+
+#[test]
+fn a_stack_that_is_replaced_is_opened_again() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    std::fs::remove_dir_all(project.path()).unwrap();
+    let status = server.done(Some("one"), "status", json!({}));
+    assert!(!status.contains("Shop"), "{status}");
+    ends_with(&server.push("one", "Blog"), "You are in f1 (Blog).");
+    assert_eq!(project.stack().frame("f1").unwrap().title, "Blog");
+}
+
+#[test]
+fn waits_leave_the_server_awake() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let params = json!({ "name": "status", "arguments": { "of": "f1", "wait": 20 }, "_meta": { "threadId": "one" } });
+    for id in 2_000..2_600 {
+        server.write(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
+    }
+    let began = Instant::now();
+    ends_with(&server.push("two", "Blog"), "You are in f2 (Blog).");
+    assert!(began.elapsed() < Duration::from_secs(15), "the push came after the waits");
 }
 
 #[test]
@@ -462,6 +527,8 @@ fn a_server_leaves_nothing_where_nobody_uses_it() {
     server.result("resources/list", json!({}));
     server.done(Some("one"), "status", json!({}));
     server.refused(Some("one"), "context", json!({}));
+    server.refused(Some("one"), "pop", json!({ "status": "completed", "results": "x" }));
+    server.refused(Some("one"), "push", json!({ "title": " ", "successCriteria": "x" }));
     assert_eq!(server.end(), Some(0));
     assert_eq!(std::fs::read_dir(&project.folder).unwrap().count(), 0);
 }

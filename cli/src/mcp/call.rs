@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use callstack_core::context::Guidance;
 use callstack_core::text::one_line;
-use callstack_core::{Error, FrameStatus, Handle, Settings, Stack};
+use callstack_core::{Error, FrameStatus, Handle, Settings, Stack, Tree};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
@@ -43,7 +44,8 @@ impl From<&str> for Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self(error.to_string())
+        // An error can quote texts of frames, which must not pose as lines of ours.
+        Self(one_line(&error.to_string()))
     }
 }
 
@@ -54,40 +56,56 @@ pub struct Call<'a> {
     pub caller: Option<&'a Caller>,
     pub settings: &'a Settings,
     pub cancelled: CancellationToken,
+    /// Those of calls that may wait at the same time.
+    pub waits: &'a Semaphore,
 }
 
 impl Call<'_> {
     /// The frame that an argument names.
     pub fn resolve(&self, name: &str) -> Result<Handle, Refusal> {
-        self.stack.resolve(name).map_err(|error| format!("{error}.{}", self.open_frames()).into())
+        self.stack.resolve(name).map_err(|error| format!("{}.{}", Refusal::from(error), self.open_frames()).into())
     }
 
-    /// The frame in which the conversation works: the nearest open one from the one that it has entered last, or that has its
-    /// ID.
+    /// The open frame in which the conversation works.
     pub fn bound(&self) -> Option<Handle> {
         let caller = self.caller?;
         self.stack.read(|tree| self.callers.open_frame(caller, tree))
     }
 
+    /// Refuses a call without a frame if the one of the conversation is closed: the caller must know that before it works on.
+    fn check_closed(&self) -> Result<(), Refusal> {
+        let Some(caller) = self.caller else { return Ok(()) };
+        let closed = self.stack.read(|tree| {
+            let frame = self.callers.entered(caller, tree).filter(|frame| !tree.node(*frame).status().is_open())?;
+            Some((frame, tree.node(frame).status(), tree.nearest_open(frame), self.callers.is_handed_over(frame, tree)))
+        });
+        let Some((frame, status, above, is_handed_over)) = closed else { return Ok(()) };
+        let name = self.name(frame);
+        Err(match above {
+            _ if is_handed_over => format!(
+                "your task {name} is {status}: end your turn with its results; or say as frame where else you work, or \"{NEW}\" for \
+                 another task"
+            ),
+            Some(above) => format!(
+                "you were in {name}, which somebody else has set to {status}: activate {{\"frame\": \"{above}\"}} goes on in the frame \
+                 above it"
+            ),
+            None => format!(
+                "you were in {name}, which somebody else has set to {status}: push with \"frame\": \"{NEW}\" begins another task"
+            ),
+        }
+        .into())
+    }
+
     /// The frame from which a call works: the named one, else that of the conversation. `None`: a new task begins.
     ///
     /// # Errors
-    /// If nobody knows which of the open frames the caller means.
+    /// If nobody knows which of the open frames the caller means; if the frame of the conversation is closed.
     pub fn place(&self, named: Option<&str>) -> Result<Option<Handle>, Refusal> {
         match named {
             Some(NEW) => return Ok(None),
             Some(name) => return self.resolve(name).map(Some),
-            None => {}
-        }
-        if let Some(caller) = self.caller
-            && let Some(over) = self.stack.read(|tree| self.callers.closed_task(caller, tree))
-        {
-            return Err(format!(
-                "your task {} is over: end your turn with its results; frame says where else you work, or \"{NEW}\" begins \
-                 another task",
-                self.name(over)
-            )
-            .into());
+            None => self.check_closed()?,
         }
         let bound = self.bound();
         let open = self.open_frames();
@@ -108,10 +126,13 @@ impl Call<'_> {
         if let Some(name) = named {
             return self.resolve(name);
         }
+        self.check_closed()?;
         self.bound().ok_or_else(|| {
             let open = self.open_frames();
-            let what =
-                if open.is_empty() { "push begins one" } else { "name one by its handle: frame; or push begins one" };
+            let what = match open.is_empty() {
+                true => "push begins one",
+                false => "name one by its handle: frame; or push begins one",
+            };
             format!("this conversation is in no frame: {what}.{open}").into()
         })
     }
@@ -122,7 +143,7 @@ impl Call<'_> {
             let open =
                 [FrameStatus::InProgress, FrameStatus::Blocked].into_iter().flat_map(|status| tree.with_status(status));
             let is_below = |frame: &Handle| root.is_none_or(|root| tree.root(*frame) == root);
-            open.filter(|frame| is_below(frame) && self.callers.is_handed_over(*frame)).collect()
+            open.filter(|frame| is_below(frame) && self.callers.is_handed_over(*frame, tree)).collect()
         })
     }
 
@@ -145,28 +166,35 @@ impl Call<'_> {
         })
     }
 
-    /// Notes that the conversation works in a frame from now on. Its own frame does not change if the work in this one was
-    /// handed over to a subagent that the host does not tell apart from it.
+    /// Notes that the conversation works in a frame from now on. Its own frame does not change if the work there, or above, was
+    /// handed over by it: then a subagent calls that the host does not tell apart from it.
     pub fn enter(&self, frame: Handle) {
-        if let Some(caller) = self.caller
-            && self.callers.handed_over_by(frame).as_ref() != Some(caller)
-        {
-            // The handle in the answer is enough to go on.
-            let _ = self.callers.enter(caller, frame);
-        }
+        let Some(caller) = self.caller else { return };
+        self.stack.read(|tree| {
+            let is_subagent = self
+                .lineage(tree, frame)
+                .any(|above| self.callers.handed_over_by(above, tree).as_ref() == Some(caller));
+            if !is_subagent {
+                // The handle in the answer is enough to go on.
+                let _ = self.callers.enter(caller, frame, tree);
+            }
+        });
+    }
+
+    fn lineage<'t>(&self, tree: &'t Tree, frame: Handle) -> impl Iterator<Item = Handle> + use<'t> {
+        std::iter::once(frame).chain(tree.ancestors(frame))
     }
 
     /// Notes that the work in a frame is handed over to a subagent.
     pub fn hand_over(&self, frame: Handle) {
         // The prompt names the frame in each call.
-        let _ = self.callers.note_handed_over(frame, self.caller);
+        let _ = self.stack.read(|tree| self.callers.hand_over(frame, self.caller, tree));
     }
 
-    /// Refuses to enter a frame in which another conversation works, or that this one has handed over.
+    /// Refuses to enter a frame in which another conversation works.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
-        let worker = self.callers.worker(frame);
-        let is_others = worker.as_ref().is_some_and(|worker| Some(worker) != self.caller);
-        match is_others {
+        let worker = self.stack.read(|tree| self.callers.worker(frame, tree));
+        match worker.as_ref().is_some_and(|worker| Some(worker) != self.caller) {
             true => Err(format!(
                 "another conversation works in {}: status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it; if it has ended, go on \
                  there with takeOver",
@@ -177,17 +205,25 @@ impl Call<'_> {
         }
     }
 
-    /// Notes that the conversation has left a frame, for the one above it. Returns true if the frame was handed over to it:
-    /// then its task is over.
+    /// Notes that the conversation has closed a frame, and goes on in the one above it. Returns true if that was its task: the
+    /// frame was handed over to it, and it is in none now.
     pub fn leave(&self, frame: Handle, parent: Option<Handle>) -> bool {
-        let is_handed_over = self.callers.is_handed_over(frame);
-        if let Some(caller) = self.caller
-            && self.callers.frame(caller) == Some(frame)
-            && !is_handed_over
-        {
-            let _ = self.callers.set_frame(caller, parent);
-        }
-        is_handed_over
+        self.stack.read(|tree| {
+            let is_handed_over = self.callers.is_handed_over(frame, tree);
+            let Some(caller) = self.caller else { return is_handed_over };
+            if self.callers.entered(caller, tree) != Some(frame) {
+                return false;
+            }
+            if is_handed_over {
+                // The note stays: the next call without a frame is told that the task is over.
+                return true;
+            }
+            let _ = match parent {
+                Some(parent) => self.callers.enter(caller, parent, tree),
+                None => self.callers.forget(caller),
+            };
+            false
+        })
     }
 
     /// The context of a frame, with the advice on the work with the stack or without it.
@@ -227,12 +263,14 @@ impl Call<'_> {
     pub fn prompt(&self, frame: Handle) -> String {
         let name = self.name(frame);
         let criteria = self.stack.read(|tree| tree.node(frame).record().success_criteria.clone());
+        // No line of the criteria can pose as one of the prompt.
+        let criteria: String = criteria.lines().map(|line| format!("\n  {}", one_line(line))).collect();
         format!(
             "{name} has begun, for a subagent. Give it this prompt:\n\
              Your task is frame {name} of the call stack. First call the tool activate of the MCP server callstack with \
              {{\"frame\": \"{frame}\"}}: its answer shows all that you need. Pass \"frame\": \"{frame}\" in every other call of \
              these tools. At the end call pop with your results, then answer with them.\n\
-             Success criteria: {criteria}"
+             Success criteria:{criteria}"
         )
     }
 

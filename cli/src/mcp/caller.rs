@@ -48,13 +48,13 @@ impl Caller {
         }
     }
 
-    /// Who makes a call with this metadata: the request says it, else the environment of the server. The environment comes
-    /// last, because a server that many conversations use inherits that of one of them.
-    pub fn of_call(meta: &Map<String, Value>, callers: &Callers) -> Option<Self> {
-        Self::of_meta(meta, callers).or_else(|| Self::of_variables(|name| env::var(name).ok()))
+    /// The conversation that has started this process, if its host names it.
+    pub fn of_environment() -> Option<Self> {
+        Self::of_variables(|name| env::var(name).ok())
     }
 
-    fn of_meta(meta: &Map<String, Value>, callers: &Callers) -> Option<Self> {
+    /// Who makes a call with this metadata.
+    pub fn of_meta(meta: &Map<String, Value>, callers: &Callers) -> Option<Self> {
         let text = |key: &str| meta.get(key).and_then(Value::as_str);
         let by_call = || callers.of_call(text(CLAUDE_CALL)?);
         let by_key = || KEYS.iter().find_map(|(key, host)| Self::of(host, text(key)?));

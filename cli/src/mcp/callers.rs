@@ -1,25 +1,33 @@
-//! In which frame each conversation works: a small file for each, in the folder `callers` of the stack. Servers and hooks are
-//! many short processes, and each writes only the file of its own conversation, so they need no lock.
+//! In which frame each conversation works: small files in the folder `callers` of the stack. Servers and hooks are many short
+//! processes, and each writes only the files of its own conversation and frame, so they need no lock.
 //!
-//! The files are a convenience. A conversation whose file is lost names its frame by its handle.
+//! The files are a convenience. A conversation whose file is lost names its frame by its handle. They name frames by their IDs
+//! too, so that those of a stack that was here before are of no use. Links are not followed: the folder may come from a stranger.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use callstack_core::{Handle, Tree};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tempfile::NamedTempFile;
 
 use super::caller::Caller;
 
 /// The folder within that of the stack.
 const FOLDER: &str = "callers";
+/// The beginnings of the names of the files: conversations, calls, and what is noted about frames.
+const CONVERSATION: &str = "conversation-";
+const CALL: &str = "call-";
+const FRAME: [&str; 3] = ["handed-over-", "worker-", "reminded-"];
+/// The beginning of the names of files that are being written.
+const TEMPORARY: &str = ".tmp";
 /// How long the frame of a conversation that makes no more calls is remembered, and whose a call is.
 const CONVERSATION_AGE: Duration = Duration::from_secs(90 * 24 * 3_600);
 const CALL_AGE: Duration = Duration::from_secs(3_600);
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 4_096;
 
 /// The files of all conversations of a stack.
 #[derive(Debug, Clone)]
@@ -27,17 +35,14 @@ pub struct Callers {
     folder: PathBuf,
 }
 
-/// The file of a conversation.
-#[derive(Serialize, Deserialize)]
-struct Conversation {
-    caller: String,
-    frame: Handle,
-}
-
-/// The file of a call, and that of a frame that was handed over.
-#[derive(Serialize, Deserialize)]
+/// A file: a conversation, and the frame in which it works.
+#[derive(Default, Serialize, Deserialize)]
 struct Note {
     caller: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    frame: Option<Handle>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    id: String,
 }
 
 impl Callers {
@@ -46,102 +51,87 @@ impl Callers {
         Self { folder: stack.join(FOLDER) }
     }
 
-    /// The frame in which a conversation works, as it was noted last.
-    pub fn frame(&self, caller: &Caller) -> Option<Handle> {
-        let found: Conversation = self.read(&self.conversation(caller))?;
-        (found.caller == caller.as_str()).then_some(found.frame)
+    /// The frame that a conversation has entered last and not left. It may be closed by now.
+    pub fn entered(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
+        let found = self.read(&self.conversation(caller))?;
+        let frame = found.frame.filter(|frame| frame.index() < tree.len())?;
+        (found.caller == caller.as_str() && tree.node(frame).session_id() == found.id).then_some(frame)
     }
 
-    /// The open frame in which a conversation works: the nearest one from the one that it has entered last, or that has its ID.
-    /// A subagent whose frame is closed works in none.
+    /// The open frame in which a conversation works: the one that it has entered last, or the nearest to the one that has its ID.
+    /// `None` if somebody else has closed the one that it has entered: the frame above it is the work of others, perhaps.
     pub fn open_frame(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
-        match self.closed_task(caller, tree) {
-            Some(_) => None,
-            None => tree.nearest_open(self.entered(caller, tree).or_else(|| tree.by_id(caller.id()))?),
+        match self.entered(caller, tree) {
+            Some(entered) => Some(entered).filter(|frame| tree.node(*frame).status().is_open()),
+            None => tree.nearest_open(tree.by_id(caller.id())?),
         }
-    }
-
-    /// The frame that was handed over to a conversation, if it is closed: its task is over.
-    pub fn closed_task(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
-        let is_over = |frame: &Handle| !tree.node(*frame).status().is_open() && self.is_handed_over(*frame);
-        self.entered(caller, tree).filter(is_over)
-    }
-
-    fn entered(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
-        self.frame(caller).filter(|frame| frame.index() < tree.len())
-    }
-
-    /// The conversation that has entered a frame last and not left it, if the host named it.
-    pub fn worker(&self, frame: Handle) -> Option<Caller> {
-        self.noted(&self.worker_file(frame)).filter(|worker| self.frame(worker) == Some(frame))
     }
 
     /// Notes that a conversation works in a frame from now on.
-    pub fn enter(&self, caller: &Caller, frame: Handle) -> io::Result<()> {
-        self.set_frame(caller, Some(frame))?;
-        self.note(&self.worker_file(frame), Some(caller))
+    pub fn enter(&self, caller: &Caller, frame: Handle, tree: &Tree) -> io::Result<()> {
+        let id = tree.node(frame).session_id();
+        let conversation = Note { caller: caller.to_string(), frame: Some(frame), id: id.to_owned() };
+        self.write(&self.conversation(caller), &conversation)?;
+        self.write(&self.worker_of(id), &Note { caller: caller.to_string(), ..Note::default() })
     }
 
-    /// Notes the frame in which a conversation works; `None`: in none.
-    pub fn set_frame(&self, caller: &Caller, frame: Option<Handle>) -> io::Result<()> {
-        let path = self.conversation(caller);
-        match frame {
-            Some(frame) => self.write(&path, &Conversation { caller: caller.to_string(), frame }),
-            None => match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            },
+    /// Notes that a conversation works in no frame.
+    pub fn forget(&self, caller: &Caller) -> io::Result<()> {
+        match fs::remove_file(self.conversation(caller)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
         }
+    }
+
+    /// The conversation that has entered a frame last and not left it, if the host named it.
+    pub fn worker(&self, frame: Handle, tree: &Tree) -> Option<Caller> {
+        let worker = self.noted(&self.worker_of(tree.node(frame).session_id()))?;
+        (self.entered(&worker, tree) == Some(frame)).then_some(worker)
+    }
+
+    /// True if the work in a frame was handed over to a subagent.
+    pub fn is_handed_over(&self, frame: Handle, tree: &Tree) -> bool {
+        self.read(&self.handed_over(tree.node(frame).session_id())).is_some()
+    }
+
+    /// The conversation that has handed over the work in a frame, if the host named it.
+    pub fn handed_over_by(&self, frame: Handle, tree: &Tree) -> Option<Caller> {
+        self.noted(&self.handed_over(tree.node(frame).session_id()))
+    }
+
+    /// Notes that a conversation hands over the work in a frame to a subagent.
+    pub fn hand_over(&self, frame: Handle, caller: Option<&Caller>, tree: &Tree) -> io::Result<()> {
+        let note = Note { caller: caller.map(Caller::to_string).unwrap_or_default(), ..Note::default() };
+        self.write(&self.handed_over(tree.node(frame).session_id()), &note)
+    }
+
+    /// Notes that an agent was reminded of a frame. Returns true the first time.
+    pub fn remind(&self, frame: Handle, tree: &Tree) -> bool {
+        let [.., reminded] = FRAME;
+        let path = self.file(reminded, tree.node(frame).session_id());
+        self.read(&path).is_none() && self.write(&path, &Note::default()).is_ok()
     }
 
     /// Who makes the call with this ID, if a hook has noted it.
     pub fn of_call(&self, call: &str) -> Option<Caller> {
-        self.noted(&self.call(call))
+        self.noted(&self.file(CALL, call))
     }
 
     /// Notes who makes a call.
     pub fn note_call(&self, call: &str, caller: &Caller) -> io::Result<()> {
-        self.note(&self.call(call), Some(caller))
-    }
-
-    /// True if the work in a frame was handed over to a subagent.
-    pub fn is_handed_over(&self, frame: Handle) -> bool {
-        self.handed_over(frame).exists()
-    }
-
-    /// The conversation that has handed over the work in a frame, if the host named it.
-    pub fn handed_over_by(&self, frame: Handle) -> Option<Caller> {
-        self.noted(&self.handed_over(frame))
-    }
-
-    /// Notes that a conversation hands over the work in a frame to a subagent.
-    pub fn note_handed_over(&self, frame: Handle, caller: Option<&Caller>) -> io::Result<()> {
-        self.note(&self.handed_over(frame), caller)
-    }
-
-    /// Notes that an agent was reminded of a frame. Returns true the first time.
-    pub fn remind(&self, frame: Handle) -> bool {
-        let path = self.folder.join(format!("reminded-{frame}.json"));
-        !path.exists() && self.note(&path, None).is_ok()
-    }
-
-    fn noted(&self, path: &Path) -> Option<Caller> {
-        let found: Note = self.read(path)?;
-        let (host, id) = found.caller.split_once('/')?;
-        Caller::of(host, id)
-    }
-
-    fn note(&self, path: &Path, caller: Option<&Caller>) -> io::Result<()> {
-        self.write(path, &Note { caller: caller.map(Caller::to_string).unwrap_or_default() })
+        self.write(&self.file(CALL, call), &Note { caller: caller.to_string(), ..Note::default() })
     }
 
     /// Removes the files of conversations and calls that are long over.
     pub fn forget_old(&self) {
+        if !self.is_folder() {
+            return;
+        }
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let now = SystemTime::now();
         for entry in entries.flatten() {
-            let is_call = entry.file_name().to_string_lossy().starts_with("call-");
-            let limit = if is_call { CALL_AGE } else { CONVERSATION_AGE };
+            let name = entry.file_name();
+            let Some(limit) = age_limit(&name.to_string_lossy()) else { continue };
             let written = entry.metadata().and_then(|data| data.modified());
             if written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age > limit)) {
                 // Another server may have removed it already.
@@ -151,45 +141,71 @@ impl Callers {
     }
 
     fn conversation(&self, caller: &Caller) -> PathBuf {
-        self.folder.join(format!("conversation-{}.json", name_of(caller.as_str())))
+        self.file(CONVERSATION, caller.as_str())
     }
 
-    fn call(&self, call: &str) -> PathBuf {
-        self.folder.join(format!("call-{}.json", name_of(call)))
+    fn handed_over(&self, id: &str) -> PathBuf {
+        let [handed_over, ..] = FRAME;
+        self.file(handed_over, id)
     }
 
-    fn worker_file(&self, frame: Handle) -> PathBuf {
-        self.folder.join(format!("worker-{frame}.json"))
+    fn worker_of(&self, id: &str) -> PathBuf {
+        let [_, worker, _] = FRAME;
+        self.file(worker, id)
     }
 
-    fn handed_over(&self, frame: Handle) -> PathBuf {
-        self.folder.join(format!("handed-over-{frame}.json"))
+    /// The file about a text: its name contains a part of the text's hash.
+    fn file(&self, kind: &str, text: &str) -> PathBuf {
+        let hash: String = Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(format!("{kind}{hash}.json"))
     }
 
-    fn read<T: for<'a> Deserialize<'a>>(&self, path: &Path) -> Option<T> {
-        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    fn noted(&self, path: &Path) -> Option<Caller> {
+        let found = self.read(path)?;
+        let (host, id) = found.caller.split_once('/')?;
+        Caller::of(host, id)
+    }
+
+    /// True if the folder is one, and no link to one.
+    fn is_folder(&self) -> bool {
+        fs::symlink_metadata(&self.folder).is_ok_and(|data| data.is_dir())
+    }
+
+    fn read(&self, path: &Path) -> Option<Note> {
+        // A pipe would wait for its other end, and a device would never end.
+        let is_file = self.is_folder() && fs::symlink_metadata(path).is_ok_and(|data| data.is_file());
+        let mut text = Vec::new();
+        File::open(path).ok().filter(|_| is_file)?.take(LARGEST).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// Replaces a file as a whole, so that nobody reads half of it.
-    fn write<T: Serialize>(&self, path: &Path, value: &T) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
-        let mut file = NamedTempFile::new_in(&self.folder)?;
-        file.write_all(&serde_json::to_vec(value)?)?;
+    fn write(&self, path: &Path, note: &Note) -> io::Result<()> {
+        if !self.is_folder() {
+            fs::create_dir(&self.folder)?;
+        }
+        let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder)?;
+        file.write_all(&serde_json::to_vec(note)?)?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     }
 }
 
-/// A file name for any text: a part of its hash.
-fn name_of(text: &str) -> String {
-    Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+/// How long a file with this name is kept; `None` if it is not of this folder.
+fn age_limit(name: &str) -> Option<Duration> {
+    let begins_with = |beginnings: &[&str]| beginnings.iter().any(|beginning| name.starts_with(beginning));
+    if begins_with(&[CALL, TEMPORARY]) {
+        return Some(CALL_AGE);
+    }
+    (begins_with(&[CONVERSATION]) || begins_with(&FRAME)).then_some(CONVERSATION_AGE)
 }
 
 #[cfg(test)]
 mod tests {
     use std::thread;
 
-    use tempfile::tempdir;
+    use callstack_core::{NewFrame, PopStatus, Stack};
+    use tempfile::{TempDir, tempdir};
 
     use super::*;
 
@@ -197,70 +213,140 @@ mod tests {
         Handle::from_index(number).unwrap()
     }
 
-    #[test]
-    fn the_frame_of_each_conversation_is_remembered() {
+    /// A folder, and a stack with a root f1 and frames below it.
+    fn stack(frames: usize) -> (TempDir, Callers, Stack) {
         let folder = tempdir().unwrap();
         let callers = Callers::new(folder.path());
+        let stack = Stack::in_memory();
+        let root = stack.push(NewFrame::new("Root").id("root").root()).unwrap();
+        (1..frames).for_each(|number| {
+            stack.push(NewFrame::new("Part").id(format!("part{number}")).below(root)).unwrap();
+        });
+        (folder, callers, stack)
+    }
+
+    #[test]
+    fn the_frame_of_each_conversation_is_remembered() {
+        let (folder, callers, stack) = stack(4);
         let [one, other] = ["one", "other"].map(|id| Caller::of("codex", id).unwrap());
-        assert_eq!(callers.frame(&one), None);
-        callers.set_frame(&one, Some(handle(3))).unwrap();
-        callers.set_frame(&other, Some(handle(4))).unwrap();
-        callers.set_frame(&one, Some(handle(5))).unwrap();
-        let again = Callers::new(folder.path());
-        assert_eq!((again.frame(&one), again.frame(&other)), (Some(handle(5)), Some(handle(4))));
-        callers.set_frame(&one, None).unwrap();
-        callers.set_frame(&one, None).unwrap();
-        assert_eq!((again.frame(&one), again.frame(&other)), (None, Some(handle(4))));
+        stack.read(|tree| {
+            assert_eq!(callers.entered(&one, tree), None);
+            callers.enter(&one, handle(1), tree).unwrap();
+            callers.enter(&other, handle(2), tree).unwrap();
+            callers.enter(&one, handle(3), tree).unwrap();
+            let again = Callers::new(folder.path());
+            assert_eq!((again.entered(&one, tree), again.entered(&other, tree)), (Some(handle(3)), Some(handle(2))));
+            assert_eq!((again.worker(handle(3), tree), again.worker(handle(1), tree)), (Some(one.clone()), None));
+            callers.forget(&one).unwrap();
+            callers.forget(&one).unwrap();
+            assert_eq!((again.entered(&one, tree), again.entered(&other, tree)), (None, Some(handle(2))));
+        });
+    }
+
+    #[test]
+    fn a_frame_that_others_have_closed_leads_to_no_other_one() {
+        let (_folder, callers, stack) = stack(2);
+        let caller = Caller::of("codex", "one").unwrap();
+        stack.read(|tree| callers.enter(&caller, handle(1), tree)).unwrap();
+        assert_eq!(stack.read(|tree| callers.open_frame(&caller, tree)), Some(handle(1)));
+        stack.pop("f2", PopStatus::Completed, "Done").unwrap();
+        assert_eq!(stack.read(|tree| callers.open_frame(&caller, tree)), None);
+        let owner = Caller::of("opencode", "part1").unwrap();
+        assert_eq!(stack.read(|tree| callers.open_frame(&owner, tree)), Some(handle(0)));
+    }
+
+    #[test]
+    fn the_notes_of_another_stack_are_of_no_use() {
+        let (_folder, callers, stack) = stack(2);
+        let caller = Caller::of("codex", "one").unwrap();
+        stack.read(|tree| {
+            callers.enter(&caller, handle(1), tree).unwrap();
+            callers.hand_over(handle(1), None, tree).unwrap();
+            assert!(callers.is_handed_over(handle(1), tree) && callers.remind(handle(1), tree));
+            assert!(!callers.remind(handle(1), tree));
+        });
+        let other = Stack::in_memory();
+        other.push(NewFrame::new("Root").id("other").root()).unwrap();
+        other.push(NewFrame::new("Part").id("another")).unwrap();
+        other.read(|tree| {
+            assert_eq!(callers.entered(&caller, tree), None);
+            assert!(!callers.is_handed_over(handle(1), tree) && callers.remind(handle(1), tree));
+        });
     }
 
     #[test]
     fn damaged_files_name_no_frame() {
-        let folder = tempdir().unwrap();
-        let callers = Callers::new(folder.path());
+        let (_folder, callers, stack) = stack(2);
         let caller = Caller::of("codex", "one").unwrap();
-        callers.set_frame(&caller, Some(handle(3))).unwrap();
-        for damage in
-            ["", "{", "[]", r#"{"caller": "codex/two", "frame": "f4"}"#, r#"{"caller": "codex/one", "frame": "x"}"#]
-        {
+        stack.read(|tree| callers.enter(&caller, handle(1), tree)).unwrap();
+        let other = r#"{"caller": "codex/two", "frame": "f2", "id": "part1"}"#;
+        for damage in ["", "{", "[]", other, r#"{"caller": "codex/one", "frame": "f9", "id": "part1"}"#] {
             fs::write(callers.conversation(&caller), damage).unwrap();
-            assert_eq!(callers.frame(&caller), None, "{damage}");
+            assert_eq!(stack.read(|tree| callers.entered(&caller, tree)), None, "{damage}");
         }
     }
 
     #[test]
-    fn a_reader_never_sees_half_a_file() {
-        let folder = tempdir().unwrap();
-        let callers = Callers::new(folder.path());
+    #[cfg(unix)]
+    fn links_are_not_followed() {
+        use std::os::unix::fs::symlink;
+
+        let (folder, callers, stack) = stack(2);
+        let elsewhere = tempdir().unwrap();
         let caller = Caller::of("codex", "one").unwrap();
-        callers.set_frame(&caller, Some(handle(0))).unwrap();
+        let old = elsewhere.path().join("conversation-of-mine.json");
+        fs::write(&old, "mine").unwrap();
+        let time = SystemTime::now() - 2 * CONVERSATION_AGE;
+        File::options().write(true).open(&old).unwrap().set_modified(time).unwrap();
+        symlink(elsewhere.path(), folder.path().join(FOLDER)).unwrap();
+        callers.forget_old();
+        assert!(stack.read(|tree| callers.enter(&caller, handle(1), tree)).is_err());
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1, "nothing is written or removed there");
+        fs::remove_file(folder.path().join(FOLDER)).unwrap();
+        stack.read(|tree| callers.enter(&caller, handle(1), tree)).unwrap();
+        let path = callers.conversation(&caller);
+        fs::rename(&path, elsewhere.path().join("note.json")).unwrap();
+        symlink(elsewhere.path().join("note.json"), &path).unwrap();
+        assert_eq!(stack.read(|tree| callers.entered(&caller, tree)), None);
+        let foreign = folder.path().join(FOLDER).join("thesis.txt");
+        fs::write(&foreign, "mine").unwrap();
+        File::options().write(true).open(&foreign).unwrap().set_modified(time).unwrap();
+        callers.forget_old();
+        assert!(foreign.exists());
+    }
+
+    #[test]
+    fn a_reader_never_sees_half_a_file() {
+        let (_folder, callers, stack) = stack(5);
+        let caller = Caller::of("codex", "one").unwrap();
+        let enter = |number: usize| stack.read(|tree| callers.enter(&caller, handle(number), tree)).unwrap();
+        enter(0);
         thread::scope(|scope| {
-            let writer =
-                scope.spawn(|| (0..500).for_each(|number| callers.set_frame(&caller, Some(handle(number))).unwrap()));
+            let writer = scope.spawn(|| (0..500).for_each(|number| enter(number % 5)));
             while !writer.is_finished() {
-                assert!(callers.frame(&caller).is_some());
+                assert!(stack.read(|tree| callers.entered(&caller, tree)).is_some());
             }
         });
     }
 
     #[test]
     fn calls_are_forgotten_before_conversations() {
-        let folder = tempdir().unwrap();
-        let callers = Callers::new(folder.path());
+        let (_folder, callers, stack) = stack(2);
         let caller = Caller::of("claude", "ses").unwrap();
-        callers.set_frame(&caller, Some(handle(3))).unwrap();
+        let entered = || stack.read(|tree| callers.entered(&caller, tree));
+        stack.read(|tree| callers.enter(&caller, handle(1), tree)).unwrap();
         callers.note_call("toolu_1", &caller).unwrap();
         callers.note_call("toolu_2", &caller).unwrap();
         let set_age = |path: &Path, age: Duration| {
-            let file = fs::File::options().write(true).open(path).unwrap();
-            file.set_modified(SystemTime::now() - age).unwrap();
+            File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
         };
         set_age(&callers.conversation(&caller), CALL_AGE * 2);
-        set_age(&callers.call("toolu_1"), CALL_AGE * 2);
+        set_age(&callers.file(CALL, "toolu_1"), CALL_AGE * 2);
         callers.forget_old();
         assert_eq!((callers.of_call("toolu_1"), callers.of_call("toolu_2")), (None, Some(caller.clone())));
-        assert_eq!(callers.frame(&caller), Some(handle(3)));
+        assert_eq!(entered(), Some(handle(1)));
         set_age(&callers.conversation(&caller), CONVERSATION_AGE * 2);
         callers.forget_old();
-        assert_eq!(callers.frame(&caller), None);
+        assert_eq!(entered(), None);
     }
 }

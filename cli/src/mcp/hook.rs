@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use callstack_core::context::{Budget, Guidance};
-use callstack_core::{Error, FrameStatus, Handle, Identity, NewFrame, PopStatus, Settings, Stack};
+use callstack_core::{Error, FrameStatus, Handle, Identity, PopStatus, Settings, Stack};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -189,51 +189,70 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Makes a frame for a subagent below that of its session. Its title is set when the call that has started it is known.
+    /// Makes a frame for a subagent that begins, unless it is known already in which one it works.
     fn agent_begun(&self) -> Result<(), Error> {
-        let session = Caller::of_claude(&self.event.session_id, None);
-        let parent = session.and_then(|session| self.stack.read(|tree| self.callers.open_frame(&session, tree)));
-        let is_known = self.stack.read(|tree| tree.by_id(self.caller.as_str())).is_some();
-        let (Some(parent), false, false) = (parent, is_known, self.event.agent_id.is_empty()) else { return Ok(()) };
+        let is_known = self.stack.read(|tree| self.callers.entered(&self.caller, tree)).is_some();
+        if self.event.agent_id.is_empty() || is_known {
+            return Ok(());
+        }
         let title = if self.event.agent_type.is_empty() { "subagent" } else { &self.event.agent_type };
-        let frame = self.stack.push(NewFrame::new(title).id(self.caller.as_str()).below(parent))?;
-        // The frame of the session stays its own: the subagent works beside it.
-        let _ = self.callers.note_handed_over(frame, None);
-        let _ = self.callers.enter(&self.caller, frame);
-        Ok(())
+        self.frame_of(&self.caller, title).map(drop)
     }
 
-    /// Names the frame of a subagent by the call that has started it. If its prompt hands over a frame, it works in that one.
+    /// The frame that was made for a subagent, below that of its session. `None` if its session has none.
+    fn frame_of(&self, agent: &Caller, title: &str) -> Result<Option<Handle>, Error> {
+        let session = Caller::of_claude(&self.event.session_id, None);
+        let (made, parent) = self.stack.read(|tree| {
+            let parent = session.and_then(|session| self.callers.open_frame(&session, tree));
+            (tree.by_id(agent.as_str()), parent)
+        });
+        let Some(parent) = parent.filter(|_| made.is_none()) else { return Ok(made) };
+        let frame = self.stack.ensure(agent.as_str(), Some(title), Some(parent.into()))?;
+        self.stack.read(|tree| {
+            // The frame of the session stays its own: the subagent works beside it.
+            let _ = self.callers.hand_over(frame, None, tree);
+            let _ = self.callers.enter(agent, frame, tree);
+        });
+        Ok(Some(frame))
+    }
+
+    /// Names the frame of a subagent by the call that has started it, which may be reported before or after its begin. If its
+    /// prompt hands over a frame, it works in that one.
     fn agent_named(&self) -> Result<(), Error> {
         let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (input, response) = (&self.event.tool_input, &self.event.tool_response);
-        let Some(agent) = Caller::of_claude(&self.event.session_id, Some(&text(response, "agentId"))) else {
+        let id = text(response, "agentId");
+        let Some(agent) = Caller::of_claude(&self.event.session_id, Some(&id)).filter(|_| !id.is_empty()) else {
             return Ok(());
         };
-        let Some(made) = self.stack.read(|tree| tree.by_id(agent.as_str())) else { return Ok(()) };
-        let prompt = text(input, "prompt");
-        let handed_over = handles_in(&prompt).find(|frame| {
-            let is_here = self.stack.read(|tree| frame.index() < tree.len());
-            is_here && *frame != made && self.callers.is_handed_over(*frame) && !self.status(*frame).is_finished()
+        let (prompt, description) = (text(input, "prompt"), text(input, "description"));
+        let (made, handed_over) = self.stack.read(|tree| {
+            let is_task = |frame: &Handle| {
+                frame.index() < tree.len()
+                    && tree.node(*frame).session_id() != agent.as_str()
+                    && self.callers.is_handed_over(*frame, tree)
+                    && !tree.node(*frame).status().is_finished()
+            };
+            (tree.by_id(agent.as_str()), handles_in(&prompt).find(is_task))
         });
-        match handed_over {
-            Some(frame) if self.status(made).is_open() => {
-                self.stack.invalidate(made, format!("The subagent works in {frame}"))?;
-                if self.callers.frame(&agent) == Some(made) {
-                    let _ = self.callers.set_frame(&agent, Some(frame));
+        if let Some(frame) = handed_over {
+            self.stack.read(|tree| {
+                if self.callers.entered(&agent, tree) == made {
+                    let _ = self.callers.enter(&agent, frame, tree);
                 }
-                Ok(())
-            }
-            Some(_) => Ok(()),
-            None if self.status(made).is_open() => self.stack.identify(
+            });
+            return match made.filter(|made| self.status(*made).is_open()) {
+                Some(made) => self.stack.invalidate(made, format!("The subagent works in {frame}")).map(drop),
+                None => Ok(()),
+            };
+        }
+        let title = if description.is_empty() { "subagent".to_owned() } else { description };
+        match self.frame_of(&agent, &title)? {
+            Some(made) if self.status(made) != FrameStatus::Invalidated => self.stack.identify(
                 made,
-                Identity {
-                    title: text(input, "description"),
-                    success_criteria: prompt,
-                    success_criteria_compacted: String::new(),
-                },
+                Identity { title, success_criteria: prompt, success_criteria_compacted: String::new() },
             ),
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -248,13 +267,21 @@ impl Session<'_> {
             true => (PopStatus::Failed, "The subagent has ended without an answer."),
             false => (PopStatus::Completed, said),
         };
-        for frame in [self.callers.frame(&self.caller), made].into_iter().flatten() {
-            let is_own = self.stack.read(|tree| frame.index() < tree.len()) && self.callers.is_handed_over(frame);
+        let entered = self.stack.read(|tree| self.callers.entered(&self.caller, tree));
+        if let (Some(made), Some(entered)) = (made, entered)
+            && made != entered
+            && self.status(made).is_open()
+        {
+            // Its task was another frame.
+            self.stack.invalidate(made, format!("The subagent has worked in {entered}"))?;
+        }
+        for frame in [entered, made].into_iter().flatten() {
+            let is_own = self.stack.read(|tree| self.callers.is_handed_over(frame, tree));
             if is_own && self.status(frame) == FrameStatus::InProgress {
                 self.stack.pop(frame, status, results)?;
             }
         }
-        let _ = self.callers.set_frame(&self.caller, None);
+        let _ = self.callers.forget(&self.caller);
         Ok(())
     }
 
@@ -274,7 +301,7 @@ impl Session<'_> {
         let is_due = !self.event.stop_hook_active
             && self.event.background_tasks.is_empty()
             && self.status(own) == FrameStatus::InProgress
-            && self.callers.remind(own);
+            && self.stack.read(|tree| self.callers.remind(own, tree));
         is_due.then(|| {
             let reason = format!(
                 "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for somebody, pop it as \

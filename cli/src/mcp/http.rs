@@ -6,6 +6,7 @@ use std::env;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -23,6 +24,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 use super::server::{Server, Shared};
 use crate::exit::Exit;
@@ -33,6 +36,14 @@ use crate::output::{Output, Page, Report};
 const PATH: &str = "/mcp";
 /// The variable with the token. If it is not set, a new token is made at each start.
 const VARIABLE: &str = "CALLSTACK_MCP_TOKEN";
+/// What stands before the token.
+const SCHEME: &str = "Bearer ";
+/// How many clients are connected at the same time.
+const MOST_CONNECTIONS: usize = 256;
+/// How long a client may take for the head of a request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(50);
 /// Length of a new token, in bytes.
 const TOKEN_BYTES: usize = 24;
 
@@ -82,18 +93,27 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
         .enforce_origin_validation();
     let make = move || Ok(Server::new(shared.clone()));
     let service = StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config);
-    let expected: Arc<str> = format!("Bearer {token}").into();
+    let expected: Arc<str> = token.into();
+    let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
-        let (stream, _) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            // A client that has gone already, or too many open files: the next one may succeed.
-            Err(_) => continue,
+        // The others wait in the queue of the system.
+        let Ok(connection) = connections.clone().acquire_owned().await else { return Ok(Exit::Done) };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            // A client that has gone already, or too many open files: a later one may succeed.
+            Err(_) => {
+                sleep(PAUSE).await;
+                continue;
+            }
         };
         let (service, expected) = (service.clone(), expected.clone());
         tokio::spawn(async move {
             let answer = service_fn(move |request| answer(service.clone(), expected.clone(), request));
+            let mut server = http1::Builder::new();
+            server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
             // A connection that breaks off concerns its client alone.
-            let _ = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), answer).await;
+            let _ = server.serve_connection(TokioIo::new(stream), answer).await;
+            drop(connection);
         });
     }
 }
@@ -104,7 +124,11 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let given = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
-    if !given.is_some_and(|given| is_same(given, expected.as_bytes())) {
+    let given = given.and_then(|given| given.split_at_checked(SCHEME.len()));
+    let is_right = |(scheme, token): (&[u8], &[u8])| {
+        scheme.eq_ignore_ascii_case(SCHEME.as_bytes()) && is_same(token, expected.as_bytes())
+    };
+    if !given.is_some_and(is_right) {
         let mut refused =
             plain(StatusCode::UNAUTHORIZED, "the header Authorization: Bearer TOKEN is missing or wrong\n");
         refused.headers_mut().insert(WWW_AUTHENTICATE, http::HeaderValue::from_static("Bearer"));

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callstack_core::{HostSettings, Stack, ToolNames, ToolRole};
+use callstack_core::{HostSettings, ToolNames, ToolRole};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use rmcp::ServiceExt;
@@ -31,6 +31,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::Output;
+use caller::Caller;
 pub use hook::{HookArguments, run as run_hook};
 use server::{Server, Shared};
 
@@ -63,7 +64,9 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
     let (settings, problems) = HostSettings::from_environment("{}");
     problems.iter().for_each(|problem| eprintln!("callstack mcp: {problem}"));
     let settings = settings.context.tools(tool_names(&tools));
-    let shared = Arc::new(Shared::new(folder, settings, tools));
+    // A server over HTTP has many clients. The conversation that has started it is none of them.
+    let starter = if http.is_some() { None } else { Caller::of_environment() };
+    let shared = Arc::new(Shared::new(folder, settings, tools, starter));
     let serving = async {
         match http {
             Some(address) => http::serve(address, shared.clone(), output).await,
@@ -76,7 +79,7 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
         never = poll(shared.clone()) => never,
     };
     if let Some(stack) = shared.used() {
-        stack.clone().leave();
+        stack.leave();
     }
     exit
 }
@@ -104,7 +107,7 @@ async fn poll(shared: Arc<Shared>) -> Result<Exit, Failure> {
         clock.tick().await;
         let shared = shared.clone();
         // A poll that fails is repeated.
-        let _ = spawn_blocking(move || shared.used().map(Stack::poll)).await;
+        let _ = spawn_blocking(move || shared.used().map(|stack| stack.poll())).await;
     }
 }
 

@@ -1,9 +1,9 @@
 //! The server as the protocol sees it: what it offers, and the way of a request to a tool, a resource or a prompt.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callstack_core::{Settings, Stack};
+use callstack_core::{Error, Settings, Stack};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
@@ -13,9 +13,10 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::call::{Answer, Call};
+use super::call::{Answer, Call, Refusal};
 use super::caller::Caller;
 use super::callers::Callers;
 use super::tools::{self, Entry};
@@ -37,17 +38,21 @@ for it.
 - Frames are named by handles such as f3. Each answer ends with the frame in which you are, or says to pass its handle as frame in \
 your next calls.";
 
+/// How many calls may wait at the same time. Each has a thread.
+const MOST_WAITS: usize = 32;
+
 /// The stack and the settings, which all connections share.
 pub struct Shared {
     folder: StackFolder,
-    /// Empty as long as there is no stack. The first call that changes one creates it, so that a server leaves no folder where
+    /// `None` as long as there is no stack. The first call that changes one creates it, so that a server leaves no folder where
     /// nobody uses it.
-    opened: OnceLock<Opened>,
-    /// Held while the stack is opened.
-    opening: Mutex<()>,
+    opened: Mutex<Option<Arc<Opened>>>,
     settings: Settings,
     /// The names of the tools that are offered; empty: the standard ones.
     tools: Vec<String>,
+    /// Who makes calls that do not say it.
+    starter: Option<Caller>,
+    waits: Semaphore,
 }
 
 struct Opened {
@@ -56,25 +61,48 @@ struct Opened {
 }
 
 impl Shared {
-    pub fn new(folder: StackFolder, settings: Settings, tools: Vec<String>) -> Self {
-        Self { folder, opened: OnceLock::new(), opening: Mutex::new(()), settings, tools }
+    pub fn new(folder: StackFolder, settings: Settings, tools: Vec<String>, starter: Option<Caller>) -> Self {
+        Self { folder, opened: Mutex::default(), settings, tools, starter, waits: Semaphore::new(MOST_WAITS) }
     }
 
     /// The stack, if it was used already.
-    pub fn used(&self) -> Option<&Stack> {
-        self.opened.get().map(|opened| &opened.stack)
+    pub fn used(&self) -> Option<Stack> {
+        self.lock().as_ref().map(|opened| opened.stack.clone())
     }
 
-    /// The stack, and with `is_new` one that is created if there is none.
-    fn open(&self, is_new: bool) -> Result<Option<&Opened>, Failure> {
-        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(opened) = self.opened.get() {
-            return Ok(Some(opened));
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stack with the newest changes of others, and with `is_new` one that is created if there is none. A stack whose files
+    /// were replaced is opened again.
+    fn open(&self, is_new: bool) -> Result<Option<Arc<Opened>>, Failure> {
+        let mut opened = self.lock();
+        let is_usable = |opened: &Arc<Opened>| match opened.stack.refresh() {
+            Ok(_) | Err(Error::Busy { .. }) => true,
+            Err(_) => false,
+        };
+        if let Some(found) = opened.as_ref().filter(|opened| is_usable(opened)) {
+            return Ok(Some(found.clone()));
         }
+        *opened = None;
         let Some((stack, path)) = self.folder.open_to_serve(is_new)? else { return Ok(None) };
         let callers = Callers::new(&path);
         callers.forget_old();
-        Ok(Some(self.opened.get_or_init(|| Opened { stack, callers })))
+        *opened = Some(Arc::new(Opened { stack, callers }));
+        Ok(opened.clone())
+    }
+
+    fn run<T>(&self, opened: &Opened, context: &RequestContext<RoleServer>, run: impl FnOnce(&Call<'_>) -> T) -> T {
+        let caller = Caller::of_meta(&context.meta, &opened.callers).or_else(|| self.starter.clone());
+        run(&Call {
+            stack: &opened.stack,
+            callers: &opened.callers,
+            caller: caller.as_ref(),
+            settings: &self.settings,
+            cancelled: context.ct.clone(),
+            waits: &self.waits,
+        })
     }
 }
 
@@ -93,41 +121,52 @@ impl Server {
         tools::chosen(&self.shared.tools).into_iter().find(|entry| entry.name == name)
     }
 
-    /// Runs code that uses the stack where it may wait for other processes.
-    ///
-    /// # Errors
-    /// A text for the agent, if the stack cannot be opened.
-    async fn with_call<T: Send + 'static>(
+    /// Calls a tool. What an empty stack refuses creates none.
+    async fn use_tool(
         &self,
+        entry: &'static Entry,
+        json: String,
         context: RequestContext<RoleServer>,
-        changes: bool,
-        run: impl FnOnce(&Call<'_>) -> T + Send + 'static,
-    ) -> Result<Result<T, String>, ErrorData> {
-        let shared = self.shared.clone();
-        let work = move || {
+    ) -> Result<Answer, ErrorData> {
+        self.on_thread(move |shared| {
             let none = Opened { stack: Stack::in_memory(), callers: Callers::new(Path::new("")) };
-            let opened = shared.open(changes).map_err(|failure| failure.for_agents())?.unwrap_or(&none);
-            // Names are looked up in the newest tree. The first command reports an error of the store.
-            let _ = opened.stack.refresh();
-            let caller = Caller::of_call(&context.meta, &opened.callers);
-            Ok(run(&Call {
-                stack: &opened.stack,
-                callers: &opened.callers,
-                caller: caller.as_ref(),
-                settings: &shared.settings,
-                cancelled: context.ct.clone(),
-            }))
-        };
-        spawn_blocking(work).await.map_err(|error| internal(format!("the call has failed: {error}")))
+            let call = |opened: &Opened| shared.run(opened, &context, |call| (entry.run)(call, &json));
+            let open = |is_new| shared.open(is_new).map_err(|failure| Refusal::from(failure.for_agents()));
+            if let Some(opened) = open(false)? {
+                return call(&opened);
+            }
+            let trial = call(&none);
+            if trial.is_err() || !entry.changes() {
+                return trial;
+            }
+            let opened = open(true)?.ok_or("there is no stack, and none can be made")?;
+            call(&opened)
+        })
+        .await
     }
 
-    /// As [`Server::with_call`], for requests that only read.
+    /// Runs code that only reads.
     async fn look<T: Send + 'static>(
         &self,
         context: RequestContext<RoleServer>,
         run: impl FnOnce(&Call<'_>) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
-        self.with_call(context, false, run).await?.map_err(internal)
+        let found = self.on_thread(move |shared| {
+            let none = || Arc::new(Opened { stack: Stack::in_memory(), callers: Callers::new(Path::new("")) });
+            let opened = shared.open(false).map_err(|failure| failure.for_agents())?.unwrap_or_else(none);
+            Ok(shared.run(&opened, &context, run))
+        });
+        found.await?.map_err(internal)
+    }
+
+    /// Runs code on a thread that may wait for other processes.
+    async fn on_thread<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Shared) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let shared = self.shared.clone();
+        let work = spawn_blocking(move || run(&shared));
+        work.await.map_err(|error| internal(format!("the call has failed: {error}")))
     }
 }
 
@@ -174,8 +213,7 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         };
         let json = Value::Object(request.arguments.unwrap_or_default()).to_string();
-        let answer = self.with_call(context, entry.changes(), move |call| (entry.run)(call, &json)).await?;
-        Ok(result(answer.unwrap_or_else(|problem| Err(problem.into()))).into())
+        Ok(result(self.use_tool(entry, json, context).await?).into())
     }
 
     async fn list_resources(

@@ -1,6 +1,7 @@
 //! The tool `activate`: begins a planned frame, or goes on with one that is blocked, failed or in progress.
 
 use callstack_core::context::Guidance;
+use callstack_core::text::one_line;
 use callstack_core::{FrameStatus, Handle};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -91,6 +92,7 @@ impl Activate {
             }
             FrameStatus::Blocked if !begins_anew && self.answer.is_none() && !call.is_answered(frame) => {
                 let waits_for = call.stack.read(|tree| tree.node(frame).record().waits_for().to_owned());
+                let waits_for = one_line(&waits_for);
                 return refused(format!("it goes on with an answer to what it waits for: {waits_for}"));
             }
             _ => {}

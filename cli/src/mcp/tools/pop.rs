@@ -75,7 +75,7 @@ impl McpTool for Pop {
             (Some(question), Ended::Blocked) => call.stack.block(frame, question, Some(results))?,
             (Some(_), _) => return Err("question is only for the status blocked".into()),
         };
-        let is_handed_over = call.leave(frame, popped.parent);
+        let is_over = call.leave(frame, popped.parent);
         let status = call.stack.read(|tree| tree.node(frame).status());
         let mut text = format!("{} is {status}.", call.name(frame));
         if !popped.still_open.is_empty() {
@@ -84,11 +84,11 @@ impl McpTool for Pop {
         if !popped.still_planned.is_empty() {
             text.push_str(&format!(" Planned below it and not begun: {}.", listed(&popped.still_planned)));
         }
-        let parent = popped.parent.filter(|_| !is_handed_over);
-        match parent {
+        match popped.parent {
             _ if status == FrameStatus::Blocked => text.push_str(&format!(
                 " Ask for the answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} goes on with it."
             )),
+            _ if is_over => text.push_str(" End your turn with these results."),
             Some(parent) => match call.next_ready(parent) {
                 Some(next) => text.push_str(&format!(" Next of the plan: activate {}.", call.name(next))),
                 None if call.unfinished_below(parent).is_empty() => {
@@ -96,9 +96,9 @@ impl McpTool for Pop {
                 }
                 None => {}
             },
-            None if is_handed_over => text.push_str(" End your turn with these results."),
             None => text.push_str(" The task is over."),
         }
-        call.answer_from(parent, text)
+        let own = if is_over { None } else { call.bound().or(popped.parent) };
+        call.answer_from(own, text)
     }
 }

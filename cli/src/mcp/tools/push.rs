@@ -1,11 +1,11 @@
 //! The tool `push`: begins a sub-task in a frame of its own, or plans it for a subagent.
 
-use callstack_core::{FrameRef, NewFrame, Parent};
+use callstack_core::{FrameRef, FrameStatus, Handle, NewFrame, Parent};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call};
+use crate::mcp::call::{Answer, Call, listed};
 
 /// Begin a sub-task in a child frame of your frame, and work in it from now on until you pop it. The first push of a
 /// conversation begins its task. With handOver a subagent does the work: the answer is the prompt for it.
@@ -38,17 +38,25 @@ impl McpTool for Push {
     fn run(self, call: &Call<'_>) -> Answer {
         let own = call.place(self.frame.as_deref())?;
         let parent = own.map_or(Parent::Root, |own| Parent::Frame(own.into()));
-        let depends_on =
-            self.depends_on.iter().map(|name| call.resolve(name).map(FrameRef::from)).collect::<Result<_, _>>()?;
+        let depends_on = self.depends_on.iter().map(|name| call.resolve(name)).collect::<Result<Vec<Handle>, _>>()?;
         let mut new = NewFrame::new(self.title).criteria(self.success_criteria);
         new = new.criteria_compacted(self.success_criteria_compacted);
-        (new.parent, new.depends_on) = (parent, depends_on);
-        let frame = call.stack.plan(new)?;
-        if let Err(error) = call.stack.read(|tree| tree.check_ready(frame)) {
-            return call
-                .answer_from(own, format!("{} is planned, and begins with activate: {error}.", call.name(frame)));
+        (new.parent, new.depends_on) = (parent, depends_on.iter().copied().map(FrameRef::from).collect());
+        let is_ready = call.stack.read(|tree| {
+            let is_completed = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Completed;
+            depends_on.iter().all(is_completed)
+        });
+        if !is_ready {
+            let frame = call.stack.plan(new)?;
+            let waits_for = call.stack.read(|tree| tree.unfinished_dependencies(frame).collect::<Vec<_>>());
+            let text = format!(
+                "{} is planned: it waits for {}. Begin it with activate when they are completed.",
+                call.name(frame),
+                listed(&waits_for)
+            );
+            return call.answer_from(own, text);
         }
-        call.stack.activate(frame)?;
+        let frame = call.stack.push(new)?;
         if self.hand_over {
             call.hand_over(frame);
             return call.answer_from(own, call.prompt(frame));

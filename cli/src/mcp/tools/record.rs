@@ -42,6 +42,12 @@ impl McpTool for Record {
             return Err("an entry is empty; nothing was recorded".into());
         }
         let frame = call.own(frame.as_deref())?;
+        let status = call.stack.read(|tree| tree.node(frame).status());
+        if !status.is_open() {
+            return Err(
+                format!("{} is {status}: only an open frame records; nothing was recorded", call.name(frame)).into()
+            );
+        }
         for artifact in &artifacts {
             call.stack.add_artifact(frame, artifact)?;
         }

@@ -1,17 +1,23 @@
 //! The tool `status`: shows the tree, or everything about one frame. It can wait for a frame to end.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use callstack_core::text::floor_char_boundary;
 use callstack_core::{FrameStatus, Handle, OutlineOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call, listed};
+use crate::mcp::call::{Answer, Call, Refusal, listed};
 
 /// The longest wait, in seconds: shorter than the patience of every host.
 const LONGEST_WAIT: u64 = 25;
+/// The longest answer, in bytes, without what comes behind the frames.
+const LONGEST: usize = 24_000;
+/// The number of unfinished trees that are shown to a conversation without a frame.
+const SHOWN_TREES: usize = 20;
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -48,35 +54,86 @@ impl McpTool for Status {
             if self.wait > 0 {
                 return Err("wait needs the frame that it waits for: of".into());
             }
-            let root = own.filter(|_| !self.all).map(|own| call.stack.read(|tree| tree.root(own)));
-            let options = OutlineOptions::default().root(root.map(Into::into)).own(own.map(Into::into));
-            let mut text = call.stack.outline(&options)?;
-            let handed_over = call.handed_over(root);
-            if !handed_over.is_empty() {
-                text.push_str(&format!("Handed over to subagents: {}.\n", listed(&handed_over)));
-            }
-            if own.is_none() {
-                // The active frame is that of another conversation.
-                text = without_active(&text);
-                let open = call.open_frames();
-                if !open.is_empty() {
-                    text.push_str(&format!(
-                        "If you have worked here before, context with your frame shows all.{open}\n"
-                    ));
-                }
-            }
-            return call.answer_from(own, text);
+            return call.answer_from(own, all(call, own, self.all)?);
         };
         let frame = call.resolve(&name)?;
-        let until = Instant::now() + Duration::from_secs(self.wait.min(LONGEST_WAIT));
-        while is_under_way(call, frame) && Instant::now() < until && !call.is_cancelled() {
-            thread::sleep(PAUSE);
-            call.stack.refresh()?;
-        }
+        // Each wait has a thread of its own. Where too many wait already, the answer comes at once.
+        let _waiting = call.waits.try_acquire().map(|waiting| {
+            let until = Instant::now() + Duration::from_secs(self.wait.min(LONGEST_WAIT));
+            while is_under_way(call, frame) && Instant::now() < until && !call.is_cancelled() {
+                thread::sleep(PAUSE);
+                // An error of the store is reported by what comes next.
+                let _ = call.stack.refresh();
+            }
+            waiting
+        });
         let options =
             OutlineOptions::default().root(Some(frame.into())).own(own.map(Into::into)).details(true).width(0);
-        call.answer_from(own, call.stack.outline(&options.depth(Some(1)))?)
+        call.answer_from(own, shortened(call.stack.outline(&options.depth(Some(1)))?))
     }
+}
+
+/// The frames of the task, or of all tasks in which something is unfinished, or all.
+fn all(call: &Call<'_>, own: Option<Handle>, all: bool) -> Result<String, Refusal> {
+    let root = own.filter(|_| !all).map(|own| call.stack.read(|tree| tree.root(own)));
+    let options = OutlineOptions::default().own(own.map(Into::into));
+    let mut text = match (root, all) {
+        (Some(root), _) => call.stack.outline(&options.root(Some(root.into())))?,
+        (None, true) => call.stack.outline(&options)?,
+        (None, false) => unfinished(call, &options)?,
+    };
+    if own.is_none() {
+        // The active frame is that of another conversation.
+        text = without_active(&text);
+    }
+    text = shortened(text);
+    let handed_over = call.handed_over(root);
+    if !handed_over.is_empty() {
+        text.push_str(&format!("Handed over to subagents: {}.\n", listed(&handed_over)));
+    }
+    let open = call.open_frames();
+    if own.is_none() && !open.is_empty() {
+        text.push_str(&format!("If you have worked here before, context with your frame shows all.{open}\n"));
+    }
+    Ok(text)
+}
+
+/// The trees in which something is unfinished, and the number of the others.
+fn unfinished(call: &Call<'_>, options: &OutlineOptions) -> Result<String, Refusal> {
+    let (roots, finished) = call.stack.read(|tree| {
+        let statuses = [FrameStatus::InProgress, FrameStatus::Blocked, FrameStatus::Planned];
+        let frames = statuses.into_iter().flat_map(|status| tree.with_status(status));
+        let roots: BTreeSet<Handle> = frames.map(|frame| tree.root(frame)).collect();
+        let all: usize = tree.root_statuses().into_iter().sum();
+        let finished = all - roots.len();
+        (roots, finished)
+    });
+    if roots.is_empty() && finished == 0 {
+        return Ok(call.stack.outline(options)?);
+    }
+    let mut text = String::new();
+    for root in roots.iter().rev().take(SHOWN_TREES) {
+        text.push_str(&call.stack.outline(&options.clone().root(Some((*root).into())))?);
+        text.push('\n');
+    }
+    let more = roots.len().saturating_sub(SHOWN_TREES);
+    if more > 0 {
+        text.push_str(&format!("{more} older tasks are not shown; all shows them.\n"));
+    }
+    if finished > 0 {
+        text.push_str(&format!("{finished} finished tasks; all shows them.\n"));
+    }
+    Ok(text)
+}
+
+/// The beginning of a text, in whole lines.
+fn shortened(text: String) -> String {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let end = text[..floor_char_boundary(&text, LONGEST)].rfind('\n').unwrap_or_default();
+    let left_out = text[end..].lines().count();
+    format!("{}\n… {left_out} more lines; of shows one frame\n", &text[..end])
 }
 
 /// An outline without the mark of the active frame.
