@@ -56,6 +56,8 @@ impl Archive for StackArchive {
             tree.apply_owned(event);
             Ok(())
         })?;
-        Ok(tree.images_of_tree(handle))
+        let images = tree.images_of_tree(handle);
+        // A frame of the base that could not be read has a placeholder, also for events that concern it.
+        tree.failure_since(0).map_or(Ok(images), Err)
     }
 }

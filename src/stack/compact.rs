@@ -98,6 +98,7 @@ impl Stack {
         let mut comparison = Comparison::new(archive, snapshot.head, snapshot.revision)?;
         let query = EventQuery::default().since(comparison.revision()).until(snapshot.revision);
         self.read_history(&query, |event| comparison.follow(event))?;
+        comparison.read_compacted();
         Ok(comparison.into_result())
     }
 }

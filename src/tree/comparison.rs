@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::scan::Scan;
 use super::{Node, Tree};
 use crate::archive::{Archive, ArchiveQuery, ArchivedImage, ArchivedPlace};
 use crate::error::Result;
@@ -11,6 +12,9 @@ use crate::frame::{Event, Handle};
 
 /// Number of frames of finished trees in memory from which they are compared.
 const COMPARED_FRAMES: usize = 4_096;
+
+/// The number of frames that cannot be read from which on others are not noted.
+const MOST_UNREADABLE: usize = 100;
 
 /// A comparison that goes on with each event.
 pub(crate) struct Comparison {
@@ -133,6 +137,20 @@ impl Comparison {
         if self.compared.problems.len() == before {
             self.compared.same.insert(root);
         }
+    }
+
+    /// Reads the frames whose events were compacted, and notes those that cannot be read.
+    pub(crate) fn read_compacted(&mut self) {
+        if self.archive.base.is_none() {
+            return;
+        }
+        let mut scan = Scan::of(&self.tree);
+        let unreadable = self.tree.handles().filter_map(|handle| {
+            let error = scan.at(handle).checked(|tree| tree.root(handle)).err()?;
+            Some(format!("{handle} cannot be read: {error}"))
+        });
+        let unreadable: Vec<String> = unreadable.take(MOST_UNREADABLE).collect();
+        self.compared.problems.extend(unreadable);
     }
 
     /// The revision up to which events were applied.

@@ -3,8 +3,9 @@
 use super::Tree;
 use crate::frame::Handle;
 
-/// Number of frames of finished trees that a look keeps at most.
-const KEPT_FRAMES: usize = 1_024;
+/// Number of frames of finished trees that a look keeps at most, besides those of the tree that it looks at. Trees that grew at the
+/// same time are looked at in turn.
+const KEPT_FRAMES: usize = 8_192;
 
 /// A tree that is looked at frame by frame. Finished trees that are not in memory are loaded into a copy, and dropped again.
 pub(crate) struct Scan<'a> {
@@ -23,7 +24,10 @@ impl<'a> Scan<'a> {
             return self.tree;
         }
         let copy = self.copy.get_or_insert_with(|| self.tree.clone());
-        copy.drop_finished(KEPT_FRAMES);
+        // A tree is not dropped between two looks at it, however large it is.
+        if !copy.is_in_memory(handle) {
+            copy.drop_finished(KEPT_FRAMES);
+        }
         copy
     }
 }

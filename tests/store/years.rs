@@ -409,3 +409,42 @@ fn the_state_file_of_a_large_stack_is_written_without_reading_its_finished_trees
     assert_eq!((&state["finishedTrees"]["roots"], &state["rootFrameIDs"]), (&json!(12_000), &json!(["open"])));
     assert!(read < 100_000, "{read} bytes were read");
 }
+
+#[test]
+fn a_damaged_frame_of_a_compacted_history_is_an_error_and_nothing_is_made_up() {
+    for (damage, has_root) in [
+        ("UPDATE frames SET image = '{' WHERE session_id = 'tree_1_2'", false),
+        ("DELETE FROM frames WHERE session_id = 'tree_1_2'", true),
+    ] {
+        let folder = filled(3);
+        let stack = open(folder.path());
+        stack.compact_history(u64::MAX).unwrap();
+        let (lost, kept) = (stack.resolve("tree_1_2").unwrap(), stack.frame("tree_0").unwrap());
+        stack.close().unwrap();
+        change(folder.path(), damage);
+        let stack = open(folder.path());
+        assert!(stack.frame(lost).is_err(), "{damage}");
+        assert_eq!(stack.frame("tree_1").is_ok(), has_root, "{damage}");
+        assert!(stack.add_decision(lost, "Nothing").is_err(), "{damage}");
+        assert_eq!(stack.frame("tree_0").unwrap(), kept);
+        assert!(!stack.health().unwrap().is_sound(), "{damage}");
+        stack.add_decision("open", "The rest works").unwrap();
+    }
+}
+
+#[test]
+fn a_large_finished_tree_is_looked_at_once() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let frame = |number: usize| Frame {
+        session_id: format!("part_{number}"),
+        parent_session_id: (number > 0).then(|| "part_0".to_owned()),
+        title: format!("Part {number}"),
+        status: FrameStatus::Completed,
+        ..Frame::default()
+    };
+    stack.import((0..9_000).map(frame).collect()).unwrap();
+    stack.close().unwrap();
+    let stack = open(folder.path());
+    assert_eq!(stack.state().frames.len(), 9_000);
+}
