@@ -170,7 +170,18 @@ impl StackFolder {
         // A history that is refused must not leave an empty stack.
         let refused = |error: Error| Failure::new(Exit::Refused, error.code(), error.to_string());
         let mut trial = Tree::new();
-        read_history(history()?).try_for_each(|event| trial.replay(&event?)).map_err(refused)?;
+        let mut first = None;
+        let mut replay = |event: callstack_core::Event| {
+            first.get_or_insert(event.revision);
+            trial.replay(&event)
+        };
+        let replayed = read_history(history()?).try_for_each(|event| replay(event?));
+        if first.is_some_and(|first| first > 1) {
+            let message = "the history does not begin with event 1: the stack from which it comes was compacted";
+            return Err(Failure::new(Exit::Refused, "compacted", message)
+                .next("export its frames instead: callstack export --format state"));
+        }
+        replayed.map_err(refused)?;
         drop(trial);
         ChangedStack::rebuild(&folder, history()?)
     }

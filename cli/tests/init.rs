@@ -144,7 +144,10 @@ fn other_settings_keep_every_character() {
         assert_eq!(after, before, "{host}");
         project.done(&[host, "--undo"]);
         let restored = project.read(file);
-        assert_eq!(parsed(file, &restored).get(section).is_some_and(|section| section["callstack"].is_object()), false);
+        assert!(
+            !parsed(file, &restored).get(section).is_some_and(|section| section["callstack"].is_object()),
+            "{host}"
+        );
         for comment in
             ["// mine", "// another", "# mine", "# best"].into_iter().filter(|comment| text.contains(comment))
         {

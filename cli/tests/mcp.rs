@@ -35,7 +35,9 @@ impl Project {
             "OPENCODE_SESSION_ID",
             "CALLSTACK_MCP_TOKEN",
         ];
-        inherited.into_iter().for_each(|name| drop(command.env_remove(name)));
+        for name in inherited {
+            command.env_remove(name);
+        }
         command
     }
 

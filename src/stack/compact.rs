@@ -27,9 +27,9 @@ pub struct HistoryCompaction {
     pub trees: usize,
     /// Number of events that were removed.
     pub events: u64,
-    /// Size of the database before, in bytes.
+    /// Size of the database with its write-ahead log before, in bytes.
     pub bytes_before: u64,
-    /// Size of the database afterwards, in bytes.
+    /// Size of the database with its write-ahead log afterwards, in bytes.
     pub bytes_after: u64,
 }
 
@@ -68,7 +68,8 @@ impl Stack {
     /// the errors of every command. After an error the history is as it was.
     pub fn compact_history(&self, before: u64) -> Result<HistoryCompaction> {
         let call = self.as_one_call();
-        let bytes = || self.inner.log_folder.as_ref().map_or(0, |folder| folder.size(DATABASE));
+        let log = format!("{DATABASE}-wal");
+        let bytes = || self.inner.log_folder.as_ref().map_or(0, |folder| folder.size(DATABASE) + folder.size(&log));
         let bytes_before = bytes();
         let compacted = call.command(|disk, deadline| {
             // The files beside the database are brought up to date with the events that go.

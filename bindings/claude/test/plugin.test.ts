@@ -6,7 +6,16 @@ import { copyFileSync, mkdirSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import test from "node:test"
 import { query } from "@anthropic-ai/claude-agent-sdk"
-import { type Answer, call, callstack, type ModelRequest, makeWorld, PROGRAM, readJson, type World } from "./harness/index.js"
+import {
+  type Answer,
+  call,
+  callstack,
+  type ModelRequest,
+  makeWorld,
+  PROGRAM,
+  readJson,
+  type World,
+} from "./harness/index.js"
 
 const PLUGIN = join(import.meta.dirname, "../../../claude-code")
 const TOOL = "mcp__plugin_callstack_callstack__"
@@ -77,10 +86,11 @@ test("subagents work in frames of their own, and the frame of a session outlives
     // The frame that was made for the subagent before its prompt was known, if there is one.
     const { "general-purpose": early, ...others } = found
     assert.ok(early === undefined || early["status"] === "invalidated")
-    assert.deepEqual(
-      Object.fromEntries(Object.entries(others).map(([title, { status }]) => [title, status])),
-      { Shop: "in_progress", Cart: "completed", "Check the mail": "completed" },
-    )
+    assert.deepEqual(Object.fromEntries(Object.entries(others).map(([title, { status }]) => [title, status])), {
+      Shop: "in_progress",
+      Cart: "completed",
+      "Check the mail": "completed",
+    })
     assert.deepEqual([found["Cart"]?.["results"], found["Cart"]?.["artifacts"]], ["cart.ts adds up", ["cart.ts"]])
     const mail = found["Check the mail"]
     assert.deepEqual(
@@ -117,7 +127,10 @@ test("a project without a stack stays as it is", async () => {
   const world = await makeWorld(() => ({ text: "Hello" }))
   try {
     await run(world, "Hello")
-    assert.equal(world.model.asked.some((request) => said(request).includes("call stack of this project")), false)
+    assert.equal(
+      world.model.asked.some((request) => said(request).includes("call stack of this project")),
+      false,
+    )
     assert.notEqual((await callstack(world.folder, "tree")).code, 0, "no stack was made")
   } finally {
     await world.end()

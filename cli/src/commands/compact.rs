@@ -17,8 +17,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Remove the events of trees in which nothing is unfinished and to which nothing was added for so many days. Their frames stay
-    /// as they are, but `history`, `view` and `watch` no longer show how they came about.
+    /// Remove the events of trees in which nothing is unfinished and to which nothing was added for so many days. Their frames keep
+    /// all texts, but nothing shows any more when they began, waited and ended: not `history`, `show`, `view`, `watch` or exports.
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u64,
     /// Remove logs of finished frames to which nothing was added for so many days.
@@ -37,9 +37,9 @@ pub struct Compacted {
     trees: usize,
     /// Number of events that were removed.
     events: u64,
-    /// Size of the database before.
+    /// Size of the database with its log before.
     bytes_before: u64,
-    /// Size of the database afterwards.
+    /// Size of the database with its log afterwards.
     bytes_after: u64,
     /// Number of logs that were removed.
     logs: usize,

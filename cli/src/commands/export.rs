@@ -106,10 +106,24 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failur
             })?)
         }
         (None, Content::State) => export.state = Some(stack.state()),
-        (None, Content::Events) => export.events = Some(stack.history(&EventQuery::default())?),
+        (None, Content::Events) => {
+            let events = stack.history(&EventQuery::default())?;
+            warn_of_compaction(events.len() as u64, &stack);
+            export.events = Some(events);
+        }
         (None, Content::Document(document)) => export.document = Some(document),
     }
     Ok(export)
+}
+
+/// Says that a compaction has removed events: no stack can be made of the others.
+fn warn_of_compaction(events: u64, stack: &Stack) {
+    if events < stack.read(|tree| tree.revision()) {
+        eprintln!(
+            "note: a compaction has removed earlier events, so `callstack import` cannot make this stack again of these; \
+             `callstack export --format state` has all frames"
+        );
+    }
 }
 
 /// The content of the export. States and events are read while they are written.
@@ -174,7 +188,11 @@ impl Content {
         let failed = |error: io::Error| Failure::of_file("write", name, &error);
         match self {
             Self::State => serde_json::to_writer(writer, &stack.state()).map_err(|error| failed(error.into())),
-            Self::Events => Ok(stack.export_history(writer).map(drop)?),
+            Self::Events => {
+                let events = stack.export_history(writer)?;
+                warn_of_compaction(events, stack);
+                Ok(())
+            }
             Self::Document(Document::Html(text) | Document::Svg(text)) => {
                 writer.write_all(text.as_bytes()).map_err(failed)
             }

@@ -40,6 +40,8 @@ pub struct History {
     /// The revision of the stack: the number of all events.
     revision: u64,
     events: Vec<EventLine>,
+    #[serde(skip)]
+    of_frame: bool,
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failure> {
@@ -54,6 +56,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failu
     Ok(stack.read(|tree| History {
         revision: tree.revision(),
         events: events.into_iter().map(|event| EventLine::of(tree, event)).collect(),
+        of_frame: arguments.frame.is_some(),
     }))
 }
 
@@ -62,7 +65,11 @@ impl Report for History {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.events.is_empty() {
-            return page.line(Line::new().plain("No event matches."));
+            page.line(Line::new().plain("No event matches."))?;
+            if self.of_frame {
+                page.notice("next", "callstack doctor says up to which event finished trees were compacted")?;
+            }
+            return Ok(());
         }
         self.events.iter().try_for_each(|event| event.write_line(page))
     }

@@ -45,8 +45,10 @@ pub struct FrameDetails {
     /// True if this is the active frame.
     is_active: bool,
     spans: FrameSpans,
-    /// The time that the frame was worked on so far, in milliseconds: without the times when it was blocked.
-    worked: u64,
+    /// The time that the frame was worked on so far, in milliseconds: without the times when it was blocked. Absent if a compaction
+    /// has removed the events that tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worked: Option<u64>,
     usage: FrameUsage,
 }
 
@@ -74,7 +76,7 @@ impl FrameDetails {
                 retry_of: node.retry_of(),
                 retried_as: node.retried_as(),
                 is_active: tree.active() == Some(handle),
-                worked: spans.worked(now()),
+                worked: (spans.begun_at.is_some() || !node.status().is_finished()).then(|| spans.worked(now())),
                 spans,
                 usage: tree.usage(handle),
             }
@@ -150,7 +152,7 @@ impl FrameDetails {
     /// Writes for how long a frame was worked on that has ended.
     fn whole_work(&self, page: &mut Page<'_>) -> io::Result<()> {
         match (self.spans.begun_at, self.spans.ended_at) {
-            (Some(_), Some(_)) => page.field("worked", Style::new(), &duration(self.worked)),
+            (Some(_), Some(_)) => page.field("worked", Style::new(), &duration(self.worked.unwrap_or_default())),
             _ => Ok(()),
         }
     }
@@ -185,7 +187,7 @@ impl FrameDetails {
             };
             page.field("blocked", Style::new(), &format!("{}{end}", moment(span.from)))?;
         }
-        let worked = duration(self.worked);
+        let worked = duration(self.worked.unwrap_or_default());
         match (begun_at, ended_at) {
             (Some(_), Some(end)) => {
                 page.field("ended", Style::new(), &format!("{}, after {worked} of work", moment(*end)))

@@ -493,11 +493,7 @@ impl Store for SqliteStore {
         let rewritten = is_worth_it.and_then(|is_worth_it| {
             is_worth_it.then(|| compaction::rewrite(&self.connection(), &self.path)).transpose()
         });
-        let shrunk = match rewritten {
-            Ok(Some(())) => self.checkpoint(Checkpoint::EmptyFile, patience).map(drop),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
+        let shrunk = rewritten.and_then(|_| self.checkpoint(Checkpoint::EmptyFile, patience).map(drop));
         (self.data_version, self.committed) = (None, None);
         self.release();
         shrunk

@@ -60,17 +60,17 @@ impl McpTool for Heap {
                     false => chunks.iter().map(line).collect::<Vec<_>>().join("\n"),
                 }
             }
-            Action::Read => heap.chunk(&*name)?.1.content,
+            Action::Read => heap.chunk(&name)?.1.content,
             Action::Free => {
-                heap.free(&*name)?;
+                heap.free(&name)?;
                 format!("{name} is free.")
             }
             Action::Write => {
                 let Some(content) = content else { return Err("write needs the text: content".into()) };
-                if heap.chunk(&*name).is_ok() {
-                    heap.write(&*name, content)?;
+                if heap.chunk(&name).is_ok() {
+                    heap.write(&name, content)?;
                 } else {
-                    heap.allocate(NewChunk::new(&*name).content(content).description(description))?;
+                    heap.allocate(NewChunk::new(&name).content(content).description(description))?;
                 }
                 format!("{name} is kept.")
             }

@@ -58,15 +58,14 @@ impl McpTool for Status {
         };
         let frame = call.resolve(&name)?;
         // Each wait has a thread of its own. Where too many wait already, the answer comes at once.
-        let _waiting = call.waits.try_acquire().map(|waiting| {
+        if let Ok(_waiting) = call.waits.try_acquire() {
             let until = Instant::now() + Duration::from_secs(self.wait.min(LONGEST_WAIT));
             while is_under_way(call, frame) && Instant::now() < until && !call.is_cancelled() {
                 thread::sleep(PAUSE);
                 // An error of the store is reported by what comes next.
                 let _ = call.stack.refresh();
             }
-            waiting
-        });
+        }
         let options =
             OutlineOptions::default().root(Some(frame.into())).own(own.map(Into::into)).details(true).width(0);
         call.answer_from(own, shortened(call.stack.outline(&options.depth(Some(1)))?))
