@@ -51,6 +51,12 @@ impl Callers {
         Self { folder: stack.join(FOLDER) }
     }
 
+    /// Notes that are read and written nowhere, for a stack that does not exist.
+    pub fn nowhere() -> Self {
+        // No file can be made below an empty path.
+        Self { folder: PathBuf::new() }
+    }
+
     /// The frame that a conversation has entered last and not left. It may be closed by now.
     pub fn entered(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
         let found = self.read(&self.conversation(caller))?;
@@ -77,6 +83,9 @@ impl Callers {
 
     /// Notes that a conversation works in no frame.
     pub fn forget(&self, caller: &Caller) -> io::Result<()> {
+        if !self.is_folder() {
+            return Ok(());
+        }
         match fs::remove_file(self.conversation(caller)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),

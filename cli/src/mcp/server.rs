@@ -1,6 +1,5 @@
 //! The server as the protocol sees it: what it offers, and the way of a request to a tool, a resource or a prompt.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callstack_core::{Error, Settings, Stack};
@@ -58,6 +57,13 @@ pub struct Shared {
 struct Opened {
     stack: Stack,
     callers: Callers,
+}
+
+impl Opened {
+    /// An empty stack, in place of one that does not exist yet.
+    fn none() -> Self {
+        Self { stack: Stack::in_memory(), callers: Callers::nowhere() }
+    }
 }
 
 impl Shared {
@@ -129,13 +135,12 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
         self.on_thread(move |shared| {
-            let none = Opened { stack: Stack::in_memory(), callers: Callers::new(Path::new("")) };
             let call = |opened: &Opened| shared.run(opened, &context, |call| (entry.run)(call, &json));
             let open = |is_new| shared.open(is_new).map_err(|failure| Refusal::from(failure.for_agents()));
             if let Some(opened) = open(false)? {
                 return call(&opened);
             }
-            let trial = call(&none);
+            let trial = call(&Opened::none());
             if trial.is_err() || !entry.changes() {
                 return trial;
             }
@@ -152,8 +157,8 @@ impl Server {
         run: impl FnOnce(&Call<'_>) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let found = self.on_thread(move |shared| {
-            let none = || Arc::new(Opened { stack: Stack::in_memory(), callers: Callers::new(Path::new("")) });
-            let opened = shared.open(false).map_err(|failure| failure.for_agents())?.unwrap_or_else(none);
+            let opened = shared.open(false).map_err(|failure| failure.for_agents())?;
+            let opened = opened.unwrap_or_else(|| Arc::new(Opened::none()));
             Ok(shared.run(&opened, &context, run))
         });
         found.await?.map_err(internal)
