@@ -713,6 +713,29 @@ fn a_killed_server_loses_nothing() {
 }
 
 #[test]
+#[cfg(unix)]
+fn another_agent_goes_on_where_a_killed_one_has_ended() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    server.push("one", "Cart");
+    let record =
+        json!({ "decisions": ["Cents, so that sums are exact"], "resultsSoFar": "cart.rs has totals, no taxes yet" });
+    server.done(Some("one"), "record", record);
+    server.child.kill().unwrap();
+    drop(server);
+    let mut server = project.connected();
+    let status = server.done(Some("two"), "status", json!({}));
+    assert!(status.contains("f2 Cart") && status.contains("Open frames: f2 (Cart), f1 (Shop)."), "{status}");
+    server.refused(Some("two"), "activate", json!({ "frame": "f2" }));
+    let begun = server.done(Some("two"), "activate", json!({ "frame": "f2", "takeOver": true }));
+    assert!(begun.contains("no taxes yet") && begun.contains("Cents, so that sums are exact"), "{begun}");
+    ends_with(&begun, "You are in f2 (Cart).");
+    server.pop("two", "cart.rs with taxes");
+    ends_with(&server.done(Some("two"), "status", json!({})), "You are in f1 (Shop).");
+}
+
+#[test]
 fn a_server_ends_with_its_client() {
     let project = Project::new();
     assert_eq!(project.connected().end(), Some(0));
