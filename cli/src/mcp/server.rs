@@ -32,8 +32,8 @@ now, where, and how it is used. Later frames see only that.
 - Plan several steps with plan, and begin each with activate.
 - record decisions and files at once. They are kept when your conversation is compacted.
 - After a compaction, or in a new conversation: status shows the frames and where you are, context shows all that your frame needs.
-- For a subagent: push or activate with handOver gives you its prompt. Pop answers what it found; status with of and wait looks \
-for it.
+- For a subagent: push or activate with handOver gives you its prompt. It pops the frame with its results; status with of and \
+wait looks for them.
 - Frames are named by handles such as f3. Each answer ends with the frame in which you are, or says to pass its handle as frame in \
 your next calls.";
 
