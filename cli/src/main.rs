@@ -14,6 +14,8 @@ mod mcp;
 mod output;
 mod prices;
 mod run_lock;
+mod runtime;
+mod token;
 mod view;
 mod watch;
 

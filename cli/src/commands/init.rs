@@ -11,12 +11,11 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tempfile::NamedTempFile;
 use toml_edit::{DocumentMut, Item, Table};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Line, Page, Report};
+use crate::output::{Line, Page, Report, write_file};
 
 /// The name of the server in the settings of every host.
 const SERVER: &str = "callstack";
@@ -55,7 +54,7 @@ enum Host {
     Opencode,
 }
 
-/// What was done with the settings of a host.
+/// The change of the settings of a host.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Initialized {
@@ -213,19 +212,13 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Replaces a file as a whole. One that is a link stays one.
+/// Writes the settings, and makes their folder if it is missing.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::of_file("write", path.display(), &error);
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    if let Ok(data) = fs::metadata(&target) {
-        file.as_file().set_permissions(data.permissions()).map_err(failed)?;
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(failed)?;
     }
-    file.persist(&target).map_err(|error| failed(error.error))?;
-    Ok(())
+    write_file(path, true, |writer| writer.write_all(text.as_bytes()).map_err(failed)).map(drop)
 }
 
 /// The settings of a host. What is not changed keeps every character, comments included.
@@ -302,7 +295,8 @@ impl Settings for Json {
     }
 
     fn is_empty(&self) -> bool {
-        let has_comments = self.root.to_string().contains("//") || self.root.to_string().contains("/*");
+        let text = self.text();
+        let has_comments = text.contains("//") || text.contains("/*");
         self.root.object_value().is_some_and(|object| object.properties().is_empty()) && !has_comments
     }
 

@@ -140,24 +140,18 @@ impl Call<'_> {
     /// The frames below a root, or all, that were handed over and are not finished.
     pub fn handed_over(&self, root: Option<Handle>) -> Vec<Handle> {
         self.stack.read(|tree| {
-            let open =
-                [FrameStatus::InProgress, FrameStatus::Blocked].into_iter().flat_map(|status| tree.with_status(status));
             let is_below = |frame: &Handle| root.is_none_or(|root| tree.root(*frame) == root);
-            open.filter(|frame| is_below(frame) && self.callers.is_handed_over(*frame, tree)).collect()
+            open(tree).filter(|frame| is_below(frame) && self.callers.is_handed_over(*frame, tree)).collect()
         })
     }
 
     /// The open frames with a beginning, for texts that ask for one; empty if there are none.
     pub fn open_frames(&self) -> String {
         self.stack.read(|tree| {
-            let mut open: Vec<Handle> = [FrameStatus::InProgress, FrameStatus::Blocked]
-                .into_iter()
-                .flat_map(|status| tree.with_status(status))
-                .collect();
-            open.sort_unstable();
+            let open = newest_open(tree);
             let more = open.len().saturating_sub(LISTED);
             let names =
-                open.iter().rev().take(LISTED).map(|frame| name(tree.node(*frame).title(), *frame)).collect::<Vec<_>>();
+                open.iter().take(LISTED).map(|frame| name(tree.node(*frame).title(), *frame)).collect::<Vec<_>>();
             match (names.is_empty(), more) {
                 (true, _) => String::new(),
                 (_, 0) => format!(" Open frames: {}.", names.join(", ")),
@@ -171,18 +165,13 @@ impl Call<'_> {
     pub fn enter(&self, frame: Handle) {
         let Some(caller) = self.caller else { return };
         self.stack.read(|tree| {
-            let is_subagent = self
-                .lineage(tree, frame)
-                .any(|above| self.callers.handed_over_by(above, tree).as_ref() == Some(caller));
+            let is_subagent =
+                tree.lineage(frame).any(|above| self.callers.handed_over_by(above, tree).as_ref() == Some(caller));
             if !is_subagent {
                 // The handle in the answer is enough to go on.
                 let _ = self.callers.enter(caller, frame, tree);
             }
         });
-    }
-
-    fn lineage<'t>(&self, tree: &'t Tree, frame: Handle) -> impl Iterator<Item = Handle> + use<'t> {
-        std::iter::once(frame).chain(tree.ancestors(frame))
     }
 
     /// Notes that the work in a frame is handed over to a subagent.
@@ -249,7 +238,7 @@ impl Call<'_> {
     pub fn next_ready(&self, parent: Handle) -> Option<Handle> {
         self.stack.read(|tree| {
             let can_begin =
-                |child: &Handle| tree.node(*child).status() == FrameStatus::Planned && tree.check_ready(*child).is_ok();
+                |child: &Handle| tree.node(*child).status() == FrameStatus::Planned && tree.is_ready(*child);
             tree.node(parent).children().iter().copied().find(can_begin)
         })
     }
@@ -296,6 +285,18 @@ impl Call<'_> {
 /// A frame with its title, such as `f1 (Shop)`, in one line: nothing in a title can pose as another line of the answer.
 pub fn name(title: &str, frame: Handle) -> String {
     format!("{frame} ({})", one_line(title))
+}
+
+/// The frames that are in progress or blocked.
+fn open(tree: &Tree) -> impl Iterator<Item = Handle> + '_ {
+    [FrameStatus::InProgress, FrameStatus::Blocked].into_iter().flat_map(|status| tree.with_status(status))
+}
+
+/// The frames that are in progress or blocked, newest first.
+pub fn newest_open(tree: &Tree) -> Vec<Handle> {
+    let mut open: Vec<Handle> = open(tree).collect();
+    open.sort_unstable_by(|one, other| other.cmp(one));
+    open
 }
 
 /// The handles that a text names.

@@ -53,7 +53,7 @@ impl Caller {
         Self::of_variables(|name| env::var(name).ok())
     }
 
-    /// Who makes a call with this metadata.
+    /// The conversation that a host names in the metadata of a call.
     pub fn of_meta(meta: &Map<String, Value>, callers: &Callers) -> Option<Self> {
         let text = |key: &str| meta.get(key).and_then(Value::as_str);
         let by_call = || callers.of_call(text(CLAUDE_CALL)?);

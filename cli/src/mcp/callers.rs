@@ -121,7 +121,7 @@ impl Callers {
         self.read(&path).is_none() && self.write(&path, &Note::default()).is_ok()
     }
 
-    /// Who makes the call with this ID, if a hook has noted it.
+    /// The conversation that makes the call with this ID, if a hook has noted it.
     pub fn of_call(&self, call: &str) -> Option<Caller> {
         self.noted(&self.file(CALL, call))
     }

@@ -8,8 +8,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{Request, Response, StatusCode};
@@ -31,12 +29,13 @@ use super::server::{Server, Shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Output, Page, Report};
+use crate::token::Token;
 
 /// The path at which the server answers.
 const PATH: &str = "/mcp";
 /// The variable with the token. If it is not set, a new token is made at each start.
 const VARIABLE: &str = "CALLSTACK_MCP_TOKEN";
-/// What stands before the token.
+/// The beginning of the header, before the token.
 const SCHEME: &str = "Bearer ";
 /// How many clients are connected at the same time.
 const MOST_CONNECTIONS: usize = 256;
@@ -44,8 +43,6 @@ const MOST_CONNECTIONS: usize = 256;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Length of a new token, in bytes.
-const TOKEN_BYTES: usize = 24;
 
 /// A server that is ready.
 #[derive(Serialize, JsonSchema)]
@@ -80,11 +77,11 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
         return Err(Failure::new(Exit::Usage, "address", message));
     }
     let given = env::var(VARIABLE).ok().filter(|token| !token.trim().is_empty());
-    let token = given.clone().map_or_else(new_token, Ok)?;
+    let token = given.clone().map_or_else(new_token, |given| Ok(given.into()))?;
     let failed = |error| Failure::new(Exit::Failed, "io", format!("cannot serve at {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let token_shown = given.is_none().then(|| token.clone());
+    let token_shown = given.is_none().then(|| token.to_string());
     output.stream(&McpAddress { url: format!("http://{address}{PATH}"), token: token_shown })?;
     // Each request stands for itself, so that servers can end and start again at any time.
     let config = StreamableHttpServerConfig::default()
@@ -93,7 +90,7 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
         .enforce_origin_validation();
     let make = move || Ok(Server::new(shared.clone()));
     let service = StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config);
-    let expected: Arc<str> = token.into();
+    let expected = Arc::new(token);
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         // The others wait in the queue of the system.
@@ -120,14 +117,13 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
 
 async fn answer(
     service: Service,
-    expected: Arc<str>,
+    expected: Arc<Token>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let given = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
     let given = given.and_then(|given| given.split_at_checked(SCHEME.len()));
-    let is_right = |(scheme, token): (&[u8], &[u8])| {
-        scheme.eq_ignore_ascii_case(SCHEME.as_bytes()) && is_same(token, expected.as_bytes())
-    };
+    let is_right =
+        |(scheme, token): (&[u8], &[u8])| scheme.eq_ignore_ascii_case(SCHEME.as_bytes()) && expected.is(token);
     if !given.is_some_and(is_right) {
         let mut refused =
             plain(StatusCode::UNAUTHORIZED, "the header Authorization: Bearer TOKEN is missing or wrong\n");
@@ -146,14 +142,6 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     response
 }
 
-/// Compares two texts in a time that does not tell where they differ.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |all, (one, other)| all | one ^ other) == 0
-}
-
-fn new_token() -> Result<String, Failure> {
-    let mut bytes = [0; TOKEN_BYTES];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::new(Exit::Failed, "io", format!("no token can be made: {error}")))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+fn new_token() -> Result<Token, Failure> {
+    Token::random().map_err(|error| Failure::new(Exit::Failed, "io", format!("no token can be made: {error}")))
 }

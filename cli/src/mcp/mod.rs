@@ -31,6 +31,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::Output;
+use crate::runtime::runtime;
 use caller::Caller;
 pub use hook::{HookArguments, run as run_hook};
 use server::{Server, Shared};
@@ -50,9 +51,7 @@ pub struct McpArguments {
 
 /// Serves until the client has gone, or somebody ends the program.
 pub fn start(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        Failure::new(Exit::Failed, "io", format!("the runtime of the server cannot be started: {error}"))
-    })?;
+    let runtime = runtime("server")?;
     let exit = runtime.block_on(serve(arguments, folder, output));
     // A read of the standard input cannot be given up.
     runtime.shutdown_background();

@@ -4,7 +4,7 @@ use callstack_core::context::Guidance;
 use callstack_core::{Handle, LogQuery, OutlineOptions, Stack};
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
-use super::call::Call;
+use super::call::{Call, newest_open};
 
 const TREE: &str = "stack://tree";
 const FRAME: &str = "stack://frame/";
@@ -23,11 +23,7 @@ const LINES_SHOWN: usize = 200;
 pub fn list(stack: &Stack) -> Vec<Resource> {
     let tree = Resource::new(TREE, "tree").with_title("All frames").with_mime_type(TEXT);
     let open: Vec<(Handle, String)> = stack.read(|tree| {
-        use callstack_core::FrameStatus::{Blocked, InProgress};
-        let mut open: Vec<Handle> =
-            [InProgress, Blocked].into_iter().flat_map(|status| tree.with_status(status)).collect();
-        open.sort_unstable();
-        open.into_iter().rev().take(LISTED).map(|frame| (frame, tree.node(frame).title().to_owned())).collect()
+        newest_open(tree).into_iter().take(LISTED).map(|frame| (frame, tree.node(frame).title().to_owned())).collect()
     });
     let frame = |(frame, title): (Handle, String)| {
         Resource::new(format!("{FRAME}{frame}"), frame.to_string()).with_title(title).with_mime_type(XML)

@@ -23,7 +23,7 @@ use super::{prompts, resources};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 
-/// What every host tells its agent about the server. Claude Code cuts it at 2,048 characters.
+/// The description of the server that hosts give to their agents. Claude Code cuts it at 2,048 characters.
 pub const INSTRUCTIONS: &str = "\
 A call stack for your work instead of a chat log. Work is a tree of frames: each has a task, criteria and results, and outlives \
 your conversation.
@@ -49,7 +49,7 @@ pub struct Shared {
     settings: Settings,
     /// The names of the tools that are offered; empty: the standard ones.
     tools: Vec<String>,
-    /// Who makes calls that do not say it.
+    /// The conversation of the calls that name none.
     starter: Option<Caller>,
     waits: Semaphore,
 }

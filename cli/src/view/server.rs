@@ -8,17 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use httparse::{EMPTY_HEADER, Request, Status};
 
 use super::live::{Live, News};
 use super::page;
 use super::snapshot::Snapshot;
 use crate::failure::Failure;
+use crate::token::Token;
 
-/// Number of random bytes in the token.
-const TOKEN_BYTES: usize = 24;
 /// The most connections at a time. Further ones are closed.
 const MOST_CONNECTIONS: usize = 256;
 /// The most bytes and lines of the head of a request, and the time for it.
@@ -44,7 +41,7 @@ pub struct Server {
 #[derive(Clone)]
 pub struct Address {
     port: u16,
-    token: String,
+    token: Token,
 }
 
 /// The content that a request asks for.
@@ -80,9 +77,7 @@ impl Server {
         let failed = |error: io::Error| Failure::of_file("serve at", format!("127.0.0.1:{port}"), &error);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        let mut random = [0; TOKEN_BYTES];
-        getrandom::fill(&mut random).map_err(|error| failed(io::Error::other(error)))?;
-        let address = Address { port, token: BASE64_URL_SAFE_NO_PAD.encode(random) };
+        let address = Address { port, token: Token::random().map_err(failed)? };
         let server = Self { live: Arc::new(Live::new(snapshot)), connections: Arc::default() };
         let (live, connections, own) = (server.live.clone(), server.connections.clone(), address.clone());
         let accept = move || listener.incoming().for_each(|stream| accept(stream, &own, &live, &connections));
@@ -147,8 +142,8 @@ impl Address {
         }
         let path = request.path.unwrap_or_default();
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let rest =
-            path.strip_prefix('/').and_then(|path| path.split_once('/')).filter(|(token, _)| self.is_token(token));
+        let rest = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+        let rest = rest.filter(|(token, _)| self.token.is(token.as_bytes()));
         // A browser that connects again repeats the address, and adds what it has received last.
         let since = header("last-event-id")?.or(query.strip_prefix("since="));
         let asked = match rest {
@@ -157,12 +152,6 @@ impl Address {
             _ => return Err(Refusal::Unknown),
         };
         Ok(Allowed { asked, is_head })
-    }
-
-    /// Compares a token in a time that does not tell how much of it is right.
-    fn is_token(&self, given: &str) -> bool {
-        let differences = self.token.bytes().zip(given.bytes()).fold(0, |sum, (own, given)| sum | (own ^ given));
-        self.token.len() == given.len() && differences == 0
     }
 }
 
@@ -297,7 +286,7 @@ mod tests {
     const HOST: &str = "Host: 127.0.0.1:4000\r\n";
 
     fn check(head: &str) -> Result<Allowed, Refusal> {
-        let address = Address { port: 4000, token: "abc".into() };
+        let address = Address { port: 4000, token: "abc".to_owned().into() };
         let mut lines = [EMPTY_HEADER; MOST_LINES];
         let mut request = Request::new(&mut lines);
         let head = format!("{head}\r\n");
