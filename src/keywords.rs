@@ -149,7 +149,7 @@ pub fn keywords(text: &str) -> Vec<String> {
 /// Calls `visit` with the stem of every significant word, including repetitions.
 pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
     let mut stem = String::new();
-    for_each_raw_word(text, &mut |word| {
+    for_each_raw_word(text, |word| {
         if let Some(stem) = word.significant(&mut stem) {
             visit(stem);
         }
@@ -225,9 +225,8 @@ impl RawWord<'_> {
     }
 }
 
-/// Calls `visit` with every word, including stop words and repetitions. One function for all that visit words keeps the
-/// library small.
-pub(crate) fn for_each_raw_word(text: &str, visit: &mut dyn FnMut(RawWord<'_>)) {
+/// Calls `visit` with every word, including stop words and repetitions.
+pub(crate) fn for_each_raw_word(text: &str, mut visit: impl FnMut(RawWord<'_>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     let mut word = String::new();
@@ -236,7 +235,7 @@ pub(crate) fn for_each_raw_word(text: &str, visit: &mut dyn FnMut(RawWord<'_>)) 
     let mut pair = String::new();
     while at < bytes.len() {
         if word.is_empty() {
-            let behind = visit_short_words(bytes, at, visit);
+            let behind = visit_short_words(bytes, at, &mut visit);
             if behind > at {
                 at = behind;
                 previous = Class::Other;
@@ -276,24 +275,43 @@ pub(crate) fn for_each_raw_word(text: &str, visit: &mut dyn FnMut(RawWord<'_>)) 
 
 /// Visits short words of ASCII from a place on, as long as there are no others. Returns the place behind them, where a word
 /// begins that must be read by characters, or the end.
-fn visit_short_words(bytes: &[u8], mut at: usize, visit: &mut dyn FnMut(RawWord<'_>)) -> usize {
+#[inline(always)]
+fn visit_short_words(bytes: &[u8], mut at: usize, visit: &mut impl FnMut(RawWord<'_>)) -> usize {
     while at < bytes.len() && bytes[at].is_ascii() {
         let window = window(bytes, at);
         let window = if bytes[at].is_ascii_uppercase() { window | 0x20 } else { window };
-        let length = beginning_in(window, [b'a'..=b'z', b'0'..=b'9']);
-        let next = if length < WINDOW { (window >> (8 * length)) as u8 } else { 0x80 };
+        let (length, word, next) = short_word(window);
         let is_capital = next.is_ascii_uppercase();
         // A capital behind small letters and digits begins the next word.
         if !next.is_ascii() || is_capital && length < 2 {
             break;
         }
         if length > 0 {
-            let end = 1 << (8 * length);
-            visit(RawWord::Short(window & (end - 1) | end));
+            visit(RawWord::Short(word));
         }
         at += length + usize::from(!is_capital);
     }
     at.min(bytes.len())
+}
+
+/// Returns the small letters and digits at the beginning of a window: how many they are, themselves as [`number`] packs
+/// them, and the byte behind them, which is not ASCII if they fill the window.
+#[inline(always)]
+fn short_word(window: u128) -> (usize, u128, u8) {
+    let length = beginning_in(window, [b'a'..=b'z', b'0'..=b'9']);
+    let bits = 8 * length;
+    match length {
+        // Most words are in the first half, and half a window takes half the steps.
+        0..8 => {
+            let (half, end) = (window as u64, 1 << bits);
+            (length, u128::from(half & (end - 1) | end), (half >> bits) as u8)
+        }
+        8..WINDOW => {
+            let end = 1 << bits;
+            (length, window & (end - 1) | end, (window >> bits) as u8)
+        }
+        _ => (length, 0, 0x80),
+    }
 }
 
 /// Returns the number of words of a text. In scripts without spaces between words, two characters count as a word.

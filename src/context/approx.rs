@@ -188,6 +188,11 @@ impl<'a> Letters<'a> {
         (word_key(self) | if is_capitalized { 0x20 << 120 } else { 0 }, is_capitalized)
     }
 
+    /// True if a character that is not ASCII follows.
+    fn may_be_divided(self) -> bool {
+        self.text.get(self.length).is_some_and(|next| !next.is_ascii())
+    }
+
     fn split_at(self, length: usize) -> (Self, Self) {
         (Self { length, ..self }, Self { text: &self.text[length..], length: self.length - length })
     }
@@ -353,10 +358,13 @@ impl Tables {
     }
 
     /// Returns the cheapest cost of letters: as a listed word, or as [`Tables::without_word`]. Also returns what it costs
-    /// more to divide them, which is never more than to have divided them from the beginning.
+    /// more to divide them, which is never more than to have divided them from the beginning; 0 if nothing follows that
+    /// divides letters.
     fn letters(&self, letters: Letters<'_>, before: Before) -> (usize, usize) {
         match self.word(letters, before) {
             Some(WORD) => (part(before) + WORD, CONTINUATION),
+            // Four letters cost more in any other way.
+            Some(word) if letters.length >= 4 && !letters.may_be_divided() => (part(before) + word, 0),
             Some(word) => {
                 let without_word = self.without_word(letters, before);
                 let cost = without_word.min(part(before) + word);
@@ -370,6 +378,10 @@ impl Tables {
     /// as pairs and single letters.
     fn without_word(&self, letters: Letters<'_>, before: Before) -> usize {
         let divided = self.divided(letters.bytes(), before);
+        // A word and at least a letter behind it are never cheaper than this.
+        if divided[0] <= part(before) + WORD + CONTINUATION + LETTER {
+            return divided[0];
+        }
         let shorter = self.words(letters, before).filter(|(length, _)| *length < letters.length);
         let continued = shorter.map(|(length, word)| part(before) + word + CONTINUATION + divided[length]);
         continued.fold(divided[0], usize::min)

@@ -253,7 +253,7 @@ impl<'a> FragmentWriter<'a> {
             return Element::default();
         }
         let omitted = omitted_blanks(omitted);
-        let written = |text: &str| Element::of(format!("<{name}{omitted}>{}</{name}>\n", content(text)), self.counter);
+        let written = |text: &str| Element::of(tagged(name, &omitted, &content(text)), self.counter);
         // Most texts fit with the tags around them, so they are counted only once.
         if may_fit(text.len(), limit) {
             let whole = written(&text);
@@ -270,20 +270,17 @@ impl<'a> FragmentWriter<'a> {
             let more = if hidden > 0 { format!(" (and {hidden} before)") } else { String::new() };
             let omitted = omitted_blanks(shown.iter().map(|entry| entry.omitted).sum());
             let texts: Vec<&str> = shown.iter().map(|entry| &*entry.text).collect();
-            format!("<artifacts{omitted}>{}{more}</artifacts>\n", content(&texts.join(", ")))
+            tagged("artifacts", &omitted, &(content(&texts.join(", ")) + &*more))
         });
     }
 
     fn decisions(&mut self, decisions: &[String]) {
         self.list(decisions, |shown, hidden| {
-            let mut list = "<decisions>\n".to_owned();
-            if hidden > 0 {
-                let _ = writeln!(list, "({hidden} before)");
-            }
-            for ListEntry { text, omitted } in shown {
-                let _ = writeln!(list, "<decision{}>{}</decision>", omitted_blanks(*omitted), content(text));
-            }
-            list + "</decisions>\n"
+            let before = if hidden > 0 { format!("({hidden} before)\n") } else { String::new() };
+            let decision =
+                |entry: &ListEntry| tagged("decision", &omitted_blanks(entry.omitted), &content(&entry.text));
+            let decisions: Vec<String> = shown.iter().map(decision).collect();
+            format!("<decisions>\n{before}{}</decisions>\n", decisions.concat())
         });
     }
 
@@ -310,7 +307,7 @@ impl<'a> FragmentWriter<'a> {
     /// Adds the path of the log if it is short enough. It is never cut, because an incomplete path is useless.
     fn log(&mut self, path: Option<String>) {
         let Some(path) = path else { return };
-        let element = Element::of(format!("<log>{}</log>\n", content(&path)), self.counter);
+        let element = Element::of(tagged("log", "", &content(&path)), self.counter);
         if element.cost.charge() <= LIST_TOKENS {
             self.push(&element);
             self.fragment.log = Some(path);
@@ -338,6 +335,11 @@ impl<'a> FragmentWriter<'a> {
         let hidden = entries.len() - shown.len();
         (shown, hidden)
     }
+}
+
+/// An element with its line end.
+fn tagged(name: &str, attributes: &str, content: &str) -> String {
+    ["<", name, attributes, ">", content, "</", name, ">\n"].concat()
 }
 
 /// True if a text of this number of bytes may be within a limit in tokens.

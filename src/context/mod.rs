@@ -331,6 +331,8 @@ impl Contexts {
         self.logs_of_host.lock().insert((handle, self.folder.join(path)));
     }
 
+    /// Not inlined, because its many registers and its stack would burden callers that seldom call it.
+    #[inline(never)]
     fn fragment(&self, tree: &Tree, handle: Handle) -> Arc<Fragment> {
         let node = tree.node(handle);
         let make = || Fragment::settled(handle, node, &*self.counter);

@@ -5,8 +5,9 @@ use crate::context::keys::mix;
 use crate::keywords::{RawWord, for_each_raw_word};
 use crate::steps::step;
 
-/// Number of first places where words are remembered, and of the places from there on where a word may be.
-const FIRST_PLACES: usize = 512;
+/// Number of first places where words are remembered, and of the places from there on where a word may be. All together
+/// take 8 KB, a quarter of what is nearest to a processor.
+const FIRST_PLACES: usize = 256;
 const PLACES: usize = 4;
 
 /// Counts words by their stems. It remembers the short words that it has met last, with the terms of their stems and
@@ -25,14 +26,15 @@ struct Remembered {
     /// The word as a number; 0: none.
     word: u128,
     /// The term of its stem, if it is significant.
-    term: Option<u64>,
+    term: u64,
+    is_significant: bool,
     /// How often the present text has it.
     count: f32,
 }
 
 impl Default for WordCounts {
     fn default() -> Self {
-        let none = Remembered { word: 0, term: None, count: 0.0 };
+        let none = Remembered { word: 0, term: 0, is_significant: false, count: 0.0 };
         Self { remembered: vec![none; FIRST_PLACES + PLACES], met: Vec::new(), counts: Vec::new(), stem: String::new() }
     }
 }
@@ -40,30 +42,46 @@ impl Default for WordCounts {
 impl WordCounts {
     /// Counts the words at the beginning of a text, each with this weight.
     pub(super) fn add(&mut self, text: &str, weight: f32) {
-        let Self { remembered, met, counts, stem } = self;
-        for_each_raw_word(beginning(text), &mut |raw| {
+        for_each_raw_word(beginning(text), |raw| {
             step();
-            let RawWord::Short(word) = raw else {
-                counts.extend(raw.significant(stem).map(|stem| (term(stem), weight)));
-                return;
-            };
-            let place = place(remembered, word);
-            let remembered = &mut remembered[place];
-            if remembered.word != word {
-                counts.extend(remembered.take());
-                let term = raw.significant(stem).map(term);
-                *remembered = Remembered { word, term, count: 0.0 };
+            // Most words are those that the text has had already.
+            if let RawWord::Short(word) = raw {
+                let remembered = &mut self.remembered[first_place(word)];
+                if remembered.word == word && remembered.count > 0.0 {
+                    remembered.count += weight;
+                    return;
+                }
             }
-            if remembered.count == 0.0 {
-                met.push(place);
-            }
-            remembered.count += weight;
+            self.add_another(&raw, weight);
         });
+    }
+
+    /// Counts a word that is not in its first place with a count.
+    #[inline(never)]
+    fn add_another(&mut self, raw: &RawWord<'_>, weight: f32) {
+        let Self { remembered, met, counts, stem } = self;
+        let RawWord::Short(word) = *raw else {
+            counts.extend(raw.significant(stem).map(|stem| (term(stem), weight)));
+            return;
+        };
+        let place = place(remembered, word);
+        let remembered = &mut remembered[place];
+        if remembered.word != word {
+            counts.extend(remembered.take());
+            let term = raw.significant(stem).map(term);
+            let is_significant = term.is_some();
+            *remembered = Remembered { word, term: term.unwrap_or_default(), is_significant, count: 0.0 };
+        }
+        if remembered.count == 0.0 {
+            met.push(place);
+        }
+        remembered.count += weight;
     }
 
     /// Returns the terms of the words that were counted since the last time, in ascending order, with their counts.
     pub(super) fn take(&mut self) -> Vec<(u64, f32)> {
         let mut counts = std::mem::take(&mut self.counts);
+        counts.reserve(self.met.len());
         counts.extend(self.met.drain(..).filter_map(|place| self.remembered[place].take()));
         counts.sort_unstable_by_key(|(term, _)| *term);
         counts.dedup_by(|(term, count), (first, sum)| {
@@ -79,16 +97,18 @@ impl Remembered {
     /// Returns the term and the count, and begins anew.
     fn take(&mut self) -> Option<(u64, f32)> {
         let count = std::mem::take(&mut self.count);
-        self.term.filter(|_| count > 0.0).map(|term| (term, count))
+        (self.is_significant && count > 0.0).then_some((self.term, count))
     }
+}
+
+/// The first place where a word may be.
+fn first_place(word: u128) -> usize {
+    mix(word) as usize % FIRST_PLACES
 }
 
 /// The place where a word is remembered, or may be.
 fn place(remembered: &[Remembered], word: u128) -> usize {
-    let first = mix(word) as usize % FIRST_PLACES;
-    if remembered[first].word == word {
-        return first;
-    }
+    let first = first_place(word);
     let is_free_or_same = |place: &usize| [0, word].contains(&remembered[*place].word);
     (first..first + PLACES).find(is_free_or_same).unwrap_or(first)
 }
