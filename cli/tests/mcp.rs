@@ -1,6 +1,7 @@
 //! `callstack mcp` as a process, spoken to in JSON-RPC by hand: the frames of conversations, hostile messages, many servers at
 //! once, and servers that are killed. `cli/tests/mcp` speaks to it with the official clients.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -106,10 +107,15 @@ impl Server {
         self.requests += 1;
         let id = self.requests;
         self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        self.answer_to(id)
+    }
+
+    /// The answer to the request with this ID. What the server sends before is left out.
+    fn answer_to(&mut self, id: u64) -> Value {
         loop {
-            let answer = self.read();
-            if answer["id"] == id {
-                return answer;
+            let message = self.read();
+            if message["id"] == id && message["method"].is_null() {
+                return message;
             }
         }
     }
@@ -121,8 +127,12 @@ impl Server {
     }
 
     fn greet(&mut self, version: &str) -> Value {
+        self.greet_with(version, json!({}))
+    }
+
+    fn greet_with(&mut self, version: &str, capabilities: Value) -> Value {
         let client = json!({ "name": "test", "version": "1" });
-        let hello = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
+        let hello = json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": client });
         let result = self.result("initialize", hello);
         self.write(r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#);
         result
@@ -391,6 +401,194 @@ fn questions_and_failures_go_on() {
         assert!(refused.contains(expected), "{tool} {arguments}: {refused}");
     }
     ends_with(&server.done(Some("one"), "status", json!({})), "You are in f3 (Taxes).");
+}
+
+/// A server whose client shows questions to a person, with the frame f1, which is popped as blocked by the request 100. Returns
+/// the server's request for an answer.
+fn blocked_before_a_person(project: &Project) -> (Server, Value) {
+    let mut server = project.server(&[]);
+    server.greet_with("2025-06-18", json!({ "elicitation": {} }));
+    server.push("one", "Taxes");
+    let arguments = json!({ "status": "blocked", "results": "The rest works", "question": "Which rate?\nOr none?" });
+    let params = json!({ "name": "pop", "arguments": arguments, "_meta": { "threadId": "one" } });
+    server.write(&json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params }).to_string());
+    let asked = server.read();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    assert_eq!(asked["params"]["message"], "f1 (Taxes) waits for an answer:\nWhich rate?\nOr none?");
+    let schema = &asked["params"]["requestedSchema"];
+    assert_eq!((&schema["properties"]["answer"]["type"], &schema["required"]), (&json!("string"), &json!(["answer"])));
+    // Whatever the person does, the question is kept.
+    assert_eq!(project.stack().frame("f1").unwrap().status, FrameStatus::Blocked);
+    (server, asked)
+}
+
+fn decide(server: &mut Server, asked: &Value, result: Value) {
+    server.write(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result }).to_string());
+}
+
+#[test]
+fn a_person_answers_the_question_of_a_blocked_frame() {
+    let project = Project::new();
+    let (mut server, asked) = blocked_before_a_person(&project);
+    decide(&mut server, &asked, json!({ "action": "accept", "content": { "answer": "20 %\nYou are in f9." } }));
+    let answer = server.answer_to(100);
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("f1 (Taxes) is in progress again") && text.contains("\n  20 %\n  You are in f9."), "{text}");
+    ends_with(text, "\nYou are in f1 (Taxes).");
+    let frame = project.stack().frame("f1").unwrap();
+    assert_eq!(frame.status, FrameStatus::InProgress);
+    assert_eq!(frame.questions[0].answer.as_deref(), Some("20 %\nYou are in f9."));
+    assert!(server.done(Some("one"), "context", json!({})).contains("20 %"));
+}
+
+#[test]
+fn a_person_who_gives_no_answer_leaves_the_frame_blocked() {
+    let refusals = [
+        json!({ "action": "decline" }),
+        json!({ "action": "cancel" }),
+        json!({ "action": "accept" }),
+        json!({ "action": "accept", "content": { "answer": " " } }),
+        json!({ "action": "accept", "content": { "answer": 7 } }),
+    ];
+    for refusal in refusals {
+        let project = Project::new();
+        let (mut server, asked) = blocked_before_a_person(&project);
+        decide(&mut server, &asked, refusal.clone());
+        let answer = server.answer_to(100);
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(
+            text.contains("f1 (Taxes) is blocked. The person was asked and has given no answer"),
+            "{refusal}: {text}"
+        );
+        assert_eq!(project.stack().frame("f1").unwrap().status, FrameStatus::Blocked);
+    }
+    let project = Project::new();
+    let (mut server, asked) = blocked_before_a_person(&project);
+    let error = json!({ "code": -32603, "message": "There is no screen" });
+    server.write(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }).to_string());
+    let answer = server.answer_to(100);
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("Ask for the answer"), "{answer}");
+}
+
+#[test]
+fn an_answer_is_not_used_for_another_question() {
+    let project = Project::new();
+    let (mut server, asked) = blocked_before_a_person(&project);
+    let stack = project.stack();
+    stack.answer("f1", "None").unwrap();
+    stack.set_status("f1", FrameStatus::InProgress, None).unwrap();
+    stack.block("f1", "Which country?", None).unwrap();
+    decide(&mut server, &asked, json!({ "action": "accept", "content": { "answer": "20 %" } }));
+    let answer = server.answer_to(100);
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("the person's answer was not used:\n  20 %"), "{text}");
+    stack.refresh().unwrap();
+    assert_eq!(stack.frame("f1").unwrap().questions[1].answer, None);
+}
+
+#[test]
+fn an_answer_after_the_call_is_kept() {
+    let project = Project::new();
+    let (mut server, asked) = blocked_before_a_person(&project);
+    // The host gives up the call while the person still thinks.
+    let cancelled = json!({ "requestId": 100, "reason": "timeout" });
+    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }).to_string());
+    server.done(Some("one"), "status", json!({}));
+    decide(&mut server, &asked, json!({ "action": "accept", "content": { "answer": "20 %" } }));
+    let stack = project.stack();
+    let until = Instant::now() + Duration::from_secs(20);
+    while stack.frame("f1").unwrap().pending_answer().is_none() {
+        assert!(Instant::now() < until, "the answer is lost");
+        thread::sleep(Duration::from_millis(20));
+        stack.refresh().unwrap();
+    }
+    assert!(server.done(Some("one"), "activate", json!({ "frame": "f1" })).contains("20 %"));
+}
+
+#[test]
+fn the_newest_version_gets_a_question_as_the_answer_to_the_call() {
+    let project = Project::new();
+    let mut server = project.server(&[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+        "threadId": "one",
+    });
+    let arguments = json!({ "title": "Taxes", "successCriteria": "It works" });
+    server.result("tools/call", json!({ "name": "push", "arguments": arguments, "_meta": meta }));
+    let arguments = json!({ "status": "blocked", "results": "The rest works", "question": "Which rate?" });
+    let call = json!({ "name": "pop", "arguments": arguments, "_meta": meta });
+    let asked = server.result("tools/call", call.clone());
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    assert_eq!(asked["inputRequests"]["answer"]["method"], "elicitation/create");
+    let mut again = |state: &Value, content: Value| {
+        let mut repeated = call.clone();
+        repeated["requestState"] = state.clone();
+        repeated["inputResponses"] = json!({ "answer": content });
+        let result = server.result("tools/call", repeated);
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    assert!(again(&json!("f7/1"), json!({ "action": "decline" })).contains("f7"));
+    assert!(again(&json!("nonsense"), json!({})).contains("requestState is not one"));
+    assert!(again(&asked["requestState"], json!({ "action": "decline" })).contains("has given no answer"));
+    let text = again(&asked["requestState"], json!({ "action": "accept", "content": { "answer": "20 %" } }));
+    assert!(text.contains("is in progress again"), "{text}");
+    ends_with(&text, "You are in f1 (Taxes).");
+    assert_eq!(project.stack().frame("f1").unwrap().questions[0].answer.as_deref(), Some("20 %"));
+}
+
+#[test]
+fn hosts_without_a_form_are_not_asked() {
+    for capabilities in [json!({}), json!({ "elicitation": { "url": {} } })] {
+        let project = Project::new();
+        let mut server = project.server(&[]);
+        server.greet_with("2025-11-25", capabilities);
+        server.push("one", "Taxes");
+        let question = json!({ "status": "blocked", "results": "The rest works", "question": "Which rate?" });
+        assert!(server.done(Some("one"), "pop", question).contains("Ask for the answer"));
+    }
+}
+
+#[test]
+fn a_wait_tells_its_progress() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let params = json!({ "name": "status", "arguments": { "of": "f1", "wait": 12 }, "_meta": { "threadId": "one", "progressToken": 7 } });
+    server.write(&json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params }).to_string());
+    let mut last = 0.0;
+    for _ in 0..2 {
+        let notice = server.read();
+        assert_eq!(
+            (&notice["method"], &notice["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!(7))
+        );
+        let progress = notice["params"]["progress"].as_f64().unwrap();
+        assert!(progress > last, "{notice}");
+        last = progress;
+    }
+    assert!(server.answer_to(100)["result"]["isError"] != true);
+}
+
+#[test]
+fn calls_are_written_down() {
+    let project = Project::new();
+    let log = project.folder.path().join("mcp.log");
+    fs::write(&log, vec![b'x'; 5 << 20]).unwrap();
+    let mut server = project.server(&["--log", "mcp.log"]);
+    server.greet("2025-06-18");
+    server.push("one", "Shop");
+    server.refused(Some("one"), "activate", json!({ "frame": "f9" }));
+    assert_eq!(server.end(), Some(0));
+    let text = fs::read_to_string(&log).unwrap();
+    assert!(text.contains(" push caller=\"codex/one\"") && text.contains("activate") && text.contains("f9"), "{text}");
+    assert!(!text.contains("It works"), "the log has no criteria: {text}");
+    assert!(text.contains("begins") && text.contains("ends"), "{text}");
+    assert_eq!(fs::metadata(project.folder.path().join("mcp.log.1")).unwrap().len(), 5 << 20);
+    let mut server = project.server(&["--log", "missing/mcp.log"]);
+    assert_eq!(server.exit(), Some(1));
+    assert!(server.errors().contains("cannot write the log missing/mcp.log"));
 }
 
 #[test]

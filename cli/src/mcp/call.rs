@@ -21,8 +21,26 @@ const NEW: &str = "new";
 #[derive(Debug)]
 pub struct Refusal(String);
 
+/// What a tool answers.
+#[derive(Debug)]
+pub struct Reply {
+    pub text: String,
+    /// The blocked frame whose question somebody has to answer.
+    pub asks: Option<Handle>,
+}
+
+impl Reply {
+    /// The reply while the person is being asked.
+    pub fn still_asked(mut self, frame: Handle) -> Self {
+        self.text.push_str(&format!(
+            "\nThe person is being asked: once they have answered, activate {{\"frame\": \"{frame}\"}} goes on with their answer."
+        ));
+        self
+    }
+}
+
 /// The answer of a tool. A refused call has changed nothing.
-pub type Answer = Result<String, Refusal>;
+pub type Answer = Result<Reply, Refusal>;
 
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -252,8 +270,7 @@ impl Call<'_> {
     pub fn prompt(&self, frame: Handle) -> String {
         let name = self.name(frame);
         let criteria = self.stack.read(|tree| tree.node(frame).record().success_criteria.clone());
-        // No line of the criteria can pose as one of the prompt.
-        let criteria: String = criteria.lines().map(|line| format!("\n  {}", one_line(line))).collect();
+        let criteria = indented(&criteria);
         format!(
             "{name} has begun, for a subagent. Give it this prompt:\n\
              Your task is frame {name} of the call stack. First call the tool activate of the MCP server callstack with \
@@ -278,13 +295,18 @@ impl Call<'_> {
         text.truncate(text.trim_end().len());
         text.push('\n');
         text.push_str(&end);
-        Ok(text)
+        Ok(Reply { text, asks: None })
     }
 }
 
 /// A frame with its title, such as `f1 (Shop)`, in one line: nothing in a title can pose as another line of the answer.
 pub fn name(title: &str, frame: Handle) -> String {
     format!("{frame} ({})", one_line(title))
+}
+
+/// The lines of a text, each with an indent, so that none can pose as one of ours.
+pub fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("\n  {}", one_line(line))).collect()
 }
 
 /// The frames that are in progress or blocked.

@@ -8,12 +8,16 @@ mod caller;
 mod callers;
 mod hook;
 mod http;
+mod log;
+mod person;
+mod progress;
 mod prompts;
 mod resources;
 mod server;
 mod tools;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,10 +51,15 @@ pub struct McpArguments {
     /// Serve HTTP at this address of this machine, such as 127.0.0.1:8400, instead of the standard input and output.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
+    /// Write down which tools are called, and what goes wrong, at the end of this file. At 4 MiB a new one begins, and FILE.1 keeps
+    /// the old one.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
 }
 
 /// Serves until the client has gone, or somebody ends the program.
 pub fn start(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
+    log::start(arguments.log.as_deref())?;
     let runtime = runtime("server")?;
     let exit = runtime.block_on(serve(arguments, folder, output));
     // A read of the standard input cannot be given up.
@@ -59,12 +68,13 @@ pub fn start(arguments: McpArguments, folder: StackFolder, output: Output) -> Re
 }
 
 async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
-    let McpArguments { tools, http } = arguments;
+    let McpArguments { tools, http, log: _ } = arguments;
     let (settings, problems) = HostSettings::from_environment("{}");
-    problems.iter().for_each(|problem| eprintln!("callstack mcp: {problem}"));
+    problems.iter().for_each(|problem| tracing::warn!("{problem}"));
     let settings = settings.context.tools(tool_names(&tools));
     // A server over HTTP has many clients. The conversation that has started it is none of them.
     let starter = if http.is_some() { None } else { Caller::of_environment() };
+    tracing::info!("callstack {} begins", env!("CARGO_PKG_VERSION"));
     let shared = Arc::new(Shared::new(folder, settings, tools, starter));
     let serving = async {
         match http {
@@ -80,6 +90,7 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
     if let Some(stack) = shared.used() {
         stack.leave();
     }
+    tracing::info!("callstack ends");
     exit
 }
 

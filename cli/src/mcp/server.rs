@@ -1,6 +1,7 @@
 //! The server as the protocol sees it: what it offers, and the way of a request to a tool, a resource or a prompt.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use callstack_core::{Error, Settings, Stack};
 use rmcp::handler::server::ServerHandler;
@@ -18,6 +19,8 @@ use tokio::task::spawn_blocking;
 use super::call::{Answer, Call, Refusal};
 use super::caller::Caller;
 use super::callers::Callers;
+use super::person::{self, Outcome, Question, Way};
+use super::progress::Progress;
 use super::tools::{self, Entry};
 use super::{prompts, resources};
 use crate::failure::Failure;
@@ -135,7 +138,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
         self.on_thread(move |shared| {
-            let call = |opened: &Opened| shared.run(opened, &context, |call| (entry.run)(call, &json));
+            let call = |opened: &Opened| shared.run(opened, &context, |call| logged(entry, call, &json));
             let open = |is_new| shared.open(is_new).map_err(|failure| Refusal::from(failure.for_agents()));
             if let Some(opened) = open(false)? {
                 return call(&opened);
@@ -146,6 +149,38 @@ impl Server {
             }
             let opened = open(true)?.ok_or("there is no stack, and none can be made")?;
             call(&opened)
+        })
+        .await
+    }
+
+    /// Puts the question of an answer to the person, if the host can show it.
+    async fn ask(&self, answer: Answer, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let frame = answer.as_ref().ok().and_then(|reply| reply.asks);
+        let (Some(frame), Some(way), Some(stack)) = (frame, Way::of(&context), self.shared.used()) else {
+            return Ok(result(answer).into());
+        };
+        let Some(question) = Question::of(&stack, frame) else { return Ok(result(answer).into()) };
+        match way {
+            Way::Repeat => Ok(person::repeat(&question, &stack).into()),
+            Way::Request => match person::request(&question, stack, &context).await {
+                Outcome::Decided(given) => Ok(result(self.go_on(Ok((question, given)), context).await?).into()),
+                Outcome::Open => Ok(result(answer.map(|reply| reply.still_asked(frame))).into()),
+                Outcome::Failed => Ok(result(answer).into()),
+            },
+        }
+    }
+
+    /// Goes on in a frame with what the person has said.
+    async fn go_on(
+        &self,
+        said: Result<(Question, Option<String>), Refusal>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<Answer, ErrorData> {
+        self.on_thread(move |shared| {
+            let (question, given) = said?;
+            let opened = shared.open(false).map_err(|failure| Refusal::from(failure.for_agents()))?;
+            let opened = opened.ok_or("there is no stack any more")?;
+            shared.run(&opened, &context, |call| question.resume(call, given.as_deref()))
         })
         .await
     }
@@ -175,6 +210,16 @@ impl Server {
     }
 }
 
+/// Runs a tool, and writes down that it was called.
+fn logged(entry: &Entry, call: &Call<'_>, json: &str) -> Answer {
+    let start = Instant::now();
+    let answer = (entry.run)(call, json);
+    let caller = call.caller.map_or("nobody", Caller::as_str);
+    let refusal = answer.as_ref().err().map(Refusal::to_string).unwrap_or_default();
+    tracing::info!(caller, milliseconds = start.elapsed().as_millis() as u64, refusal, "{}", entry.name);
+    answer
+}
+
 fn internal(message: String) -> ErrorData {
     ErrorData::internal_error(message, None)
 }
@@ -182,7 +227,7 @@ fn internal(message: String) -> ErrorData {
 /// A tool's answer as the host gets it: text alone, because some hosts show nothing else where there is anything else.
 fn result(answer: Answer) -> CallToolResult {
     match answer {
-        Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Ok(reply) => CallToolResult::success(vec![ContentBlock::text(reply.text)]),
         Err(refusal) => CallToolResult::error(vec![ContentBlock::text(refusal.to_string())]),
     }
 }
@@ -217,8 +262,13 @@ impl ServerHandler for Server {
             let message = format!("there is no tool {}; there are {}", request.name, names.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
+        let _progress = Progress::of(&context);
+        if let Some(repeated) = person::repeated(&request) {
+            return Ok(result(self.go_on(repeated, context).await?).into());
+        }
         let json = Value::Object(request.arguments.unwrap_or_default()).to_string();
-        Ok(result(self.use_tool(entry, json, context).await?).into())
+        let answer = self.use_tool(entry, json, context.clone()).await?;
+        self.ask(answer, context).await
     }
 
     async fn list_resources(

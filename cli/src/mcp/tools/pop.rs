@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call, listed};
+use crate::mcp::call::{Answer, Call, Reply, listed};
 
 /// Finish your frame. The frame above it goes on and sees resultsCompacted, so that must contain all that it needs.
 #[derive(Deserialize, JsonSchema)]
@@ -99,6 +99,7 @@ impl McpTool for Pop {
             None => text.push_str(" The task is over."),
         }
         let own = if is_over { None } else { call.bound().or(popped.parent) };
-        call.answer_from(own, text)
+        let reply = call.answer_from(own, text)?;
+        Ok(Reply { asks: (status == FrameStatus::Blocked).then_some(frame), ..reply })
     }
 }

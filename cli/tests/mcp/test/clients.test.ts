@@ -7,6 +7,7 @@ import { StdioClientTransport as NewStdio } from "@modelcontextprotocol/client/s
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport as OldStdio } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport as OldHttp } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import { ENVIRONMENT, HttpServer, PROGRAM, Project, TOOLS } from "./common.js"
 
 const ME = { name: "test", version: "1" }
@@ -31,7 +32,26 @@ const pipe = (project: Project) => ({ command: PROGRAM, args: ["mcp"], cwd: proj
 
 type Connect = (project: Project, http: () => Promise<HttpServer>) => Promise<Client>
 
-const newClient = (mode: "legacy" | "auto" | { pin: string }) => new NewClient(ME, { versionNegotiation: { mode } })
+/** What a client says it can do: show forms to a person. */
+const capabilities = { elicitation: { form: {} } }
+
+/** The person, who has the same answer to each question. */
+const person = async (request: { params: { message: string } }) => ({
+  action: "accept" as const,
+  content: { answer: `20 % for ${request.params.message.split("\n").at(-1)}` },
+})
+
+const newClient = (mode: "legacy" | "auto" | { pin: string }) => {
+  const client = new NewClient(ME, { capabilities, versionNegotiation: { mode } })
+  client.setRequestHandler("elicitation/create", person)
+  return client
+}
+
+const oldClient = () => {
+  const client = new OldClient(ME, { capabilities })
+  client.setRequestHandler(ElicitRequestSchema, person)
+  return client
+}
 
 const overNewPipe =
   (mode: "legacy" | "auto" | { pin: string }): Connect =>
@@ -52,13 +72,13 @@ const overNewHttp =
 
 const CLIENTS: Record<string, Connect> = {
   "SDK 1 over a pipe": async (project) => {
-    const client = new OldClient(ME)
+    const client = oldClient()
     await client.connect(new OldStdio(pipe(project)))
     return client as unknown as Client
   },
   "SDK 1 over HTTP": async (_, http) => {
     const { url, headers } = await http()
-    const client = new OldClient(ME)
+    const client = oldClient()
     await client.connect(
       new OldHttp(url, { requestInit: { headers } }) as unknown as Parameters<typeof client.connect>[0],
     )
@@ -70,6 +90,9 @@ const CLIENTS: Record<string, Connect> = {
   "SDK 2 over HTTP, of the era with initialize": overNewHttp("legacy"),
   "SDK 2 over HTTP, of 2026-07-28": overNewHttp({ pin: "2026-07-28" }),
 }
+
+/** The clients that no question reaches. */
+const ONLY_TOLD = ["SDK 1 over HTTP", "SDK 2 over HTTP, of the era with initialize"]
 
 interface Answer {
   content: { type: string; text: string }[]
@@ -113,6 +136,12 @@ describe("clients", () => {
       assert.ok(refused.isError && text(refused).includes("f2 (Cart)"), text(refused))
       const popped = await call("pop", { status: "completed", results: "src/cart.rs" })
       assert.match(text(popped), /You are in f1 \(Shop\)\.$/)
+
+      const question = { status: "blocked", results: "The rest", question: "Which rate?", frame: "f3" }
+      const asked = text(await call("pop", question, "two"))
+      // Without `initialize`, the server does not know what older clients over HTTP can do.
+      const isAsked = !ONLY_TOLD.includes(name)
+      assert.match(asked, isAsked ? /f3 \(Blog\) is in progress again[^]*20 % for Which rate\?/ : /Ask for the answer/)
 
       const { resources } = await client.listResources()
       assert.deepEqual(

@@ -1,0 +1,54 @@
+//! What the server writes down for people: its own warnings on the standard error, which hosts show or keep, and with `--log`
+//! all calls in a file. It says which tools were called and why calls were refused, not with which texts.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, stderr};
+use std::path::Path;
+use std::sync::Mutex;
+
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::layer;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, registry};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// The modules of this program.
+const OURS: &str = "callstack";
+/// The size from which on a file is put aside at the start of a server, in bytes.
+const LONGEST: u64 = 4 << 20;
+
+/// Begins to write. Lines of several servers in one file do not mix.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn start(file: Option<&Path>) -> Result<(), Failure> {
+    let to_file = file.map(|path| open(path).map_err(|error| unwritable(path, &error))).transpose()?.map(|file| {
+        let all = Targets::new().with_default(Level::WARN).with_targets([(OURS, Level::INFO), ("rmcp", Level::INFO)]);
+        layer().with_ansi(false).with_writer(Mutex::new(file)).with_filter(all)
+    });
+    let ours = Targets::new().with_default(Level::ERROR).with_target(OURS, Level::WARN);
+    let to_error = layer().with_ansi(false).without_time().with_writer(stderr).with_filter(ours);
+    registry().with(to_error).with(to_file).init();
+    Ok(())
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > LONGEST) {
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(".1");
+        fs::rename(path, aside)?;
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::Failed, "io", format!("cannot write the log {}: {error}", path.display()))
+}
