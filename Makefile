@@ -50,7 +50,7 @@ SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callst
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame bindings program check test test-rust test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame demo-mcp bindings program check test test-rust test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -69,6 +69,10 @@ demo-agent: $(PYTHON)
 # The demo of the orchestrator: the real Claude Agent SDK with a scripted model, so it needs no key.
 demo-flame:
 	scripts/demo-flame
+
+# The demo of `callstack mcp`: an agent is killed in its frame, and another one goes on there.
+demo-mcp: program
+	node scripts/demo-mcp.mjs
 
 # The last step of building the library uses one core, so the lints run beside it.
 test:
@@ -138,6 +142,7 @@ test-view: system-tools program $(VIEW_MODULES)
 # Tests `callstack mcp` with the official clients: the TypeScript SDK, old and new, the Inspector, and the Python SDK.
 test-mcp: program $(MCP_MODULES) $(MCP_PYTHON)
 	$(NPM) test --prefix $(MCP_TESTS)
+	node scripts/demo-mcp.mjs >/dev/null
 	$(TOOLS)/mcp/bin/python $(MCP_TESTS)/test/clients.py $(CURDIR)/target/release/callstack
 
 # Measures that page with 10,000 frames.
