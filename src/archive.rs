@@ -30,17 +30,6 @@ pub struct ArchivedFrame {
     pub image: String,
 }
 
-/// The image of a frame in an archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArchivedImage {
-    /// The handle of the frame.
-    pub handle: Handle,
-    /// The revision of its last change.
-    pub changed: u64,
-    /// See [`ArchivedFrame::image`].
-    pub image: String,
-}
-
 /// A search for frames in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -74,20 +63,20 @@ pub struct ArchivedPlace {
 
 /// The frames of a tree as they were at one revision: that of the newest snapshot. A [`Tree`](crate::Tree) asks for those
 /// that it does not hold in memory. What the tree has changed since is in memory; what others have changed since the
-/// revision of the tree is told apart by [`ArchivedImage::changed`].
+/// revision of the tree is told apart by [`ArchivedFrame::changed`].
 pub trait Archive: fmt::Debug + Send + Sync {
-    /// The images of all frames of the tree to which a frame belongs. Empty if there is no such frame.
+    /// All frames of the tree to which a frame belongs. Empty if there is no such frame.
     ///
     /// # Errors
     /// The errors of the medium, as for the other methods.
-    fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>>;
+    fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>>;
 
-    /// As [`Archive::images`], but as they were at an earlier revision, for a tree that others have changed since or whose
+    /// As [`Archive::frames`], but as they were at an earlier revision, for a tree that others have changed since or whose
     /// images cannot be read. They are made of the events, which can take seconds. By default it fails.
     ///
     /// # Errors
-    /// As [`Archive::images`]; [`Error::Damaged`] if the events cannot be read.
-    fn images_at(&self, handle: Handle, revision: u64) -> Result<Vec<ArchivedImage>> {
+    /// As [`Archive::frames`]; [`Error::Damaged`] if the events cannot be read.
+    fn frames_at(&self, handle: Handle, revision: u64) -> Result<Vec<ArchivedFrame>> {
         let _ = revision;
         Err(Error::json("the snapshot", format!("the tree of {handle} cannot be read")))
     }
@@ -96,14 +85,14 @@ pub trait Archive: fmt::Debug + Send + Sync {
     /// named twice.
     ///
     /// # Errors
-    /// As [`Archive::images`].
+    /// As [`Archive::frames`].
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>>;
 
     /// The snapshot that the events of a compacted history follow: its head, and its frames. `None`, which is the default, if
     /// the events begin with an empty tree.
     ///
     /// # Errors
-    /// As [`Archive::images`].
+    /// As [`Archive::frames`].
     fn base(&self) -> Result<Option<(String, Arc<dyn Archive>)>> {
         Ok(None)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::archive::{Archive, ArchiveQuery, ArchivedImage, ArchivedPlace};
+use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use crate::error::{Error, Result};
 use crate::frame::Handle;
 use crate::store::{EventQuery, HistoryReader};
@@ -26,8 +26,8 @@ impl fmt::Debug for StackArchive {
 }
 
 impl Archive for StackArchive {
-    fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>> {
-        self.archive.images(handle)
+    fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
+        self.archive.frames(handle)
     }
 
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
@@ -38,8 +38,8 @@ impl Archive for StackArchive {
         self.archive.base()
     }
 
-    fn images_at(&self, handle: Handle, revision: u64) -> Result<Vec<ArchivedImage>> {
-        let Some(reader) = &self.reader else { return self.archive.images_at(handle, revision) };
+    fn frames_at(&self, handle: Handle, revision: u64) -> Result<Vec<ArchivedFrame>> {
+        let Some(reader) = &self.reader else { return self.archive.frames_at(handle, revision) };
         let mut tree = match self.archive.base()? {
             Some((head, frames)) => Tree::of_snapshot(&head, frames, false)?,
             None => Tree::new(),
@@ -56,8 +56,8 @@ impl Archive for StackArchive {
             tree.apply_owned(event);
             Ok(())
         })?;
-        let images = tree.images_of_tree(handle);
+        let frames = tree.archived_tree(handle);
         // A frame of the base that could not be read has a placeholder, also for events that concern it.
-        tree.failure_since(0).map_or(Ok(images), Err)
+        tree.failure_since(0).map_or(Ok(frames), Err)
     }
 }

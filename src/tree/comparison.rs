@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use super::scan::Scan;
 use super::{Node, Tree};
-use crate::archive::{Archive, ArchiveQuery, ArchivedImage, ArchivedPlace};
+use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use crate::error::Result;
 use crate::frame::{Event, Handle};
 
@@ -91,8 +91,8 @@ impl Comparison {
             self.compared.problems.push("the head of the snapshot is another one than the events give".to_owned());
         }
         for root in self.tree.roots_in_memory() {
-            let images = self.archive.images(root)?;
-            self.compare(root, &images);
+            let frames = self.archive.frames(root)?;
+            self.compare(root, &frames);
         }
         Ok(())
     }
@@ -104,32 +104,33 @@ impl Comparison {
             self.tree.forget_loaded(root);
             return Ok(());
         }
-        let images = self.archive.images(root)?;
-        let changed = images.iter().map(|image| image.changed).max().unwrap_or_default();
+        let frames = self.archive.frames(root)?;
+        let changed = frames.iter().map(|frame| frame.changed).max().unwrap_or_default();
         if changed > self.tree.revision() {
             self.later.entry(changed).or_default().insert(root);
             self.tree.forget_loaded(root);
             return Ok(());
         }
         if self.tree.is_settled(root) {
-            self.compare(root, &images);
+            self.compare(root, &frames);
             self.tree.drop_tree(root);
         }
         Ok(())
     }
 
-    fn compare(&mut self, root: Handle, images: &[ArchivedImage]) {
+    fn compare(&mut self, root: Handle, frames: &[ArchivedFrame]) {
         // Somebody has changed the tree since.
-        if images.iter().any(|image| image.changed > self.archive.revision) {
+        if frames.iter().any(|frame| frame.changed > self.archive.revision) {
             return;
         }
-        let mut expected: HashMap<Handle, &ArchivedImage> = images.iter().map(|image| (image.handle, image)).collect();
+        let mut expected: HashMap<Handle, &ArchivedFrame> = frames.iter().map(|frame| (frame.handle, frame)).collect();
         let before = self.compared.problems.len();
         for handle in self.tree.subtree(root) {
-            let node = self.tree.node(handle);
             let problem = match expected.remove(&handle) {
                 None => "is missing in the snapshot",
-                Some(image) if image.image != node.image() => "is another one in the snapshot than the events give",
+                Some(frame) if *frame != self.tree.archived_frame(handle) => {
+                    "is another one in the snapshot than the events give"
+                }
                 Some(_) => continue,
             };
             self.compared.problems.push(format!("{handle} {problem}"));
@@ -177,12 +178,12 @@ struct Earlier {
 }
 
 impl Archive for Earlier {
-    fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>> {
-        self.archive.images(handle)
+    fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
+        self.archive.frames(handle)
     }
 
-    fn images_at(&self, handle: Handle, _: u64) -> Result<Vec<ArchivedImage>> {
-        self.base.as_ref().map_or(Ok(Vec::new()), |base| base.images(handle))
+    fn frames_at(&self, handle: Handle, _: u64) -> Result<Vec<ArchivedFrame>> {
+        self.base.as_ref().map_or(Ok(Vec::new()), |base| base.frames(handle))
     }
 
     fn find(&self, query: ArchiveQuery<'_>, _: u64) -> Result<Vec<ArchivedPlace>> {

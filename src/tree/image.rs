@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::memory::Conversation;
 use super::node::{Attempt, Before, Node};
-use crate::archive::ArchivedImage;
+use crate::archive::ArchivedFrame;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Handle, Message, RunSettings};
 
@@ -86,8 +86,8 @@ impl Node {
     }
 
     /// The node of an image, without what follows from the other nodes of its tree.
-    fn of_image(archived: &ArchivedImage) -> Result<Self> {
-        let ArchivedImage { handle, changed, ref image } = *archived;
+    fn of_image(archived: &ArchivedFrame) -> Result<Self> {
+        let ArchivedFrame { handle, changed, ref image, .. } = *archived;
         let image: Image<'_> = serde_json::from_str(image)
             .map_err(|error| Error::json("the snapshot", format!("frame {handle}: {error}")).with_source(error))?;
         let mut node = Self::new(image.frame.into_owned(), image.parent, 0, handle);
@@ -109,18 +109,15 @@ impl Node {
     }
 }
 
-/// Makes the nodes of whole trees from the images of all of their frames. `frames`: the number of frames that there are.
+/// Makes the nodes of whole trees from all of their archived frames. `len`: the number of frames that there are.
 ///
 /// # Errors
 /// [`Error::Json`] for an image that cannot be read, that names a frame which is not there, or whose parent is not among them.
-pub(super) fn nodes_of<'a>(
-    images: impl Iterator<Item = &'a ArchivedImage>,
-    frames: usize,
-) -> Result<Vec<(Handle, Node)>> {
-    let nodes = images.map(|image| Ok((image.handle, Node::of_image(image)?)));
+pub(super) fn nodes_of<'a>(frames: impl Iterator<Item = &'a ArchivedFrame>, len: usize) -> Result<Vec<(Handle, Node)>> {
+    let nodes = frames.map(|frame| Ok((frame.handle, Node::of_image(frame)?)));
     let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
     for (handle, node) in &nodes {
-        if let Some(other) = node.linked().find(|other| other.index() >= frames) {
+        if let Some(other) = node.linked().find(|other| other.index() >= len) {
             return Err(Error::json("the snapshot", format!("frame {handle}: it names {other}, which is not there")));
         }
     }
@@ -195,12 +192,8 @@ mod tests {
     fn trees_are_the_same_after_a_way_through_their_images() {
         for seed in 0..100 {
             let tree = grown(seed);
-            let image = |handle: Handle| {
-                let node = tree.node(handle);
-                ArchivedImage { handle, changed: node.changed, image: node.image() }
-            };
-            let images: Vec<ArchivedImage> = tree.handles().map(image).collect();
-            let nodes = nodes_of(images.iter(), tree.len()).unwrap();
+            let frames: Vec<ArchivedFrame> = tree.handles().map(|handle| tree.archived_frame(handle)).collect();
+            let nodes = nodes_of(frames.iter(), tree.len()).unwrap();
             for (handle, node) in nodes {
                 assert_eq!(format!("{node:?}"), content(&tree, handle), "seed {seed}");
             }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::Node;
 use super::archive::{Loaded, Shelf};
 use super::image::nodes_of;
-use crate::archive::{Archive, ArchiveQuery, ArchivedImage, ArchivedPlace};
+use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use crate::error::{Error, Result};
 use crate::frame::Handle;
 
@@ -259,19 +259,19 @@ impl Nodes {
 
     /// The nodes of the tree of a frame, as they were at the revision of this tree.
     fn read_tree(&self, archive: &dyn Archive, handle: Handle, may_replay: bool) -> Result<Vec<(Handle, Node)>> {
-        let of_images = |images: Vec<ArchivedImage>| match images.iter().any(|image| image.handle == handle) {
-            true => nodes_of(images.iter().filter(|image| image.handle.index() < self.len), self.len),
+        let of_frames = |frames: Vec<ArchivedFrame>| match frames.iter().any(|frame| frame.handle == handle) {
+            true => nodes_of(frames.iter().filter(|frame| frame.handle.index() < self.len), self.len),
             false => Err(Error::json("the snapshot", format!("frame {handle} is missing"))),
         };
-        let is_known = |image: &ArchivedImage| image.changed <= self.known || image.handle.index() >= self.len;
-        let nodes = archive.images(handle).and_then(|images| match images.iter().all(is_known) {
-            true => of_images(images),
+        let is_known = |frame: &ArchivedFrame| frame.changed <= self.known || frame.handle.index() >= self.len;
+        let nodes = archive.frames(handle).and_then(|frames| match frames.iter().all(is_known) {
+            true => of_frames(frames),
             false => Err(Error::json("the snapshot", format!("the tree of {handle} has changed since"))),
         });
         if !may_replay || !matches!(nodes, Err(Error::Json { .. } | Error::Damaged { .. })) {
             return nodes;
         }
-        let nodes = of_images(archive.images_at(handle, self.known)?)?;
+        let nodes = of_frames(archive.frames_at(handle, self.known)?)?;
         self.replayed.lock().extend(nodes.iter().map(|(handle, _)| *handle));
         Ok(nodes)
     }

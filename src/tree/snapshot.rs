@@ -11,7 +11,7 @@ use super::archive::Shelf;
 use super::nodes::Nodes;
 use super::roots::Roots;
 use super::{Node, Tree, titles};
-use crate::archive::{Archive, ArchivedFrame, ArchivedImage};
+use crate::archive::{Archive, ArchivedFrame};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, FrameStatus, Handle};
 
@@ -153,20 +153,23 @@ impl Tree {
 
     /// The frames that the snapshot does not have as they are.
     pub(crate) fn unarchived(&self) -> impl ExactSizeIterator<Item = ArchivedFrame> + '_ {
-        self.nodes.unarchived().into_iter().map(|handle| {
-            let node = self.node(handle);
-            ArchivedFrame {
-                handle,
-                root: self.root(handle),
-                session_id: node.session_id().to_owned(),
-                title: titles::hash(node.title()),
-                status: node.status(),
-                is_run: node.is_run(),
-                place: node.parent.is_none().then_some(node.order),
-                changed: node.changed,
-                image: node.image(),
-            }
-        })
+        self.nodes.unarchived().into_iter().map(|handle| self.archived_frame(handle))
+    }
+
+    /// A frame as an archive keeps it.
+    pub(crate) fn archived_frame(&self, handle: Handle) -> ArchivedFrame {
+        let node = self.node(handle);
+        ArchivedFrame {
+            handle,
+            root: self.root(handle),
+            session_id: node.session_id().to_owned(),
+            title: titles::hash(node.title()),
+            status: node.status(),
+            is_run: node.is_run(),
+            place: node.parent.is_none().then_some(node.order),
+            changed: node.changed,
+            image: node.image(),
+        }
     }
 
     /// True if enough has changed since the last snapshot.
@@ -187,13 +190,9 @@ impl Tree {
         self.nodes.shelf().is_some()
     }
 
-    /// The images of all frames of the tree to which a frame belongs.
-    pub(crate) fn images_of_tree(&self, handle: Handle) -> Vec<ArchivedImage> {
-        let image = |handle: Handle| {
-            let node = self.node(handle);
-            ArchivedImage { handle, changed: node.changed, image: node.image() }
-        };
-        self.subtree(self.root(handle)).map(image).collect()
+    /// All frames of the tree to which a frame belongs.
+    pub(crate) fn archived_tree(&self, handle: Handle) -> Vec<ArchivedFrame> {
+        self.subtree(self.root(handle)).map(|handle| self.archived_frame(handle)).collect()
     }
 
     /// Notes that the archive has all frames as they were at this revision. `is_own`: this tree was archived, not that of another
@@ -373,12 +372,9 @@ mod tests {
     }
 
     impl Archive for Kept {
-        fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>> {
+        fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
             let root = self.0.lock().get(&handle).map(|frame| frame.root);
-            let found = self.find(|frame| Some(frame.root) == root).into_iter();
-            Ok(found
-                .map(|ArchivedFrame { handle, changed, image, .. }| ArchivedImage { handle, changed, image })
-                .collect())
+            Ok(self.find(|frame| Some(frame.root) == root))
         }
 
         fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {

@@ -167,6 +167,27 @@ fn an_examination_finds_frames_that_the_snapshot_has_otherwise() {
 }
 
 #[test]
+fn an_examination_finds_columns_that_differ_from_the_frame() {
+    for (column, value) in [
+        ("session_id", "'other'"),
+        ("title", "title + 1"),
+        ("status", "'failed'"),
+        ("status", "'unknown'"),
+        ("is_run", "1"),
+        ("place", "7"),
+        ("changed", "changed - 1"),
+        ("tree", "tree + 1"),
+    ] {
+        let folder = filled(40);
+        change(folder.path(), &format!("UPDATE frames SET {column} = {value} WHERE session_id = 'tree_7_2'"));
+        let stack = open(folder.path());
+        let problems = stack.health().unwrap().history_problems;
+        assert!(!problems.is_empty(), "{column} = {value} is not found");
+        assert!(stack.compact_history(u64::MAX).is_err(), "{column} = {value} is compacted");
+    }
+}
+
+#[test]
 fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     let folder = filled(60);
     let (stack, other) = (open(folder.path()), open(folder.path()));

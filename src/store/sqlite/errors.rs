@@ -37,12 +37,19 @@ impl<T> Refused<T> for rusqlite::Result<T> {
                 Some(ErrorCode::DiskFull) => Error::disk_full(name),
                 Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::read_only(name),
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(path, message),
+                None if is_of_value(&error) => damaged(path, message),
                 Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) if is_full(path) => Error::disk_full(name),
                 _ => Error::io("use", name, message),
             };
             refusal.with_source(error)
         })
     }
+}
+
+/// True for a value in a row that nobody of us has written.
+fn is_of_value(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    matches!(error, FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..))
 }
 
 /// True if the disk is full, or a file may not grow. SQLite reports that only for some operations, and for the others an

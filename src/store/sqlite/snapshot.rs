@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use rusqlite::types::Null;
+use rusqlite::types::{Null, Type};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, ToSql, params};
 
 use super::errors::Refused;
 use super::reader::SqliteReader;
 use super::{Writer, number};
-use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedImage, ArchivedPlace};
+use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use crate::error::Result;
 use crate::frame::Handle;
 use crate::store::Snapshot;
@@ -128,6 +128,22 @@ fn key_of(ordered: i64) -> u64 {
     ordered.cast_unsigned() ^ (1 << 63)
 }
 
+fn frame_in(row: &Row<'_>) -> rusqlite::Result<ArchivedFrame> {
+    let status: String = row.get(4)?;
+    let unknown = || rusqlite::Error::InvalidColumnType(4, "status".to_owned(), Type::Text);
+    Ok(ArchivedFrame {
+        handle: handle_in(row, 0)?,
+        root: handle_in(row, 1)?,
+        session_id: row.get(2)?,
+        title: row.get::<_, i64>(3)?.cast_unsigned(),
+        status: status.parse().map_err(|_| unknown())?,
+        is_run: row.get(5)?,
+        place: row.get::<_, Option<i64>>(6)?.map(key_of),
+        changed: row.get::<_, i64>(7)?.cast_unsigned(),
+        image: row.get(8)?,
+    })
+}
+
 pub(super) fn handle_in(row: &Row<'_>, column: usize) -> rusqlite::Result<Handle> {
     let number: u32 = row.get(column)?;
     let index = number.checked_sub(1).and_then(|index| Handle::from_index(index as usize));
@@ -164,7 +180,8 @@ impl SqliteArchive {
         }
     }
 
-    fn frames(&self) -> &'static str {
+    /// The table with the frames.
+    fn table(&self) -> &'static str {
         if self.is_base { BASE_FRAMES } else { "frames" }
     }
 
@@ -184,20 +201,17 @@ impl SqliteArchive {
 }
 
 impl Archive for SqliteArchive {
-    fn images(&self, handle: Handle) -> Result<Vec<ArchivedImage>> {
-        let frames = self.frames();
+    fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
+        let frames = self.table();
         let sql = format!(
-            "SELECT handle, changed, image FROM {frames} WHERE tree = (SELECT tree FROM {frames} WHERE handle = ?1) \
-             ORDER BY handle"
+            "SELECT handle, tree, session_id, title, status, is_run, place, changed, image FROM {frames} \
+             WHERE tree = (SELECT tree FROM {frames} WHERE handle = ?1) ORDER BY handle"
         );
-        self.rows(&sql, [handle.number()], |row| {
-            let changed = row.get::<_, i64>(1)?.cast_unsigned();
-            Ok(ArchivedImage { handle: handle_in(row, 0)?, changed, image: row.get(2)? })
-        })
+        self.rows(&sql, [handle.number()], frame_in)
     }
 
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
-        let frames = self.frames();
+        let frames = self.table();
         let beginning;
         // The last characters of Unicode, which texts do not have, end the search for a beginning.
         let (condition, value, limit): (&str, &dyn ToSql, _) = match &query {
