@@ -524,6 +524,9 @@ fn read_tree_since(
     deadline: &Deadline,
 ) -> Result<(Tree, Option<Repair>)> {
     let (mut tree, mut repair) = (Tree::new(), None);
+    if snapshot.is_none() && store.base_revision()? > 0 {
+        return Err(Error::json("the snapshot", "it is missing"));
+    }
     if let Some((archive, Snapshot { head, revision, .. })) = archive_of(store).zip(snapshot) {
         let is_newest = |store: &mut dyn Store| Ok::<bool, Error>(store.snapshot_revision()? == revision);
         match Tree::of_snapshot(&head, archive.clone(), false) {

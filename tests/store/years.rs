@@ -225,12 +225,14 @@ fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     (0..300).for_each(|number| stack.add_decision("open", format!("Decision {number}")).unwrap());
     let latest = stack.state();
     drop((stack, other, again));
-    change(folder.path(), "UPDATE snapshots SET head = ''");
-    let stack = open(folder.path());
-    assert_eq!(stack.repairs().len(), 1, "{:?}", stack.repairs());
-    assert_eq!(stack.state(), latest);
-    assert_eq!(stack.state().frames.len(), state.frames.len());
-    assert!(stack.health().unwrap().is_sound());
+    for loss in ["UPDATE snapshots SET head = ''", "DELETE FROM snapshots"] {
+        change(folder.path(), loss);
+        let stack = open(folder.path());
+        assert_eq!(stack.repairs().len(), 1, "{loss}: {:?}", stack.repairs());
+        assert_eq!(stack.state(), latest, "{loss}");
+        assert_eq!(stack.state().frames.len(), state.frames.len());
+        assert!(stack.health().unwrap().is_sound(), "{loss}");
+    }
 }
 
 #[test]
