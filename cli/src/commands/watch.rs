@@ -98,6 +98,13 @@ fn write_news(stack: &Stack, seen: &mut u64, most: usize, output: Output) -> Res
         return Ok(0);
     }
     let events = stack.history(&EventQuery::default().since(*seen).limit(most))?;
+    let last = events.last().map_or(*seen, |event| event.revision);
+    let compacted = last - *seen - events.len() as u64;
+    if compacted > 0 {
+        eprintln!(
+            "note: a compaction has removed {compacted} of the events up to {last}; `callstack show` has what came of them"
+        );
+    }
     for event in &events {
         *seen = event.revision;
         let event = stack.read(|tree| EventLine::of(tree, event.clone()));
