@@ -910,9 +910,20 @@ impl Stack {
     /// threads, also for their commands.
     ///
     /// A frame of a finished tree can have to be read from the database. If that fails, a frame without any text stands in its
-    /// place, and the next query of the frame that returns a [`Result`] fails with the reason.
+    /// place. [`Stack::check_read`] says so, and each query of the frame that returns a [`Result`] fails with the reason.
     pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
         self.inner.tree.lend(read)
+    }
+
+    /// Whether all frames could be read that [`Stack::read`], [`Stack::state`], [`Stack::with_status`] or [`Stack::ready`] have asked
+    /// for, since the stack was opened or its tree was read again. These queries return no [`Result`]: a frame that cannot be
+    /// read is missing there, or stands there without any text. Ask before their answers are written to a file.
+    ///
+    /// # Errors
+    /// The reason why a frame could not be read: the errors of the database; [`Error::Broken`].
+    pub fn check_read(&self) -> Result<()> {
+        self.check_working()?;
+        self.inner.tree.read().failure_since(0).map_or(Ok(()), Err)
     }
 
     /// The handle of the frame that a reference names: see [`Tree::resolve`].
@@ -975,17 +986,17 @@ impl Stack {
         self.query(frame, |tree, handle| tree.children(handle).to_vec())
     }
 
-    /// All frames with this status, in creation order.
+    /// All frames with this status, in creation order. See [`Stack::check_read`].
     pub fn with_status(&self, status: FrameStatus) -> Vec<Handle> {
         self.inner.tree.read().with_status(status).collect()
     }
 
-    /// The planned frames whose dependencies are all completed, in creation order.
+    /// The planned frames whose dependencies are all completed, in creation order. See [`Stack::check_read`].
     pub fn ready(&self) -> Vec<Handle> {
         self.inner.tree.read().ready().collect()
     }
 
-    /// The whole tree as the specification's `StackState`.
+    /// The whole tree as the specification's `StackState`. See [`Stack::check_read`].
     pub fn state(&self) -> StackState {
         self.inner.tree.lend(Tree::state)
     }

@@ -120,6 +120,9 @@ impl From<Error> for Failure {
     }
 }
 
+/// What cannot be read if a frame of a finished tree is damaged in the database.
+const SNAPSHOT: &str = "the snapshot";
+
 /// The failures of files, disks and histories are not the request's fault. A value that no stack takes is a wrong argument.
 /// All others are refusals.
 fn exit_of(error: &Error) -> Exit {
@@ -131,6 +134,7 @@ fn exit_of(error: &Error) -> Exit {
         | Error::DiskFull { .. }
         | Error::ReadOnly { .. }
         | Error::Damaged { .. }
+        | Error::Json { what: SNAPSHOT, .. }
         | Error::Replaced { .. }
         | Error::Version { .. }
         | Error::History { .. }
@@ -151,7 +155,7 @@ fn next_step(error: &Error) -> Option<&'static str> {
         Error::Busy { .. } => {
             Some("`callstack history` shows whether the change was made, as a whole; if it was not, repeat the command")
         }
-        Error::Damaged { .. } | Error::History { .. } | Error::Replaced { .. } => {
+        Error::Damaged { .. } | Error::History { .. } | Error::Json { what: SNAPSHOT, .. } | Error::Replaced { .. } => {
             Some("`callstack doctor` says what is damaged and what can be saved")
         }
         Error::Io { .. } => {

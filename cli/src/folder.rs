@@ -7,6 +7,7 @@ use std::io::BufRead;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 #[cfg(not(unix))]
 use std::time::SystemTime;
 
@@ -28,6 +29,8 @@ const STATE_FILE_FRAMES: usize = 500;
 pub struct StackFolder {
     given: Option<PathBuf>,
     same_stack: SameStack,
+    /// The stack that was opened last.
+    opened: Mutex<Option<Stack>>,
 }
 
 /// How the commands that a message advises name the stack: they repeat `--stack` if the user gave it, because without it
@@ -53,7 +56,7 @@ impl StackFolder {
         let named = given.as_ref().filter(|_| is_repeated).map(|folder| folder.to_string_lossy());
         // A name that no shell can write cannot be repeated.
         let option = named.and_then(|name| Some(format!("--stack {}", shlex::try_quote(&name).ok()?)));
-        Self { given, same_stack: SameStack(option) }
+        Self { given, same_stack: SameStack(option), opened: Mutex::default() }
     }
 
     /// For the messages of a command.
@@ -74,6 +77,7 @@ impl StackFolder {
                 .next("a command that changes the stack imports them, and keeps the originals in before-import/"));
         }
         let opened = Stack::open(folder, StackOptions::default().mirror(false)).map_err(of_opening)?;
+        self.note_opened(&opened);
         Ok(ManuallyDrop::new(opened))
     }
 
@@ -82,7 +86,23 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::open_to_read`].
     pub fn open_to_write(&self) -> Result<ChangedStack, Failure> {
-        ChangedStack::open(&self.existing()?)
+        let opened = ChangedStack::open(&self.existing()?)?;
+        self.note_opened(&opened);
+        Ok(opened)
+    }
+
+    fn note_opened(&self, stack: &Stack) {
+        stack.repairs().iter().for_each(|repair| eprintln!("note: {repair}"));
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(stack.clone());
+    }
+
+    /// Whether all frames could be read that the command has asked for.
+    ///
+    /// # Errors
+    /// As [`Stack::check_read`].
+    pub fn check_read(&self) -> Result<(), Failure> {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.as_ref().map_or(Ok(()), |stack| Ok(stack.check_read()?))
     }
 
     /// The database that is in the folder now.

@@ -317,3 +317,37 @@ fn a_full_disk_behind_the_standard_output_is_a_failure() {
     assert_eq!(program.wait().unwrap().code(), Some(1));
     assert!(message.contains("cannot write the output"), "{message}");
 }
+
+#[test]
+fn a_damaged_frame_fails_what_shows_or_exports_it() {
+    let folder = TempDir::new().unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Lost frame")).unwrap();
+    stack.pop("Lost frame", PopStatus::Completed, "Done").unwrap();
+    stack.push(NewFrame::new("Shop")).unwrap();
+    stack.compact_history(u64::MAX).unwrap();
+    stack.close().unwrap();
+    let other = TempDir::new().unwrap();
+    let export = other.path().join("out.json");
+    let export = ["export", export.to_str().unwrap(), "--force"];
+    assert!(run(folder.path(), &export).status.success());
+    fs::remove_file(export[1]).unwrap();
+
+    let database = folder.path().join("stack.db");
+    let (mut bytes, whole) = (fs::read(&database).unwrap(), br#""title":"Lost frame""#);
+    let places: Vec<usize> = (0..bytes.len() - whole.len()).filter(|at| bytes[*at..].starts_with(whole)).collect();
+    assert!(!places.is_empty(), "the frame is not in the database");
+    places.iter().for_each(|at| bytes[at + r#""title""#.len()] = b' ');
+    fs::write(&database, bytes).unwrap();
+    for arguments in [&["tree", "--all"][..], &["usage"], &["export"], &["export", "--format", "svg"], &export] {
+        let output = run(folder.path(), arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+        assert!(errors.contains("the snapshot cannot be read") && errors.contains("callstack doctor"), "{errors}");
+    }
+    assert!(!Path::new(export[1]).exists(), "a false file was written");
+    assert!(run(folder.path(), &["show", "Shop"]).status.success());
+    let doctor = run(folder.path(), &["doctor"]);
+    let text = String::from_utf8_lossy(&doctor.stdout);
+    assert!(doctor.status.code() == Some(1) && text.contains("restores the frames from state.json"), "{text}");
+}

@@ -468,17 +468,22 @@ fn catch_up(
         let tree = tree.read();
         (tree.revision(), tree.has_archive())
     };
-    let mut news = Vec::new();
-    let read = store.read(&EventQuery::default().since(known), deadline.remaining(), &mut |event| {
-        news.push(event);
-        Ok(())
-    });
-    if !matches!(read, Ok(()) | Err(Error::Damaged { .. })) {
-        return read;
-    }
     let is_behind_snapshot =
         |store: &mut dyn Store| Ok::<bool, Error>(has_archive && store.snapshot_revision()? > known);
-    if *is_incomplete || (!news.is_empty() && is_behind_snapshot(store)?) {
+    // What a snapshot has needs not be followed event by event, however much it is.
+    let mut reads_again = *is_incomplete || is_behind_snapshot(store)?;
+    let (mut news, mut read) = (Vec::new(), Ok(()));
+    if !reads_again {
+        read = store.read(&EventQuery::default().since(known), deadline.remaining(), &mut |event| {
+            news.push(event);
+            Ok(())
+        });
+        if !matches!(read, Ok(()) | Err(Error::Damaged { .. })) {
+            return read;
+        }
+        reads_again = !news.is_empty() && is_behind_snapshot(store)?;
+    }
+    if reads_again {
         let (found, _) = read_tree(store, mirror, deadline)?;
         tree.change(|tree| *tree = found);
         *is_incomplete = false;

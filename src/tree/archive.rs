@@ -1,6 +1,6 @@
 //! The archive of a tree: where the frames are that it does not hold in memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -62,6 +62,8 @@ impl Shelf {
 pub(super) struct Loaded {
     /// For each root the number of its frames, and the time of its last use.
     trees: HashMap<Handle, (usize, u64)>,
+    /// The roots by the times of their last uses.
+    uses: BTreeMap<u64, Handle>,
     /// Counts the uses.
     time: u64,
     /// The number of frames of all trees.
@@ -77,18 +79,22 @@ impl Loaded {
         self.time += 1;
         self.frames += frames;
         self.trees.insert(root, (frames, self.time));
+        self.uses.insert(self.time, root);
         self.is_settled = false;
     }
 
     pub(super) fn note_use(&mut self, root: Handle) {
         if let Some((_, used)) = self.trees.get_mut(&root) {
             self.time += 1;
+            self.uses.remove(used);
+            self.uses.insert(self.time, root);
             *used = self.time;
         }
     }
 
     pub(super) fn remove(&mut self, root: Handle) {
-        if let Some((frames, _)) = self.trees.remove(&root) {
+        if let Some((frames, used)) = self.trees.remove(&root) {
+            self.uses.remove(&used);
             self.frames -= frames;
         }
     }
@@ -102,15 +108,22 @@ impl Loaded {
         self.frames > most && !self.is_settled
     }
 
-    /// The trees to drop until at most this number of frames is left, those that were used longest ago first, each with the
-    /// number of its frames, and the number of frames to drop. Empty until something has changed since the last time.
-    pub(super) fn take_excess(&mut self, most: usize) -> (Vec<Handle>, usize) {
+    /// The number of frames to drop until at most this number is left. 0 until something has changed since the last time.
+    pub(super) fn take_excess(&mut self, most: usize) -> usize {
         if !self.has_excess(most) {
-            return (Vec::new(), 0);
+            return 0;
         }
         self.is_settled = true;
-        let mut oldest: Vec<(u64, Handle)> = self.trees.iter().map(|(root, (_, used))| (*used, *root)).collect();
-        oldest.sort_unstable();
-        (oldest.into_iter().map(|(_, root)| root).collect(), self.frames - most)
+        self.frames - most
+    }
+
+    /// The tree that was used first after this time, with the time.
+    pub(super) fn used_after(&self, time: u64) -> Option<(u64, Handle)> {
+        self.uses.range(time + 1..).next().map(|(used, root)| (*used, *root))
+    }
+
+    /// The roots, those of the trees that were used longest ago first.
+    pub(super) fn roots(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.uses.values().copied()
     }
 }

@@ -76,7 +76,7 @@ impl Comparison {
         if is_due || self.tree.has_excess(COMPARED_FRAMES) {
             let waiting: BTreeSet<Handle> = match is_due {
                 true => self.later.pop_first().map(|(_, roots)| roots).unwrap_or_default(),
-                false => self.tree.loaded_roots().collect(),
+                false => self.tree.loaded_roots().into_iter().collect(),
             };
             for root in waiting {
                 self.compare_finished(root)?;

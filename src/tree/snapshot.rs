@@ -212,11 +212,12 @@ impl Tree {
     /// Drops finished trees from memory, those that were used longest ago first, until they have at most this number of frames in
     /// all. Trees that differ from the archive stay.
     pub(crate) fn drop_finished(&mut self, most: usize) {
-        let (oldest, mut excess) = self.nodes.loaded().take_excess(most);
-        for root in oldest {
-            if excess == 0 {
-                break;
-            }
+        let mut excess = self.nodes.loaded().take_excess(most);
+        let mut time = 0;
+        while excess > 0
+            && let Some((used, root)) = self.nodes.loaded().used_after(time)
+        {
+            time = used;
             let is_finished = |node: &Node| node.parent.is_none() && !node.is_busy();
             if !self.nodes.in_memory(root.index()).is_some_and(is_finished) {
                 self.nodes.loaded().remove(root);
@@ -249,8 +250,10 @@ impl Tree {
     }
 
     /// The roots of the finished trees in memory. Until another one comes, [`Tree::has_excess`] is false then.
-    pub(super) fn loaded_roots(&mut self) -> impl Iterator<Item = Handle> {
-        self.nodes.loaded().take_excess(0).0.into_iter()
+    pub(super) fn loaded_roots(&mut self) -> Vec<Handle> {
+        let loaded = self.nodes.loaded();
+        loaded.take_excess(0);
+        loaded.roots().collect()
     }
 
     /// Leaves a tree in memory, until something in it changes.

@@ -446,6 +446,9 @@ fn a_damaged_frame_of_a_compacted_history_is_an_error_and_nothing_is_made_up() {
         stack.close().unwrap();
         change(folder.path(), damage);
         let stack = open(folder.path());
+        assert_eq!(stack.check_read(), Ok(()), "nothing has asked for it yet");
+        stack.state();
+        assert_eq!(stack.check_read().is_ok(), has_root, "{damage}");
         assert!(stack.frame(lost).is_err(), "{damage}");
         assert_eq!(stack.frame("tree_1").is_ok(), has_root, "{damage}");
         assert!(stack.add_decision(lost, "Nothing").is_err(), "{damage}");

@@ -91,7 +91,7 @@ fn advice(error: &callstack_core::Error) -> String {
         "busy" => "wait until other processes have finished, then repeat",
         "read_only" => "give yourself the right to write in the folder, or copy it and name the copy with --stack",
         "disk_full" => "free some space, then repeat",
-        "damaged" => {
+        "damaged" | "json" => {
             "copy the folder first; then move stack.db, stack.db-wal and stack.db-shm away: the next command that changes \
              the stack restores the frames from state.json and frames/, without their history"
         }
@@ -101,8 +101,16 @@ fn advice(error: &callstack_core::Error) -> String {
 }
 
 fn problems_of(health: &Health) -> Vec<Problem> {
-    let rescue =
-        "end all hosts, save the readable events with `callstack export --format events FILE`, and copy the folder";
+    let rescue = match health.database.compacted_to {
+        0 => {
+            "end all hosts, copy the folder, and save the events with `callstack export --format events FILE`: \
+             `callstack import FILE --new` makes a new stack of them in another folder"
+        }
+        _ => {
+            "end all hosts, and copy the folder; then move stack.db, stack.db-wal and stack.db-shm away: the next command that \
+             changes the stack restores the frames from state.json and frames/, without their history"
+        }
+    };
     let mut problems = Vec::new();
     for problem in &health.database.problems {
         problems.push(Problem { message: format!("stack.db: {problem}"), next_step: rescue.to_owned() });
@@ -111,12 +119,15 @@ fn problems_of(health: &Health) -> Vec<Problem> {
         problems.push(Problem { message: format!("the history: {problem}"), next_step: rescue.to_owned() });
     }
     if let MirrorHealth::Different { revision } = health.mirror {
+        let next_step = match problems.is_empty() {
+            true => "remove state.json; the next command that changes the stack writes it from the history",
+            false => "keep state.json: the database is damaged, so the file may be right",
+        };
         problems.push(Problem {
             message: format!(
                 "state.json says that it shows revision {revision}, but shows another tree than the history"
             ),
-            next_step: "remove state.json; the next command that changes the stack writes it from the history"
-                .to_owned(),
+            next_step: next_step.to_owned(),
         });
     }
     problems

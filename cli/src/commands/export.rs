@@ -113,6 +113,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failur
         }
         (None, Content::Document(document)) => export.document = Some(document),
     }
+    stack.check_read()?;
     Ok(export)
 }
 
@@ -154,6 +155,7 @@ fn content(stack: &Stack, format: Format, frame: Option<Handle>) -> Result<Conte
             Document::Atif(Box::new(of_run(stack, frame, |run| atif::trajectory(run, &logs))?))
         }
     };
+    stack.check_read()?;
     Ok(Content::Document(document))
 }
 
@@ -187,7 +189,11 @@ impl Content {
     fn write(&self, stack: &Stack, name: &str, writer: &mut impl Write) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::of_file("write", name, &error);
         match self {
-            Self::State => serde_json::to_writer(writer, &stack.state()).map_err(|error| failed(error.into())),
+            Self::State => {
+                let state = stack.state();
+                stack.check_read()?;
+                serde_json::to_writer(writer, &state).map_err(|error| failed(error.into()))
+            }
             Self::Events => {
                 let events = stack.export_history(writer)?;
                 warn_of_compaction(events, stack);

@@ -132,7 +132,12 @@ impl StackCommand {
 /// Runs a command and writes its report.
 pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     let looks = command.looks();
-    carry_out(command, folder, output).map_err(|failure| {
+    let done = carry_out(command, folder, output).and_then(|exit| match exit {
+        // What the command has shown may lack frames that could not be read.
+        Exit::Done if looks => folder.check_read().map(|()| exit),
+        _ => Ok(exit),
+    });
+    done.map_err(|failure| {
         let failure = if looks { failure.before_change() } else { failure };
         failure.of_stack(&folder.same_stack())
     })
