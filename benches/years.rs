@@ -15,6 +15,9 @@ use callstack_core::{Handle, NewFrame, PopStatus, Stack, StackOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// The most that a process may take, in megabytes, and that a command may write on average, in kilobytes.
+const MOST_RESIDENT: f64 = 40.0;
+const MOST_WRITTEN: f64 = 32.0;
 /// Time from one command to the next.
 const STEP: Duration = Duration::from_millis(20);
 /// Frames of a finished tree.
@@ -41,17 +44,18 @@ fn main() {
     let results: Vec<(usize, Value)> = sizes.into_iter().map(|size| (size, measured(size))).collect();
     println!("\n{} seconds of decisions, one every {} ms:\n", seconds().as_secs(), STEP.as_millis());
     println!(
-        "| finished frames | open | resident | push | 99.9 % of commands | written for each | a finished frame | state.json |"
+        "| finished frames | open | resident | push | 99.9 % of commands, slowest | written for each | a finished frame | state.json |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for (size, found) in &results {
         let number = |name: &str| found[name].as_f64().unwrap();
         println!(
-            "| {size} | {:.1} ms | {:.0} MB | {:.2} × | {:.1} ms | {:.1} KB | {:.1} ms | {:.2} MB |",
+            "| {size} | {:.1} ms | {:.0} MB | {:.2} × | {:.1}, {:.1} ms | {:.1} KB | {:.1} ms | {:.2} MB |",
             number("open"),
             number("resident") / 1e3,
             number("push") / number("push_empty"),
             number("late"),
+            number("slowest"),
             number("written") / number("commands") / 1e3,
             number("fetch_late"),
             number("state") / 1e6,
@@ -77,6 +81,18 @@ fn main() {
         println!("years/push/{size}: {} µs, {} µs in an empty stack", found["push"], found["push_empty"]);
         println!("years/fetch/{size}: {} ms, 99 % below {} ms", found["fetch"], found["fetch_late"]);
     }
+    results.iter().for_each(|(size, found)| check(*size, found));
+}
+
+/// Fails if memory, or what a command writes, grows with the history. Times depend on the machine, and are only printed.
+fn check(size: usize, found: &Value) {
+    let number = |name: &str| found[name].as_f64().unwrap();
+    let (resident, written) = (number("resident") / 1e3, number("written") / number("commands") / 1e3);
+    assert!(resident <= MOST_RESIDENT, "{size} finished frames take {resident} MB, more than {MOST_RESIDENT}");
+    assert!(
+        written <= MOST_WRITTEN,
+        "with {size} finished frames a command writes {written} KB, more than {MOST_WRITTEN}"
+    );
 }
 
 /// Makes a stack and measures it.

@@ -74,9 +74,10 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 ///
 /// **Waiting.** A command waits for commands of other threads and other processes, and for the locks of the files that it
 /// writes, in all up to [`StackOptions::busy_timeout`]; then it fails with [`Error::Busy`]. Queries wait only while a
-/// command changes the tree in memory, not while it uses the disk. (Exception: [`Stack::history`] and
+/// command changes the tree in memory, not while it uses the disk. (Exceptions: [`Stack::history`] and
 /// [`Stack::export_history`] wait for commands if the stack has a [`Store`](crate::Store) of the caller without a
-/// [`Store::reader`](crate::Store::reader).)
+/// [`Store::reader`](crate::Store::reader). A query of a frame that is not in memory reads its tree from the database, for
+/// which it waits up to ten seconds, and commands wait for it before they change the tree in memory.)
 ///
 /// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, the beginning of an ID, or its title. The
 /// beginning or title must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is

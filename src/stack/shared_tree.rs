@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_micros(50);
 
 /// A tree that many threads can read and one thread at a time can change.
 pub(super) struct SharedTree {
-    /// Nothing waits, and no code of the host runs, while this is locked.
+    /// No code of the host runs while this is locked, and nothing waits but the read of a finished tree from the archive.
     tree: RwLock<Arc<Tree>>,
     /// The number of entries of `borrowers`. If it is 0, which is the usual case, the list is not locked.
     borrowed: AtomicUsize,
