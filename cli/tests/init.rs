@@ -224,4 +224,6 @@ fn a_link_to_settings_stays_one_and_keeps_its_rights() {
     project.done(&["claude"]);
     assert!(project.path(".mcp.json").is_symlink() && project.read("shared.json").contains("callstack"));
     assert_eq!(fs::metadata(project.path("shared.json")).unwrap().permissions().mode() & 0o777, 0o640);
+    project.done(&["claude", "--undo"]);
+    assert!(project.path(".mcp.json").is_symlink() && !project.read("shared.json").contains("callstack"));
 }

@@ -351,3 +351,26 @@ fn a_damaged_frame_fails_what_shows_or_exports_it() {
     let text = String::from_utf8_lossy(&doctor.stdout);
     assert!(doctor.status.code() == Some(1) && text.contains("restores the frames from state.json"), "{text}");
 }
+
+#[test]
+fn short_processes_leave_no_long_log() {
+    let folder = TempDir::new().unwrap();
+    let frame = |number: usize| {
+        let (id, text) = (format!("old_{number}"), "It works. ".repeat(200));
+        (
+            id.clone(),
+            serde_json::json!({ "sessionID": id, "title": "Old", "status": "completed", "successCriteria": text }),
+        )
+    };
+    let frames: serde_json::Map<String, Value> = (0..9_000).map(frame).collect();
+    let file = folder.path().join("frames.json");
+    fs::write(&file, serde_json::json!({ "frames": frames }).to_string()).unwrap();
+    let stack = folder.path().join("stack");
+    let log = || fs::metadata(stack.join("stack.db-wal")).map_or(0, |data| data.len());
+    assert!(run(&stack, &["import", file.to_str().unwrap(), "--new"]).status.success());
+    assert!(log() < 20 * MEGABYTE as u64, "the import leaves a log of {} bytes", log());
+    for _ in 0..3 {
+        assert!(run(&stack, &["push", "--root", "Next"]).status.success());
+        assert!(log() < MEGABYTE as u64, "a command leaves a log of {} bytes", log());
+    }
+}

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::{FrameStatus, Stack, StackOptions};
+use callstack_core::{Frame, FrameStatus, Stack, StackOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -199,6 +199,113 @@ impl Drop for Server {
 #[track_caller]
 fn ends_with(text: &str, end: &str) {
     assert!(text.ends_with(end), "{text}\nshould end with: {end}");
+}
+
+/// A session of Claude Code with a server, whose hooks are run by hand. It is in the frame f1.
+struct Session {
+    project: Project,
+    server: Server,
+    calls: usize,
+}
+
+impl Session {
+    fn new() -> Self {
+        let project = Project::new();
+        let mut command = project.command();
+        command.arg("mcp").env("CLAUDE_CODE_SESSION_ID", "ses");
+        let mut server = Server::start(command);
+        server.greet("2025-06-18");
+        server.done(None, "push", json!({ "title": "Shop", "successCriteria": "It works" }));
+        Self { project, server, calls: 0 }
+    }
+
+    /// Runs a hook, and returns what it writes for people.
+    fn hook(&self, name: &str, agent: Option<&str>, mut event: Value) -> String {
+        event["session_id"] = json!("ses");
+        event["agent_id"] = json!(agent);
+        let mut command = self.project.command();
+        let pipes = command.args(["hook", name]).stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = pipes.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{name}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// A call of a tool by a subagent, which the hook notes before.
+    fn call(&mut self, agent: &str, tool: &str, arguments: Value) -> String {
+        self.calls += 1;
+        let call = format!("toolu_{}", self.calls);
+        self.hook("pre-tool-use", Some(agent), json!({ "tool_use_id": call }));
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": { "claudecode/toolUseId": call } });
+        let result = self.server.result("tools/call", params);
+        assert!(result["isError"] != true, "{result}");
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    fn named(&self, agent: &str, prompt: &str) {
+        let (input, response) = (json!({ "prompt": prompt, "description": agent }), json!({ "agentId": agent }));
+        let event = json!({ "tool_name": "Agent", "tool_input": input, "tool_response": response });
+        assert_eq!(self.hook("post-tool-use", None, event), "");
+    }
+
+    fn frame(&self, frame: &str) -> Frame {
+        self.project.stack().frame(frame).unwrap()
+    }
+}
+
+#[test]
+fn a_subagent_that_ends_in_a_part_of_its_task_leaves_its_answer() {
+    let mut session = Session::new();
+    assert_eq!(session.hook("subagent-start", Some("a"), json!({ "agent_type": "general" })), "");
+    ends_with(
+        &session.call("a", "push", json!({ "title": "Part", "successCriteria": "It works" })),
+        "You are in f3 (Part).",
+    );
+    assert_eq!(session.hook("subagent-stop", Some("a"), json!({ "last_assistant_message": "My answer" })), "");
+    let (made, part) = (session.frame("f2"), session.frame("f3"));
+    assert_eq!((made.status, made.results.as_deref()), (FrameStatus::Completed, Some("My answer")));
+    assert_eq!((part.status, part.results.unwrap().contains("f2")), (FrameStatus::Completed, true));
+}
+
+#[test]
+fn a_prompt_that_mentions_a_frame_does_not_hand_it_over() {
+    let mut session = Session::new();
+    let task = json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true });
+    let prompt = session.server.done(None, "push", task);
+    session.hook("subagent-start", Some("docs"), json!({ "agent_type": "general" }));
+    session.named("docs", "Review the docs. Leave f2 alone.");
+    session.hook("subagent-start", Some("cart"), json!({ "agent_type": "general" }));
+    session.named("cart", &prompt);
+    session.hook("subagent-stop", Some("docs"), json!({ "last_assistant_message": "Docs are fine" }));
+    assert_eq!(session.frame("f2").status, FrameStatus::InProgress);
+    assert_eq!(session.frame("f3").results.as_deref(), Some("Docs are fine"));
+    session.hook("subagent-stop", Some("cart"), json!({ "last_assistant_message": "cart.rs" }));
+    assert_eq!(session.frame("f2").results.as_deref(), Some("cart.rs"));
+}
+
+#[test]
+fn a_frame_can_be_handed_over_again() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("lead", "Shop");
+    let task = json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true });
+    server.done(Some("lead"), "push", task);
+    server.done(Some("first"), "activate", json!({ "frame": "f2" }));
+    let question = json!({ "status": "blocked", "results": "Half", "question": "Which rate?" });
+    server.done(Some("first"), "pop", question);
+    let again = json!({ "frame": "f2", "answer": "20 %", "handOver": true });
+    assert!(server.done(Some("lead"), "activate", again).contains("Your task is frame f2 (Cart)"));
+    ends_with(&server.done(Some("second"), "activate", json!({ "frame": "f2" })), "You are in f2 (Cart).");
+    server.refused(Some("third"), "activate", json!({ "frame": "f2" }));
+}
+
+#[test]
+fn long_titles_are_cut_in_answers() {
+    let project = Project::new();
+    let mut server = project.connected();
+    let pushed = server.push("one", &"long ".repeat(2_000));
+    assert!(pushed.len() < 600 && pushed.ends_with("…)."), "{pushed}");
 }
 
 #[test]

@@ -177,7 +177,8 @@ pub fn run(arguments: &Arguments) -> Result<Initialized, Failure> {
         _ => settings.put(host.section(), &entry)?,
     }
     let text = settings.text();
-    match undo && settings.is_empty() {
+    // A link leads to settings that others share: the file stays.
+    match undo && settings.is_empty() && !path.is_symlink() {
         true => fs::remove_file(&path).map_err(|error| Failure::of_file("remove", path.display(), &error))?,
         false => write(&path, &text)?,
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use callstack_core::context::Guidance;
-use callstack_core::text::one_line;
+use callstack_core::text::{floor_char_boundary, one_line};
 use callstack_core::{Error, FrameStatus, Handle, Settings, Stack, Tree};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -12,8 +12,12 @@ use tokio_util::sync::CancellationToken;
 use super::caller::Caller;
 use super::callers::Callers;
 
+/// The longest title in an answer, in bytes. Titles are in the last line of each.
+const LONGEST_TITLE: usize = 200;
 /// The number of open frames that a refusal lists.
 const LISTED: usize = 12;
+/// The words before the frame in the prompt for a subagent, by which a hook knows which frame it is.
+pub const HAND_OVER: &str = "Your task is frame ";
 /// The value of `frame` that begins another task.
 const NEW: &str = "new";
 
@@ -30,11 +34,9 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The reply while the person is being asked.
-    pub fn still_asked(mut self, frame: Handle) -> Self {
-        self.text.push_str(&format!(
-            "\nThe person is being asked: once they have answered, activate {{\"frame\": \"{frame}\"}} goes on with their answer."
-        ));
+    /// The reply while the person is being asked. The frame stays in the last line.
+    pub fn still_asked(mut self) -> Self {
+        self.text.insert_str(0, "The person is being asked: once they have answered, activate needs no answer. ");
         self
     }
 }
@@ -199,8 +201,13 @@ impl Call<'_> {
     }
 
     /// Refuses to enter a frame in which another conversation works.
+    ///
+    /// In a frame that is blocked or finished nobody works.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
-        let worker = self.stack.read(|tree| self.callers.worker(frame, tree));
+        let worker = self.stack.read(|tree| {
+            let is_worked_in = tree.node(frame).status() == FrameStatus::InProgress;
+            self.callers.worker(frame, tree).filter(|_| is_worked_in)
+        });
         match worker.as_ref().is_some_and(|worker| Some(worker) != self.caller) {
             true => Err(format!(
                 "another conversation works in {}: status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it; if it has ended, go on \
@@ -273,7 +280,7 @@ impl Call<'_> {
         let criteria = indented(&criteria);
         format!(
             "{name} has begun, for a subagent. Give it this prompt:\n\
-             Your task is frame {name} of the call stack. First call the tool activate of the MCP server callstack with \
+             {HAND_OVER}{name} of the call stack. First call the tool activate of the MCP server callstack with \
              {{\"frame\": \"{frame}\"}}: its answer shows all that you need. Pass \"frame\": \"{frame}\" in every other call of \
              these tools. At the end call pop with your results, then answer with them.\n\
              Success criteria:{criteria}"
@@ -299,9 +306,13 @@ impl Call<'_> {
     }
 }
 
-/// A frame with its title, such as `f1 (Shop)`, in one line: nothing in a title can pose as another line of the answer.
+/// A frame with its title, such as `f1 (Shop)`, in one line: nothing in a title can pose as another line of the answer. A long
+/// title is cut.
 pub fn name(title: &str, frame: Handle) -> String {
-    format!("{frame} ({})", one_line(title))
+    let title = one_line(title);
+    let shown = &title[..floor_char_boundary(&title, LONGEST_TITLE)];
+    let cut = if shown.len() < title.len() { " …" } else { "" };
+    format!("{frame} ({shown}{cut})")
 }
 
 /// The lines of a text, each with an indent, so that none can pose as one of ours.

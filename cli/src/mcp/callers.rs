@@ -98,6 +98,11 @@ impl Callers {
         (self.entered(&worker, tree) == Some(frame)).then_some(worker)
     }
 
+    /// True if a conversation was the last one to enter a frame, also if it works elsewhere now.
+    pub fn has_worked(&self, caller: &Caller, frame: Handle, tree: &Tree) -> bool {
+        self.noted(&self.worker_of(tree.node(frame).session_id())).as_ref() == Some(caller)
+    }
+
     /// True if the work in a frame was handed over to a subagent.
     pub fn is_handed_over(&self, frame: Handle, tree: &Tree) -> bool {
         self.read(&self.handed_over(tree.node(frame).session_id())).is_some()
@@ -108,10 +113,12 @@ impl Callers {
         self.noted(&self.handed_over(tree.node(frame).session_id()))
     }
 
-    /// Notes that a conversation hands over the work in a frame to a subagent.
+    /// Notes that a conversation hands over the work in a frame to a subagent. Whoever has worked there before does so no more.
     pub fn hand_over(&self, frame: Handle, caller: Option<&Caller>, tree: &Tree) -> io::Result<()> {
+        let (id, nobody) = (tree.node(frame).session_id(), Note::default());
         let note = Note { caller: caller.map(Caller::to_string).unwrap_or_default(), ..Note::default() };
-        self.write(&self.handed_over(tree.node(frame).session_id()), &note)
+        self.write(&self.worker_of(id), &nobody)?;
+        self.write(&self.handed_over(id), &note)
     }
 
     /// Notes that an agent was reminded of a frame. Returns true the first time.

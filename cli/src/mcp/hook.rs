@@ -9,9 +9,9 @@ use callstack_core::context::{Budget, Guidance};
 use callstack_core::{Error, FrameStatus, Handle, Identity, PopStatus, Settings, Stack};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::call::{handles_in, name};
+use super::call::{HAND_OVER, handles_in, name};
 use super::caller::Caller;
 use super::callers::Callers;
 use super::tool_names;
@@ -93,7 +93,10 @@ pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Fail
 fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String> {
     let mut text = String::new();
     io::stdin().take(LONGEST_EVENT).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    let event: Event = serde_json::from_str(&text).map_err(|error| format!("the event cannot be read: {error}"))?;
+    let unreadable = |error: serde_json::Error| format!("the event cannot be read: {error}");
+    let mut event: Map<String, Value> = serde_json::from_str(&text).map_err(unreadable)?;
+    event.retain(|_, value| !value.is_null());
+    let event: Event = serde_json::from_value(Value::Object(event)).map_err(unreadable)?;
     let Ok(path) = folder.existing() else { return Ok(None) };
     let Some(caller) = Caller::of_claude(&event.session_id, Some(&event.agent_id)) else { return Ok(None) };
     let callers = Callers::new(&path);
@@ -233,7 +236,9 @@ impl Session<'_> {
                     && self.callers.is_handed_over(*frame, tree)
                     && !tree.node(*frame).status().is_finished()
             };
-            (tree.by_id(agent.as_str()), handles_in(&prompt).find(is_task))
+            // Other handles in a prompt are only mentioned.
+            let named = prompt.split_once(HAND_OVER).and_then(|(_, rest)| handles_in(rest).next());
+            (tree.by_id(agent.as_str()), named.filter(is_task))
         });
         if let Some(frame) = handed_over {
             self.stack.read(|tree| {
@@ -267,19 +272,26 @@ impl Session<'_> {
             true => (PopStatus::Failed, "The subagent has ended without an answer."),
             false => (PopStatus::Completed, said),
         };
-        let entered = self.stack.read(|tree| self.callers.entered(&self.caller, tree));
-        if let (Some(made), Some(entered)) = (made, entered)
-            && made != entered
-            && self.status(made).is_open()
-        {
-            // Its task was another frame.
-            self.stack.invalidate(made, format!("The subagent has worked in {entered}"))?;
+        let (task, below) = self.stack.read(|tree| {
+            let Some(entered) = self.callers.entered(&self.caller, tree) else { return (None, Vec::new()) };
+            let is_task = |frame: &Handle| {
+                self.callers.is_handed_over(*frame, tree) && self.callers.has_worked(&self.caller, *frame, tree)
+            };
+            let task = tree.lineage(entered).find(is_task);
+            (task, tree.lineage(entered).take_while(|frame| task.is_some_and(|task| *frame != task)).collect())
+        });
+        if let Some(made) = made.filter(|made| task.is_some_and(|task| task != *made) && self.status(*made).is_open()) {
+            self.stack.invalidate(made, format!("The subagent has worked in {}", task.unwrap_or(made)))?;
         }
-        for frame in [entered, made].into_iter().flatten() {
-            let is_own = self.stack.read(|tree| self.callers.is_handed_over(frame, tree));
-            if is_own && self.status(frame) == FrameStatus::InProgress {
-                self.stack.pop(frame, status, results)?;
+        // The agent may have ended in a part of its task.
+        let Some(task) = task.or(made) else { return Ok(()) };
+        for frame in below {
+            if self.status(frame) == FrameStatus::InProgress {
+                self.stack.pop(frame, status, format!("The subagent has ended; its answer is in {task}."))?;
             }
+        }
+        if self.status(task) == FrameStatus::InProgress {
+            self.stack.pop(task, status, results)?;
         }
         let _ = self.callers.forget(&self.caller);
         Ok(())

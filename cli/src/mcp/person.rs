@@ -108,6 +108,14 @@ impl Question {
             return call.answer_from(call.bound(), text);
         }
         call.stack.answer(self.frame, answer)?;
+        let has_worked =
+            call.caller.is_none_or(|caller| call.stack.read(|tree| call.callers.has_worked(caller, self.frame, tree)));
+        if !has_worked {
+            // Another conversation asked: the frame waits for it, with the answer.
+            let text =
+                format!("The person has answered what {frame} waits for; whoever works there can activate it now.");
+            return call.answer_from(call.bound(), text);
+        }
         call.stack.set_status(self.frame, FrameStatus::InProgress, None)?;
         call.enter(self.frame);
         let text = format!("{frame} is in progress again: go on in it. The person has answered:{}", indented(answer));

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::call::{Answer, Call, Refusal};
+use super::call::{Answer, Call, Refusal, Reply};
 use super::caller::Caller;
 use super::callers::Callers;
 use super::person::{self, Outcome, Question, Way};
@@ -164,7 +164,7 @@ impl Server {
             Way::Repeat => Ok(person::repeat(&question, &stack).into()),
             Way::Request => match person::request(&question, stack, &context).await {
                 Outcome::Decided(given) => Ok(result(self.go_on(Ok((question, given)), context).await?).into()),
-                Outcome::Open => Ok(result(answer.map(|reply| reply.still_asked(frame))).into()),
+                Outcome::Open => Ok(result(answer.map(Reply::still_asked)).into()),
                 Outcome::Failed => Ok(result(answer).into()),
             },
         }
@@ -263,7 +263,7 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         };
         let _progress = Progress::of(&context);
-        if let Some(repeated) = person::repeated(&request) {
+        if let Some(repeated) = person::repeated(&request).filter(|_| entry.asks()) {
             return Ok(result(self.go_on(repeated, context).await?).into());
         }
         let json = Value::Object(request.arguments.unwrap_or_default()).to_string();

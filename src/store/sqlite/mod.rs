@@ -544,6 +544,8 @@ impl Store for SqliteStore {
             self.data_version = None;
             return Err(self.overwritten());
         }
+        // A process that ends after a commit leaves a log of which the next one does not know that it was moved.
+        let mode = if self.committed.is_none() { Checkpoint::EmptyFile } else { Checkpoint::KeepFile };
         self.committed = log.as_ref().map(|log| log.header);
         self.committed_log = log_file.filter(|_| TIMES_ARE_EXACT);
         let length = log.map_or(0, |log| log.length);
@@ -551,7 +553,10 @@ impl Store for SqliteStore {
             // A failure does not concern the commit. The log is moved later. If readers leave no gap, the log must not
             // grow without limit.
             let patience = if length < LONGEST_LOG { Duration::ZERO } else { CHECKPOINT_PATIENCE };
-            let _ = self.checkpoint(Checkpoint::KeepFile, patience);
+            let _ = self.checkpoint(mode, patience);
+            if matches!(mode, Checkpoint::EmptyFile) {
+                (self.data_version, self.committed) = (None, None);
+            }
         }
         self.release();
         Ok(())

@@ -75,6 +75,11 @@ impl Entry {
         self.effect != Effect::Reads
     }
 
+    /// True if an answer of the tool can be a question to the person.
+    pub fn asks(&self) -> bool {
+        self.name == pop::Pop::NAME
+    }
+
     /// The definition for the host.
     pub fn tool(&self) -> Tool {
         let (description, schema) = (self.describe)();
