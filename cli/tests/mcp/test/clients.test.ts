@@ -141,7 +141,10 @@ describe("clients", () => {
       const asked = text(await call("pop", question, "two"))
       // Without `initialize`, the server does not know what older clients over HTTP can do.
       const isAsked = !ONLY_TOLD.includes(name)
-      assert.match(asked, isAsked ? /f3 \(Blog\) is in progress again[\s\S]*20 % for Which rate\?/ : /Ask for the answer/)
+      assert.match(
+        asked,
+        isAsked ? /f3 \(Blog\) is in progress again[\s\S]*20 % for Which rate\?/ : /Ask for the answer/,
+      )
 
       const { resources } = await client.listResources()
       assert.deepEqual(
