@@ -120,7 +120,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What cannot be read if a frame of a finished tree is damaged in the database.
+/// The field `what` of the error for a frame whose row in the database cannot be read.
 const SNAPSHOT: &str = "the snapshot";
 
 /// The failures of files, disks and histories are not the request's fault. A value that no stack takes is a wrong argument.

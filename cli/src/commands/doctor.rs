@@ -83,6 +83,10 @@ impl Diagnosis {
     }
 }
 
+/// The advice for a stack whose events do not give its frames.
+const RESTORE: &str = "copy the folder first; then move stack.db, stack.db-wal and stack.db-shm away: the next command \
+                       that changes the stack restores the frames from state.json and frames/, without their history";
+
 /// What to do about a stack that cannot be opened.
 fn advice(error: &callstack_core::Error) -> String {
     let code = error.code();
@@ -91,10 +95,7 @@ fn advice(error: &callstack_core::Error) -> String {
         "busy" => "wait until other processes have finished, then repeat",
         "read_only" => "give yourself the right to write in the folder, or copy it and name the copy with --stack",
         "disk_full" => "free some space, then repeat",
-        "damaged" | "json" => {
-            "copy the folder first; then move stack.db, stack.db-wal and stack.db-shm away: the next command that changes \
-             the stack restores the frames from state.json and frames/, without their history"
-        }
+        "damaged" | "json" => RESTORE,
         _ => "look at the named file, then repeat",
     }
     .to_owned()
@@ -106,10 +107,7 @@ fn problems_of(health: &Health) -> Vec<Problem> {
             "end all hosts, copy the folder, and save the events with `callstack export --format events FILE`: \
              `callstack import FILE --new` makes a new stack of them in another folder"
         }
-        _ => {
-            "end all hosts, and copy the folder; then move stack.db, stack.db-wal and stack.db-shm away: the next command that \
-             changes the stack restores the frames from state.json and frames/, without their history"
-        }
+        _ => RESTORE,
     };
     let mut problems = Vec::new();
     for problem in &health.database.problems {

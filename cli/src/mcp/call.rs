@@ -25,7 +25,7 @@ const NEW: &str = "new";
 #[derive(Debug)]
 pub struct Refusal(String);
 
-/// What a tool answers.
+/// The reply of a tool to the agent.
 #[derive(Debug)]
 pub struct Reply {
     pub text: String,

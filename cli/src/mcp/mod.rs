@@ -68,7 +68,7 @@ pub fn start(arguments: McpArguments, folder: StackFolder, output: Output) -> Re
 }
 
 async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
-    let McpArguments { tools, http, log: _ } = arguments;
+    let McpArguments { tools, http, .. } = arguments;
     let (settings, problems) = HostSettings::from_environment("{}");
     problems.iter().for_each(|problem| tracing::warn!("{problem}"));
     let settings = settings.context.tools(tool_names(&tools));

@@ -47,7 +47,7 @@ impl Question {
         Self::of(stack, self.frame).as_ref() == Some(self)
     }
 
-    /// What the person sees.
+    /// The text that the host shows to the person.
     fn message(&self, stack: &Stack) -> String {
         stack.read(|tree| {
             let node = tree.node(self.frame);
@@ -123,7 +123,7 @@ impl Question {
     }
 }
 
-/// What the host says when it repeats a call: the question, and the person's answer if they gave one.
+/// Reads a repeated call: the question that it names, and the person's answer if they gave one. `None`: it is a first call.
 ///
 /// # Errors
 /// If it names no question.
@@ -166,7 +166,7 @@ pub fn repeat(question: &Question, stack: &Stack) -> InputRequiredResult {
     InputRequiredResult::new(Some(BTreeMap::from([(FIELD.to_owned(), asked)])), Some(question.state()))
 }
 
-/// What came of a request to the host.
+/// The result of a request to the host to ask the person.
 pub enum Outcome {
     /// The person has decided: the answer if they gave one.
     Decided(Option<String>),
