@@ -77,7 +77,7 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// command changes the tree in memory, not while it uses the disk. (Exceptions: [`Stack::history`] and
 /// [`Stack::export_history`] wait for commands if the stack has a [`Store`](crate::Store) of the caller without a
 /// [`Store::reader`](crate::Store::reader). A query of a frame that is not in memory reads its tree from the database, for
-/// which it waits up to ten seconds, and commands wait for it before they change the tree in memory.)
+/// which it waits up to ten seconds; commands do not wait for it.)
 ///
 /// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, the beginning of an ID, or its title. The
 /// beginning or title must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is
@@ -851,12 +851,7 @@ impl Stack {
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
         self.check_working()?;
         let now = self.inner.span_clock.now();
-        let key = {
-            let tree = self.inner.tree.read();
-            let frame = frame.into();
-            let key = |handle| Key::new(&tree, handle, settings, Advice::default());
-            tree.checked(|tree| tree.resolve(&frame).map(key))??
-        };
+        let key = self.look_at(&frame.into(), |tree, handle| Key::new(tree, handle, settings, Advice::default()))?;
         self.cached_context(&key, now).map(|(context, _)| context)
     }
 
@@ -939,7 +934,7 @@ impl Stack {
     #[cfg(feature = "tools")]
     pub(crate) fn resolve_near(&self, frame: impl Into<FrameRef>, near: Option<Handle>) -> Result<Handle> {
         self.check_working()?;
-        self.inner.tree.read().checked(|tree| tree.resolve_near(&frame.into(), near))?
+        self.inner.tree.lend(|tree| tree.checked(|tree| tree.resolve_near(&frame.into(), near)))?
     }
 
     /// The complete record of a frame.
@@ -989,12 +984,12 @@ impl Stack {
 
     /// All frames with this status, in creation order. See [`Stack::check_read`].
     pub fn with_status(&self, status: FrameStatus) -> Vec<Handle> {
-        self.inner.tree.read().with_status(status).collect()
+        self.inner.tree.lend(|tree| tree.with_status(status).collect())
     }
 
     /// The planned frames whose dependencies are all completed, in creation order. See [`Stack::check_read`].
     pub fn ready(&self) -> Vec<Handle> {
-        self.inner.tree.read().ready().collect()
+        self.inner.tree.lend(|tree| tree.ready().collect())
     }
 
     /// The whole tree as the specification's `StackState`. See [`Stack::check_read`].
@@ -1013,12 +1008,21 @@ impl Stack {
 
     fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
         self.check_working()?;
-        let answer = {
-            let tree = self.inner.tree.read();
-            tree.checked(|tree| tree.resolve(&frame.into()).map(|handle| query(tree, handle)))?
-        };
+        let answer = self.look_at(&frame.into(), query);
         self.drop_finished();
         answer
+    }
+
+    /// Looks at a frame. The tree is locked meanwhile only if the frame is in memory, so that no command waits for the database.
+    fn look_at<T>(&self, frame: &FrameRef, look: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
+        let looked = |tree: &Tree| tree.checked(|tree| tree.resolve(frame).map(|handle| look(tree, handle)))?;
+        {
+            let tree = self.inner.tree.read();
+            if tree.holds(frame) {
+                return looked(&tree);
+            }
+        }
+        self.inner.tree.lend(looked)
     }
 
     /// Drops finished trees from memory that queries have loaded, unless a command runs.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Chunk, FrameRef, FrameStatus, ModelUsage, Question, Registers, RunningCall, SummaryRequest};
+use super::{Chunk, FrameRef, FrameStatus, Handle, ModelUsage, Question, Registers, RunningCall, SummaryRequest};
 
 /// Prefix of the IDs of frames that have no session yet.
 pub(crate) const PLANNED_PREFIX: &str = "plan-";
@@ -121,26 +121,29 @@ pub struct Frame {
     pub extra: Map<String, Value>,
 }
 
-/// The documented keys of a frame's file: those of a frame in JSON, and the revision.
+/// The documented keys of a frame's file: those of a frame in JSON, the revision, and the handle.
 #[rustfmt::skip]
 const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
     "questions", "call", "interruptedAt", "summaryRequest", "usage", "heap", "registers", "retryOf", "childOrder",
-    REVISION_KEY,
+    REVISION_KEY, HANDLE_KEY,
 ];
 
-/// The key of a frame's file that holds the revision of the tree at which the file was written. Records have no such key.
+/// The keys of a frame's file that hold the revision of the tree at which the file was written, and the frame's handle. Records
+/// have no such keys.
 const REVISION_KEY: &str = "revision";
+const HANDLE_KEY: &str = "handle";
 
-/// The content of a frame's file: the record, and the revision of the tree whose frame it shows. Files of the original
-/// plugin have no revision.
+/// The content of a frame's file: the record, the revision of the tree whose frame it shows, and the frame's handle. Files of the
+/// original plugin have neither of the latter two.
 #[derive(Serialize)]
 pub(crate) struct FrameFile<'a> {
     #[serde(flatten)]
     pub(crate) frame: &'a Frame,
     pub(crate) revision: u64,
+    pub(crate) handle: Handle,
 }
 
 impl Frame {
@@ -241,6 +244,13 @@ impl Frame {
             self.extra.remove(REVISION_KEY);
         }
         revision.unwrap_or(0)
+    }
+
+    /// Removes the handle from a record that was read from a frame's file, and returns it. `None` if the file has none.
+    pub(crate) fn take_handle(&mut self) -> Option<Handle> {
+        let handle = self.extra.get(HANDLE_KEY)?.as_str()?.parse().ok()?;
+        self.extra.remove(HANDLE_KEY);
+        Some(handle)
     }
 
     /// Renames extra keys that equal documented keys. Otherwise the JSON would contain a key twice and
@@ -533,7 +543,7 @@ mod tests {
             retry_of: Some(String::new()),
             ..Frame::default()
         };
-        let file = FrameFile { frame: &full, revision: 1 };
+        let file = FrameFile { frame: &full, revision: 1, handle: Handle::from_index(0).unwrap() };
         let Ok(Value::Object(written)) = serde_json::to_value(&file) else { panic!("a file is an object") };
         let mut keys = KEYS.to_vec();
         keys.sort_unstable();

@@ -65,7 +65,7 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::Damaged`] if the events do not give what the snapshot has;
-    /// the errors of every command. After an error the history is as it was.
+    /// the errors of every command. After an error the history is as it was, and other commands go on.
     pub fn compact_history(&self, before: u64) -> Result<HistoryCompaction> {
         let call = self.as_one_call();
         let log = format!("{DATABASE}-wal");
@@ -75,9 +75,43 @@ impl Stack {
             // The files beside the database are brought up to date with the events that go.
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
             let _ = disk.write_mirror(tree, clock, MirrorScope::All, deadline);
-            disk.compact(tree, before, deadline)
-        })?;
+            // What is wrong with a snapshot, or with old events, does not keep the other commands from their work.
+            Ok(disk.compact(tree, before, deadline))
+        })??;
         Ok(HistoryCompaction { trees: compacted.trees, events: compacted.events, bytes_before, bytes_after: bytes() })
+    }
+
+    /// Makes everything anew that follows from the events: the snapshot in the database, and, if the stack has a mirror,
+    /// `state.json` and the files in `frames/`. It is for a stack whose [`Stack::health`] finds these wrong. The frames whose
+    /// events were compacted come from the snapshot that the events follow.
+    ///
+    /// Reads all events in one transaction: some seconds for a million of them, in which commands of other processes wait, up to
+    /// their [`busy_timeout`](crate::StackOptions::busy_timeout).
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Stack, StackOptions};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let folder = folder.path();
+    /// let stack = Stack::open(folder, StackOptions::default())?;
+    /// stack.push(NewFrame::new("Build a shop"))?;
+    /// std::fs::write(folder.join("state.json"), "spilled coffee").unwrap();
+    /// stack.repair()?;
+    /// assert!(std::fs::read_to_string(folder.join("state.json")).unwrap().contains("Build a shop"));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the events; the errors of
+    /// every command, and those of the files. If the events cannot be read, nothing has changed.
+    #[cfg(all(feature = "session", feature = "sqlite"))]
+    pub fn repair(&self) -> Result<()> {
+        self.as_one_call().command(|disk, deadline| {
+            disk.remake(&self.inner.tree, deadline)?;
+            disk.write_mirror(&self.inner.tree, &self.inner.span_clock, MirrorScope::All, deadline)
+        })?;
+        self.inner.contexts.clear_cache(None);
+        Ok(())
     }
 
     /// Replays the events up to the snapshot of the store, and compares each tree with it that nobody changes meanwhile. Commands do

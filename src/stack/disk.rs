@@ -12,7 +12,7 @@ use super::archive::StackArchive;
 use super::deadline::Deadline;
 use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
-use crate::archive::{Archive, ArchiveQuery};
+use crate::archive::Archive;
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StateDocument};
 use crate::store::folder::Folder;
@@ -173,6 +173,16 @@ impl Disk {
         Ok(true)
     }
 
+    /// Removes the `state.json` from which this history was begun, if this process leaves it to others to write the new one. The
+    /// original is in `before-import/`.
+    pub(super) fn remove_earlier_state(&mut self, tree: &SharedTree) {
+        let leaves_state = self.leaves_state(tree);
+        if let Some(mirror) = self.mirror.as_mut().filter(|_| leaves_state) {
+            // If it stays, it is only out of date.
+            let _ = mirror.remove_earlier_state();
+        }
+    }
+
     fn transaction(
         &mut self,
         tree: &SharedTree,
@@ -277,7 +287,8 @@ impl Disk {
             store.read(&query, deadline.remaining(), &mut |event| comparison.follow(event))?;
             let Compared { same, problems } = comparison.into_result();
             if let Some(problem) = problems.first() {
-                let advice = "the examination of the stack lists all differences; nothing was compacted";
+                let advice = "nothing was compacted; make the snapshot of the events anew (Stack::repair, or `callstack doctor \
+                              --repair`), then compact";
                 return Err(Error::damaged("the snapshot of the history", problem, advice));
             }
             let is_verified = |root: Handle| same.contains(&root);
@@ -292,6 +303,25 @@ impl Disk {
             let _ = store.shrink(deadline.remaining());
         }
         Ok(compacted)
+    }
+
+    /// Makes the snapshot of the events anew, and marks all files of the mirror as out of date.
+    #[cfg(all(feature = "session", feature = "sqlite"))]
+    pub(super) fn remake(&mut self, tree: &SharedTree, deadline: &Deadline) -> Result<()> {
+        let Self { store: Some(store), mirror, finished_frames, .. } = self else {
+            return Err(Error::InMemory { what: "history" });
+        };
+        let made =
+            store.begin(deadline.remaining()).and_then(|()| remake_snapshot(&mut **store, *finished_frames, deadline));
+        // Ends the transaction if it was not committed.
+        store.rollback();
+        let made = made?;
+        if let Some(mirror) = mirror {
+            mirror.rewrite_all(made.handles(), made.revision());
+        }
+        tree.change(|tree| *tree = made);
+        self.is_incomplete = false;
+        Ok(())
     }
 
     /// Drops finished trees from memory that queries have loaded, if they are too many.
@@ -363,17 +393,15 @@ impl Disk {
             }
             read => read?,
         };
-        if !tree.has_archive() {
-            if tree.revision() >= MANY_EVENTS as u64 || repair.is_some() {
-                // If it cannot be made, all frames stay in memory.
-                if let Ok((found, later)) = make_first_snapshot(&mut **store, mirror.as_mut(), deadline) {
-                    tree = found;
-                    repair = repair.or(later);
-                }
-            } else if let Some(archive) = archive_of(&**store) {
-                // A command makes it. Opening a small stack writes nothing.
-                tree.use_archive(archive);
-            }
+        // A command makes the first one of a small stack, so opening it writes nothing.
+        let is_due = tree.revision() >= MANY_EVENTS as u64 || repair.is_some();
+        // If it cannot be made, all frames stay in memory.
+        if tree.archived_revision() == 0
+            && is_due
+            && let Ok((found, later)) = make_first_snapshot(&mut **store, mirror.as_mut(), deadline)
+        {
+            tree = found;
+            repair = repair.or(later);
         }
         tree.drop_finished(*finished_frames);
         if let Some(mirror) = mirror
@@ -448,7 +476,13 @@ impl Disk {
             tree.lend(|tree| match due {
                 Due::Fresh => mirror.write_fresh(&TreeFiles::new(tree, false), most),
                 Due::Waiting => mirror.write_waiting(&clock, &TreeFiles::new(tree, false), most),
-                Due::Everything => mirror.write_all(&clock, &TreeFiles::new(tree, false), most),
+                Due::Everything => {
+                    mirror.follow_others(tree.revision());
+                    if mirror.has_unlisted() {
+                        list_changed(&mut **store, mirror, tree, deadline)?;
+                    }
+                    mirror.write_all(&clock, &TreeFiles::new(tree, false), most)
+                }
             })
         });
         self.noting_damage(written)
@@ -500,7 +534,7 @@ fn catch_up(
 }
 
 /// Reads the tree of a history: that of the newest snapshot, with the events since then. If there is no snapshot, or it cannot
-/// be read, the tree follows from the events alone, is wholly in memory, and has no archive. The repair says so.
+/// be read, the tree follows from the events alone, and is wholly in memory until the next snapshot. The repair says so.
 ///
 /// # Errors
 /// [`Error::Json`] if the snapshot cannot be read and the events do not suffice: see [`Store::base_revision`].
@@ -532,9 +566,10 @@ fn read_tree_since(
     if snapshot.is_none() && store.base_revision()? > 0 {
         return Err(Error::json("the snapshot", "it is missing"));
     }
-    if let Some((archive, Snapshot { head, revision, .. })) = archive_of(store).zip(snapshot) {
+    let archive = archive_of(store);
+    if let Some((archive, Snapshot { head, revision, .. })) = archive.clone().zip(snapshot) {
         let is_newest = |store: &mut dyn Store| Ok::<bool, Error>(store.snapshot_revision()? == revision);
-        match Tree::of_snapshot(&head, archive.clone(), false) {
+        match Tree::of_snapshot(&head, archive, false) {
             Ok(found) => tree = found,
             Err(error @ (Error::Json { .. } | Error::Damaged { .. } | Error::Io { .. }))
                 if is_newest(store)? && store.base_revision()? == 0 =>
@@ -544,8 +579,11 @@ fn read_tree_since(
             Err(error) => return Err(error),
         }
         if let Some(mirror) = mirror.as_deref_mut().filter(|mirror| mirror.revision() < tree.revision()) {
-            note_since(store, mirror, &tree, &*archive, deadline)?;
+            mirror.note_unlisted();
         }
+    }
+    if let Some(archive) = archive.filter(|_| !tree.has_archive()) {
+        tree.use_archive(archive);
     }
     let news = EventQuery::default().since(tree.revision());
     store.read(&news, deadline.remaining(), &mut |event| follow(mirror.as_deref_mut(), &mut tree, event))?;
@@ -571,19 +609,57 @@ fn restore_base(
 ) -> Result<(Tree, Option<Repair>)> {
     store.begin(deadline.remaining())?;
     let restored = match read_tree(store, mirror.as_deref_mut(), deadline) {
-        Err(error @ Error::Json { .. }) => store.restore_base().and_then(|()| {
-            let (mut tree, _) = read_tree(store, mirror, deadline)?;
-            // Up to the newest event: others may know a later snapshot than the base.
-            let revision = write_snapshot(store, &tree)?;
-            store.commit()?;
-            tree.archived(revision, true);
-            Ok((tree, Some(unread_snapshot(&error))))
-        }),
+        Err(error @ Error::Json { .. }) => {
+            let made = remake_snapshot(store, usize::MAX, deadline);
+            mirror.into_iter().for_each(Mirror::note_unlisted);
+            made.map(|tree| (tree, Some(unread_snapshot(&error))))
+        }
         read => read,
     };
     // Ends the transaction if it was not committed.
     store.rollback();
     restored
+}
+
+/// Makes the snapshot anew, of the events and what they follow, and commits it. Reads the events in parts, and keeps at most this
+/// number of frames of finished trees in memory. Call it in a transaction.
+fn remake_snapshot(store: &mut dyn Store, finished_frames: usize, deadline: &Deadline) -> Result<Tree> {
+    let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
+    store.restore_base()?;
+    let mut tree = match store.snapshot(deadline.remaining())? {
+        Some(base) => Tree::of_snapshot(&base.head, archive, false)?,
+        None => {
+            let mut tree = Tree::new();
+            tree.use_archive(archive);
+            tree
+        }
+    };
+    loop {
+        let mut events = Vec::new();
+        let query = EventQuery::default().since(tree.revision()).limit(MANY_EVENTS);
+        store.read(&query, deadline.remaining(), &mut |event| {
+            events.push(event);
+            Ok(())
+        })?;
+        if events.is_empty() {
+            break;
+        }
+        for event in events {
+            follow(None, &mut tree, event)?;
+            if tree.is_snapshot_due() {
+                let revision = write_snapshot(store, &tree)?;
+                tree.archived(revision, true);
+                tree.drop_finished(finished_frames);
+            }
+        }
+    }
+    if tree.revision() > 0 {
+        let revision = write_snapshot(store, &tree)?;
+        store.commit()?;
+        tree.archived(revision, true);
+        tree.drop_finished(finished_frames);
+    }
+    Ok(tree)
 }
 
 /// Makes the first snapshot of a history, unless another process has made it meanwhile.
@@ -592,13 +668,9 @@ fn make_first_snapshot(
     mirror: Option<&mut Mirror>,
     deadline: &Deadline,
 ) -> Result<(Tree, Option<Repair>)> {
-    let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
     store.begin(deadline.remaining())?;
     let made = read_tree(store, mirror, deadline).and_then(|(mut tree, repair)| {
-        if !tree.has_archive() {
-            tree.use_archive(archive);
-        }
-        if tree.archived_revision() == 0 && tree.revision() > 0 {
+        if tree.has_archive() && tree.archived_revision() == 0 && tree.revision() > 0 {
             let revision = write_snapshot(store, &tree)?;
             store.commit()?;
             tree.archived(revision, true);
@@ -610,17 +682,12 @@ fn make_first_snapshot(
     made
 }
 
-/// Records the files of the mirror that are out of date because of events that the snapshot of the tree has.
-fn note_since(
-    store: &mut dyn Store,
-    mirror: &mut Mirror,
-    tree: &Tree,
-    archive: &dyn Archive,
-    deadline: &Deadline,
-) -> Result<()> {
+/// Records the files of the mirror that are out of date because of events that the tree was not told of one by one.
+fn list_changed(store: &mut dyn Store, mirror: &mut Mirror, tree: &Tree, deadline: &Deadline) -> Result<()> {
     let since = mirror.revision();
-    let changed = archive.find(ArchiveQuery::Nothing, since)?;
-    changed.into_iter().for_each(|place| mirror.note(place.handle, tree.revision(), false));
+    for handle in tree.checked(|tree| tree.changed_since(since))? {
+        mirror.note(handle, tree.revision(), false);
+    }
     let mut replaced = Vec::new();
     let query = EventQuery::default().since(since).until(tree.revision()).kind("idReplaced");
     store.read(&query, deadline.remaining(), &mut |event| {
@@ -643,6 +710,7 @@ fn note_since(
         })?;
         old.into_iter().for_each(|id| mirror.note_replaced(&id, handle, revision));
     }
+    mirror.note_all_listed();
     Ok(())
 }
 
@@ -774,9 +842,10 @@ fn write_due_snapshot(store: &mut dyn Store, tree: &SharedTree) -> Result<Option
     if !tree.read().is_snapshot_due() {
         return Ok(None);
     }
-    // Other processes make snapshots too.
+    // Other processes make snapshots too. A tree without one may have found one that cannot be read.
     let newest = store.snapshot_revision()?;
-    if newest > tree.read().archived_revision() {
+    let known = tree.read().archived_revision();
+    if known > 0 && newest > known {
         tree.change(|tree| tree.archived(newest, false));
     }
     let tree = tree.read();

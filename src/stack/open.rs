@@ -54,6 +54,7 @@ impl Stack {
                 repairs.extend(found.into_iter().chain(inconsistent));
                 Ok(tree.founding(now))
             })?;
+            disk.remove_earlier_state(tree);
             Ok(repairs)
         })
     }

@@ -22,7 +22,8 @@ const PAUSE: Duration = Duration::from_micros(50);
 
 /// A tree that many threads can read and one thread at a time can change.
 pub(super) struct SharedTree {
-    /// No code of the host runs while this is locked, and nothing waits but the read of a finished tree from the archive.
+    /// No code of the host runs while this is locked, and nothing waits but the rare query that asks the archive for more than
+    /// the tree of its frame.
     tree: RwLock<Arc<Tree>>,
     /// The number of entries of `borrowers`. If it is 0, which is the usual case, the list is not locked.
     borrowed: AtomicUsize,

@@ -6,14 +6,16 @@
 //! revision of the tree that they show. A file without a revision is older than one with a revision, because the original
 //! plugin, whose files have none, was there first. Between two files without a revision the frame's time decides.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path};
 
 use super::file_errors::writing;
 use super::folder::{Access, Folder};
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus, Repair, StackState, StateError, frame_from_json, shown};
+#[cfg(all(feature = "session", feature = "sqlite"))]
+use crate::frame::file_name;
+use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, StateError, frame_from_json, shown};
 
 /// The first bytes of a `state.json` that this library wrote.
 const BEGINNING: &str = "{\"version\":1,\"revision\":";
@@ -63,8 +65,7 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
                 format!("its finished trees have {} frames, but only {found} of them are in frames/", finished.frames);
             repairs.push(Repair::of_state(message));
         }
-        // The frames of the files are not in the order of their handles.
-        state.frames.sort_by_key(|frame| frame.created_at);
+        state.frames = in_order(state.frames, &frames.handles);
         let roots = state.frames.iter().filter(|frame| frame.parent_session_id.is_none());
         state.root_frame_ids = roots.map(|frame| frame.session_id.clone()).collect();
     }
@@ -80,6 +81,26 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
     }
 }
 
+/// Puts frames in the order in which they were created. Each one whose handle is known gets its place, so that it keeps the handle if no
+/// frame is lost. The others, whose files were written by an earlier version, fill the gaps in the order of their times.
+fn in_order(frames: Vec<Frame>, handles: &HashMap<String, Handle>) -> Vec<Frame> {
+    let count = frames.len();
+    let mut placed = BTreeMap::new();
+    let mut others = Vec::new();
+    for frame in frames {
+        match handles.get(&frame.session_id).filter(|handle| !placed.contains_key(&handle.index())) {
+            Some(handle) => drop(placed.insert(handle.index(), frame)),
+            None => others.push(frame),
+        }
+    }
+    others.sort_by_key(|frame| frame.created_at);
+    let mut others = others.into_iter();
+    let next = |place: usize| {
+        placed.remove(&place).or_else(|| others.next()).or_else(|| placed.pop_first().map(|(_, frame)| frame))
+    };
+    (0..count).map_while(next).collect()
+}
+
 /// The revision of a file; 0, which means unknown, for a number that no tree has.
 fn known(revision: u64) -> u64 {
     if revision <= StackState::LAST_REVISION { revision } else { 0 }
@@ -91,6 +112,8 @@ struct Frames {
     /// For each frame, the revision of the tree from which it was written; 0: unknown.
     revisions: Vec<u64>,
     by_id: HashMap<String, usize>,
+    /// The handles that the files of the frames name, by ID.
+    handles: HashMap<String, Handle>,
     /// True if `state.json` leaves out the finished trees.
     lacks_finished: bool,
     /// Time of creation, title and criteria of the frames that have started.
@@ -102,7 +125,8 @@ impl Frames {
     fn new(list: Vec<Frame>, revision: u64) -> Self {
         let by_id = list.iter().enumerate().map(|(index, frame)| (frame.session_id.clone(), index)).collect();
         let started = list.iter().filter(|frame| frame.status != FrameStatus::Planned).map(origin).collect();
-        Self { revisions: vec![revision; list.len()], list, by_id, lacks_finished: false, started }
+        let handles = HashMap::new();
+        Self { revisions: vec![revision; list.len()], list, by_id, handles, lacks_finished: false, started }
     }
 
     /// Adds the frame of a file, unless the same or a newer version of it was already found.
@@ -121,7 +145,9 @@ impl Frames {
             }
         };
         let revision = known(frame.take_revision());
+        let handle = frame.take_handle();
         let id = frame.session_id.clone();
+        self.handles.extend(handle.map(|handle| (id.clone(), handle)));
         let started = (frame.status != FrameStatus::Planned).then(|| origin(&frame));
         match self.by_id.get(&id).copied() {
             Some(index) if !self.is_newer(&frame, revision, index) => return,
@@ -208,6 +234,18 @@ pub(crate) fn keep(folder: &Folder) -> Result<()> {
         folder.second_name(file, &format!("{UNFINISHED}/{file}"))?;
     }
     folder.rename(UNFINISHED, &folder.unused("before-import"))
+}
+
+/// The record in the file of a frame, as it is there. `None` if there is no such file, or if it cannot be read.
+#[cfg(all(feature = "session", feature = "sqlite"))]
+pub(crate) fn read_frame(folder: &Folder, session_id: &str, handle: Handle) -> Option<Frame> {
+    let name = file_name(session_id, handle);
+    let bytes = folder.read(&format!("{FRAMES}/{name}.json")).ok()??;
+    let mut defects = Vec::new();
+    let mut frame = frame_from_json(&String::from_utf8(bytes).ok()?, &name, &mut defects).ok()?;
+    frame.take_revision();
+    frame.take_handle();
+    defects.is_empty().then_some(frame)
 }
 
 /// Returns the revision in a `state.json` that this library wrote; `None` if the file is missing, incomplete, or

@@ -74,7 +74,7 @@ pub(crate) trait Source {
 pub struct MirrorStatus {
     /// The revision of the last `state.json` that this process knows.
     pub revision: u64,
-    /// Number of frames whose files are out of date.
+    /// Number of frames whose files are out of date, as far as this process knows.
     pub stale_frames: usize,
     /// The error of the last write, or `None` if it succeeded. The write is repeated, at the latest by
     /// [`Stack::flush`](crate::Stack::flush). In JSON this is the error's message or null.
@@ -102,6 +102,9 @@ pub(crate) struct Mirror {
     /// Frames whose files were larger than [`LARGE`] when they were last written. They are not written after every
     /// change, because many small changes of one frame would then cost the square of their number.
     large: BTreeSet<Handle>,
+    /// True if other frames can be stale too: what changed after `revision`, before this process followed the history, is not
+    /// listed yet. A process that leaves `state.json` to others need not know it.
+    is_unlisted: bool,
     /// IDs that were replaced and whose files must be removed: the old ID and its frame, with the revision
     /// of the change.
     replaced: BTreeMap<(String, Handle), u64>,
@@ -147,6 +150,7 @@ impl Mirror {
             fresh: BTreeSet::new(),
             waiting: BTreeSet::new(),
             large: BTreeSet::new(),
+            is_unlisted: false,
             replaced: BTreeMap::new(),
             revision: revision.unwrap_or(0),
             is_foreign: revision.is_none(),
@@ -169,6 +173,7 @@ impl Mirror {
     pub(crate) fn rewrite_all(&mut self, frames: impl Iterator<Item = Handle>, revision: u64) {
         self.revision = 0;
         self.is_foreign = true;
+        self.is_unlisted = false;
         frames.for_each(|handle| self.note(handle, revision, false));
     }
 
@@ -183,6 +188,20 @@ impl Mirror {
         };
     }
 
+    /// Notes that frames have changed since [`Mirror::revision`] whose files are to be listed before the next `state.json`.
+    pub(crate) fn note_unlisted(&mut self) {
+        self.is_unlisted = true;
+    }
+
+    pub(crate) fn has_unlisted(&self) -> bool {
+        self.is_unlisted
+    }
+
+    /// Notes that all stale frames are listed.
+    pub(crate) fn note_all_listed(&mut self) {
+        self.is_unlisted = false;
+    }
+
     /// Notes that the frame no longer has this ID.
     pub(crate) fn note_replaced(&mut self, session_id: &str, handle: Handle, revision: u64) {
         self.is_noted = true;
@@ -195,7 +214,7 @@ impl Mirror {
 
     /// True if the files are up to date.
     pub(crate) fn is_current(&self, revision: u64) -> bool {
-        self.revision == revision && self.stale.is_empty() && self.replaced.is_empty()
+        self.revision == revision && !self.is_unlisted && self.stale.is_empty() && self.replaced.is_empty()
     }
 
     /// Notes when the last changes were made: since the call before. Times are in milliseconds on the caller's clock, which
@@ -294,18 +313,22 @@ impl Mirror {
         written
     }
 
-    /// Writes the files of all stale frames and then `state.json`, except what another process has already
-    /// written. If there are more than `most` stale frames, the others and `state.json` remain for the next call.
-    pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source, most: usize) -> Result<()> {
-        self.folder.make_subfolder(FRAMES)?;
+    /// Takes over what another process has written: a `state.json` of a revision that this tree has.
+    pub(crate) fn follow_others(&mut self, revision: u64) {
         let by_another = layout::mirrored_revision(&self.folder).unwrap_or(0);
-        if !self.is_foreign && self.revision < by_another && by_another <= source.revision() {
+        if !self.is_foreign && self.revision < by_another && by_another <= revision {
             self.revision = by_another;
             self.stale.retain(|_, revision| *revision > by_another);
             self.replaced.retain(|_, revision| *revision > by_another);
             self.state_size = self.folder.size(STATE);
             self.changed = 0;
         }
+    }
+
+    /// Writes the files of all stale frames and then `state.json`. If there are more than `most` stale frames, the others
+    /// and `state.json` remain for the next call.
+    pub(crate) fn write_all(&mut self, clock: &dyn Fn() -> u64, source: &impl Source, most: usize) -> Result<()> {
+        self.folder.make_subfolder(FRAMES)?;
         self.waiting.append(&mut self.fresh);
         self.waiting.retain(|handle| self.stale.contains_key(handle));
         if self.is_foreign || !self.is_current(source.revision()) {
@@ -326,9 +349,16 @@ impl Mirror {
         Ok(())
     }
 
+    /// Removes the `state.json` of a history that is gone, from which this one was begun.
+    pub(crate) fn remove_earlier_state(&mut self) -> Result<()> {
+        self.folder.remove(STATE)?;
+        self.state_size = 0;
+        Ok(())
+    }
+
     fn write_frames(&mut self, handles: &[Handle], source: &impl Source) -> Result<()> {
         for handle in handles {
-            let file = FrameFile { frame: &source.frame(*handle)?, revision: source.revision() };
+            let file = FrameFile { frame: &source.frame(*handle)?, revision: source.revision(), handle: *handle };
             let name = format!("{FRAMES}/{}.json", file_name(&file.frame.session_id, *handle));
             let text = serde_json::to_vec(&file).expect("a frame has only string keys and finite numbers");
             let write = || self.folder.replace(&name, |writer| writer.write_all(&text));

@@ -21,11 +21,16 @@ pub(super) struct Ids {
 
 impl Ids {
     pub(super) fn get(&self, id: &str, nodes: &Nodes) -> Option<Handle> {
-        let found = self.whole.get(id).copied();
+        let found = self.in_memory(id);
         if found.is_some() || self.whole.len() == nodes.len() {
             return found;
         }
         nodes.archived_with(ArchiveQuery::Id(id), |node| node.session_id() == id).first().copied()
+    }
+
+    /// The frame with this ID, without a look into the archive.
+    pub(super) fn in_memory(&self, id: &str) -> Option<Handle> {
+        self.whole.get(id).copied()
     }
 
     /// The first frames whose IDs begin with this text, ordered by ID.

@@ -208,6 +208,16 @@ impl Tree {
         self.resolve_near(reference, None)
     }
 
+    /// True if the frame that a reference names is found, and is, in memory.
+    pub(crate) fn holds(&self, reference: &FrameRef) -> bool {
+        let found = match reference.target() {
+            Target::Handle(handle) => Some(handle),
+            Target::Id(id) | Target::Name(id) => self.ids.in_memory(id),
+            Target::Nothing => None,
+        };
+        !self.has_archive() || found.is_some_and(|handle| self.is_in_memory(handle))
+    }
+
     /// Finds the frame that a reference names, as [`Tree::resolve`]. Of several frames with a title, those in the tree of
     /// `near` are meant: other trees are other tasks.
     ///

@@ -1,5 +1,6 @@
 //! The nodes of a tree, in memory or in an archive. Copies of a tree share their nodes until one of them changes a node.
 
+use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 use std::sync::{Arc, OnceLock};
 
@@ -41,7 +42,7 @@ pub(super) struct Nodes {
     /// Number of frames of trees that have ended since then.
     ended: usize,
     /// Nodes that were made of the events, because the archive does not have them as they are.
-    replayed: Mutex<Vec<Handle>>,
+    replayed: Mutex<BTreeSet<Handle>>,
 }
 
 impl Clone for Nodes {
@@ -104,6 +105,13 @@ impl Nodes {
         found
     }
 
+    /// The frames of this tree that have changed in the archive since a revision.
+    pub(super) fn archived_since(&self, revision: u64) -> Vec<Handle> {
+        let Some(shelf) = &self.shelf else { return Vec::new() };
+        let found = shelf.noting(shelf.archive().find(ArchiveQuery::Nothing, revision)).unwrap_or_default();
+        found.into_iter().map(|found| found.handle).filter(|handle| handle.index() < self.len).collect()
+    }
+
     /// True if the archive can have what a later tree has changed at this frame.
     pub(super) fn is_outdated(&self, found: &ArchivedPlace) -> bool {
         found.changed > self.known
@@ -123,9 +131,7 @@ impl Nodes {
     pub(super) fn unarchived(&self) -> Vec<Handle> {
         let mut unarchived = self.replayed.lock().clone();
         unarchived.extend(&self.changed);
-        unarchived.sort_unstable();
-        unarchived.dedup();
-        unarchived
+        unarchived.into_iter().collect()
     }
 
     /// The frames whose nodes are in memory, in creation order.

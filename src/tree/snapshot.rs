@@ -185,7 +185,12 @@ impl Tree {
         self.nodes.archived_revision()
     }
 
-    /// True if the tree has a snapshot, so that parts of it need not be in memory.
+    /// The frames that have changed since a revision, up to the last snapshot.
+    pub(crate) fn changed_since(&self, revision: u64) -> Vec<Handle> {
+        self.nodes.archived_since(revision)
+    }
+
+    /// True if the tree has a snapshot, or can get one, so that parts of it need not be in memory.
     pub(crate) fn has_archive(&self) -> bool {
         self.nodes.shelf().is_some()
     }

@@ -3,15 +3,18 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
+use callstack_core::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use callstack_core::frame::ModelRequest;
 use callstack_core::stack::MirrorHealth;
+use callstack_core::store::Snapshot;
 use callstack_core::{
-    EventQuery, Frame, FrameRef, FrameStatus, LogLimits, LogQuery, NewFrame, OutlineOptions, PopStatus, Settings,
-    Stack, StackOptions, StackState,
+    Event, EventQuery, Frame, FrameRef, FrameStatus, Handle, LogLimits, LogQuery, NewFrame, OutlineOptions, PopStatus,
+    Result, Settings, SqliteOptions, SqliteStore, Stack, StackOptions, StackState, Store,
 };
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -345,23 +348,245 @@ fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_f
     let state = stack.state();
     drop(stack);
 
-    // Without the database, the files are the stack.
-    let sorted = |state: &StackState| {
-        let mut frames = state.frames.clone();
-        frames.sort_by(|one, other| one.session_id.cmp(&other.session_id));
-        frames
-    };
+    // Without the database, the files are the stack, with the same handles.
     for name in ["stack.db", "stack.db-wal", "stack.db-shm"] {
         let _ = fs::remove_file(folder.path().join(name));
     }
     fs::remove_file(folder.path().join("frames/old_77.json")).unwrap();
-    let stack = Stack::open(folder.path(), options()).unwrap();
-    let mut expected = sorted(&state);
+    let copy = tempdir().unwrap();
+    fs::rename(folder.path().join("state.json"), copy.path().join("state.json")).unwrap();
+    fs::rename(folder.path().join("frames"), copy.path().join("frames")).unwrap();
+    let stack = Stack::open(copy.path(), StackOptions::default().state_file_frames(500)).unwrap();
+    let mut expected = state.frames.clone();
     expected.retain(|frame| frame.session_id != "old_77");
-    assert_eq!(sorted(&stack.state()), expected);
+    assert_eq!(stack.state().frames, expected);
     assert_eq!(stack.repairs().len(), 1, "{:?}", stack.repairs());
     let message = "its finished trees have 10200 frames, but only 10199 of them are in frames/";
     assert_eq!(stack.repairs()[0].message, message);
+
+    // The old state.json does not show the new history. Who leaves it to others removes it.
+    let health = stack.health().unwrap();
+    assert_eq!((health.mirror.clone(), health.is_sound()), (MirrorHealth::Missing {}, true));
+    assert!(copy.path().join("before-import/state.json").exists());
+}
+
+/// A stack with its files, most of whose frames are in finished trees that `state.json` leaves out.
+fn with_files() -> (TempDir, Stack) {
+    let folder = tempdir().unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default().finished_frames(0)).unwrap();
+    let frame = |number: usize| Frame {
+        session_id: format!("old_{number}"),
+        parent_session_id: (number % 100 > 0).then(|| format!("old_{}", number - number % 100)),
+        title: format!("Old {number}"),
+        status: FrameStatus::Completed,
+        created_at: 1_000_000 - number as u64,
+        ..Frame::default()
+    };
+    stack.import((0..10_100).map(frame).collect()).unwrap();
+    stack.push(NewFrame::new("Open").id("open").root()).unwrap();
+    stack.flush().unwrap();
+    (folder, stack)
+}
+
+#[test]
+fn frames_come_back_from_their_files_with_their_handles() {
+    let (folder, stack) = with_files();
+    let state = stack.state();
+    drop(stack);
+    for name in ["stack.db", "stack.db-wal", "stack.db-shm"] {
+        let _ = fs::remove_file(folder.path().join(name));
+    }
+    // Files of an earlier version have no handles. They fill the gaps in the order of their times.
+    for number in [40, 41, 42] {
+        let path = folder.path().join(format!("frames/old_{number}.json"));
+        let mut file: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        file.as_object_mut().unwrap().remove("handle").unwrap();
+        file["createdAt"] = json!(number);
+        fs::write(&path, file.to_string()).unwrap();
+    }
+    let stack = open(folder.path());
+    assert_eq!(stack.repairs(), []);
+    let order = |state: &StackState| state.frames.iter().map(|frame| frame.session_id.clone()).collect::<Vec<_>>();
+    assert_eq!(order(&stack.state()), order(&state));
+}
+
+#[test]
+fn an_examination_finds_wrong_files_of_finished_frames_and_a_repair_writes_them() {
+    let (folder, stack) = with_files();
+    let [missing, other] = ["old_7", "old_9000"].map(|id| stack.resolve(id).unwrap());
+    fs::remove_file(folder.path().join("frames/old_7.json")).unwrap();
+    fs::copy(folder.path().join("frames/old_8.json"), folder.path().join("frames/old_9000.json")).unwrap();
+    let health = stack.health().unwrap();
+    assert_eq!(health.mirror, MirrorHealth::Incomplete { frames: vec![missing, other] });
+    assert!(!health.is_sound());
+    stack.repair().unwrap();
+    let health = stack.health().unwrap();
+    assert!(health.is_sound(), "{health:?}");
+    assert_eq!(health.mirror, MirrorHealth::Current {});
+}
+
+#[test]
+fn a_repair_makes_a_damaged_snapshot_anew() {
+    for is_compacted in [false, true] {
+        let folder = filled(40);
+        let stack = open(folder.path());
+        if is_compacted {
+            stack.compact_history(u64::MAX).unwrap();
+            (50..90).for_each(|number| drop(finish_tree(&stack, number)));
+        }
+        let state = stack.state();
+        drop(stack);
+        // What is damaged of a base is lost.
+        let damage = "UPDATE frames SET image = substr(image, 1, 40) WHERE changed > (SELECT coalesce(max(revision), 0) FROM base); \
+                      UPDATE frames SET session_id = 'other' WHERE handle = (SELECT max(handle) FROM frames)";
+        change(folder.path(), damage);
+        let (stack, other) = (open(folder.path()), open(folder.path()));
+        assert!(!stack.health().unwrap().is_sound(), "{is_compacted}");
+        assert!(stack.compact_history(u64::MAX).unwrap_err().to_string().contains("--repair"), "{is_compacted}");
+        // A refused compaction does not keep other commands from their work.
+        stack.add_decision("open", "Go on").unwrap();
+        stack.repair().unwrap();
+        let health = stack.health().unwrap();
+        assert_eq!(health.history_problems, Vec::<String>::new(), "{is_compacted}");
+        other.add_decision("open", "Go on here too").unwrap();
+        for stack in [stack, other, open(folder.path())] {
+            stack.refresh().unwrap();
+            let frames = stack.state().frames;
+            assert_eq!(frames.len(), state.frames.len());
+            let is_other = |(one, other): &(&Frame, &Frame)| one != other && one.session_id != "open";
+            assert_eq!(frames.iter().zip(&state.frames).find(is_other), None, "{is_compacted}");
+            assert_eq!(stack.check_read(), Ok(()));
+            stack.compact_history(u64::MAX).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_process_that_meets_a_damaged_snapshot_makes_a_whole_one_later() {
+    let folder = filled(40);
+    let other = open(folder.path());
+    let store = Gated::open(folder.path(), &Gate::default());
+    let is_damaged = store.is_damaged.clone();
+    let stack = Stack::open_with_store(folder.path(), store, options().finished_frames(0)).unwrap();
+    (50..90).for_each(|number| drop(finish_tree(&other, number)));
+    is_damaged.store(true, Ordering::Relaxed);
+    stack.refresh().unwrap();
+    assert_eq!(stack.state(), other.state());
+    (100..140).for_each(|number| drop(finish_tree(&stack, number)));
+    assert!(!is_damaged.load(Ordering::Relaxed), "a whole snapshot was written");
+    let state = stack.state();
+    drop((stack, other));
+    let stack = open(folder.path());
+    assert_eq!((stack.repairs(), stack.health().unwrap().history_problems), (&[][..], vec![]));
+    assert_eq!(stack.state(), state);
+}
+
+/// Closed while it is true.
+type Gate = Arc<(Mutex<bool>, Condvar)>;
+
+/// The store of a folder. Who asks its archive for frames waits until a gate is open. Its snapshot is damaged on request, until
+/// somebody writes a whole one.
+struct Gated {
+    store: SqliteStore,
+    gate: Gate,
+    is_damaged: Arc<AtomicBool>,
+}
+
+impl Gated {
+    fn open(folder: &Path, gate: &Gate) -> Self {
+        let store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
+        Self { store, gate: gate.clone(), is_damaged: Arc::default() }
+    }
+}
+
+impl Store for Gated {
+    fn begin(&mut self, patience: Duration) -> Result<()> {
+        self.store.begin(patience)
+    }
+    fn read(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        self.store.read(query, patience, each)
+    }
+    fn archive(&self) -> Option<Arc<dyn Archive>> {
+        Some(Arc::new(GatedArchive { archive: self.store.archive()?, gate: self.gate.clone() }))
+    }
+    fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
+        let mut snapshot = self.store.snapshot(patience)?;
+        if self.is_damaged.load(Ordering::Relaxed) {
+            snapshot.iter_mut().for_each(|snapshot| snapshot.head.truncate(40));
+        }
+        Ok(snapshot)
+    }
+    fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
+        self.is_damaged.fetch_and(!snapshot.is_whole, Ordering::Relaxed);
+        self.store.write_snapshot(snapshot, frames)
+    }
+    fn snapshot_revision(&mut self) -> Result<u64> {
+        self.store.snapshot_revision()
+    }
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        self.store.append(events)
+    }
+    fn commit(&mut self) -> Result<()> {
+        self.store.commit()
+    }
+    fn rollback(&mut self) {
+        self.store.rollback();
+    }
+    fn has_news(&mut self, patience: Duration) -> Result<bool> {
+        self.store.has_news(patience)
+    }
+    fn sync(&mut self, patience: Duration) -> Result<()> {
+        self.store.sync(patience)
+    }
+}
+
+#[derive(Debug)]
+struct GatedArchive {
+    archive: Arc<dyn Archive>,
+    gate: Gate,
+}
+
+impl Archive for GatedArchive {
+    fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
+        let closed = self.gate.0.lock().unwrap();
+        drop(self.gate.1.wait_while(closed, |closed| *closed).unwrap());
+        self.archive.frames(handle)
+    }
+    fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
+        self.archive.find(query, since)
+    }
+}
+
+#[test]
+fn commands_go_on_while_a_query_reads_a_finished_tree_from_the_database() {
+    let folder = filled(30);
+    let stack = open(folder.path());
+    let gate = Gate::default();
+    let store = Gated::open(folder.path(), &gate);
+    let slow = Stack::open_with_store(folder.path(), store, options().finished_frames(0)).unwrap();
+    *gate.0.lock().unwrap() = true;
+    thread::scope(|scope| {
+        let reading = scope.spawn(|| slow.frame("tree_3_1").map(|frame| frame.title));
+        thread::sleep(Duration::from_millis(100));
+        let committing = scope.spawn(|| slow.add_decision("open", "While the other reads"));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !committing.is_finished() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let (has_committed, has_read) = (committing.is_finished(), reading.is_finished());
+        *gate.0.lock().unwrap() = false;
+        gate.1.notify_all();
+        assert_eq!(reading.join().unwrap().unwrap(), "Part 1");
+        committing.join().unwrap().unwrap();
+        assert!(has_committed && !has_read, "the command waited for the query");
+    });
+    stack.refresh().unwrap();
+    assert!(stack.frame("open").unwrap().decisions.contains(&"While the other reads".to_owned()));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use callstack_core::frame::{Chunk, ModelRequest, NewChunk, Question, Register, RegisterValues};
-use callstack_core::{Frame, FrameStatus, Results, Stack, StackOptions, StackState};
+use callstack_core::{Frame, FrameStatus, Handle, Results, Stack, StackOptions, StackState};
 
 /// The folder of the repository.
 pub fn root() -> PathBuf {
@@ -56,11 +56,14 @@ pub fn assert_golden(name: &str, text: &str) {
     }
 }
 
-/// The record in a frame's file, and the revision of the file.
+/// The record in a frame's file, and the revision of the file. Checks that a file with a revision has a handle.
 pub fn read_frame_file(path: &Path) -> (Frame, Option<u64>) {
     let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut frame: Frame = serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let revision = frame.extra.remove("revision").map(|revision| revision.as_u64().expect("a revision is a number"));
+    let handle = frame.extra.remove("handle");
+    let is_handle = handle.as_ref().and_then(|handle| handle.as_str()?.parse::<Handle>().ok()).is_some();
+    assert_eq!(is_handle, revision.is_some(), "{}: {handle:?}", path.display());
     (frame, revision)
 }
 

@@ -81,10 +81,12 @@ pub(super) fn base_revision(connection: &Connection, path: &Path) -> Result<i64>
     number(connection, path, "SELECT coalesce(max(revision), 0) FROM base")
 }
 
-/// Replaces the snapshot by the base. Call it in a transaction.
+/// Replaces the snapshot by the base, or removes it if there is no base. Call it in a transaction.
 pub(super) fn restore_base(connection: &Connection, path: &Path) -> Result<()> {
-    let base = base_head(connection, path)?;
-    let Some((revision, head)) = base else { return Ok(()) };
+    let Some((revision, head)) = base_head(connection, path)? else {
+        execute(connection, path, "DELETE FROM frames")?;
+        return execute(connection, path, "DELETE FROM snapshots");
+    };
     prepared(connection, path, "DELETE FROM frames WHERE changed > ?1")?.execute([revision]).refused(path)?;
     execute(connection, path, "INSERT OR REPLACE INTO frames SELECT * FROM base_frames")?;
     execute(connection, path, "DELETE FROM base_frames")?;
