@@ -908,7 +908,9 @@ impl Stack {
     /// A frame of a finished tree can have to be read from the database. If that fails, a frame without any text stands in its
     /// place. [`Stack::check_read`] says so, and each query of the frame that returns a [`Result`] fails with the reason.
     pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
-        self.inner.tree.lend(read)
+        let value = self.inner.tree.lend(read);
+        self.drop_finished();
+        value
     }
 
     /// Whether all frames could be read that [`Stack::read`], [`Stack::state`], [`Stack::with_status`] or [`Stack::ready`] have asked
@@ -984,17 +986,17 @@ impl Stack {
 
     /// All frames with this status, in creation order. See [`Stack::check_read`].
     pub fn with_status(&self, status: FrameStatus) -> Vec<Handle> {
-        self.inner.tree.lend(|tree| tree.with_status(status).collect())
+        self.read(|tree| tree.with_status(status).collect())
     }
 
     /// The planned frames whose dependencies are all completed, in creation order. See [`Stack::check_read`].
     pub fn ready(&self) -> Vec<Handle> {
-        self.inner.tree.lend(|tree| tree.ready().collect())
+        self.read(|tree| tree.ready().collect())
     }
 
     /// The whole tree as the specification's `StackState`. See [`Stack::check_read`].
     pub fn state(&self) -> StackState {
-        self.inner.tree.lend(Tree::state)
+        self.read(Tree::state)
     }
 
     /// The tree as text for people: see [`outline`].
@@ -1003,7 +1005,7 @@ impl Stack {
     /// [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for [`OutlineOptions::root`]; [`Error::Broken`].
     pub fn outline(&self, options: &OutlineOptions) -> Result<String> {
         self.check_working()?;
-        self.inner.tree.lend(|tree| tree.checked(|tree| outline(tree, options)))?
+        self.read(|tree| tree.checked(|tree| outline(tree, options)))?
     }
 
     fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
@@ -1025,9 +1027,10 @@ impl Stack {
         self.inner.tree.lend(looked)
     }
 
-    /// Drops finished trees from memory that queries have loaded, unless a command runs.
+    /// Drops finished trees from memory that queries have loaded, unless a command runs or the tree is lent to this thread.
     fn drop_finished(&self) {
-        if !self.inner.tree.read().has_excess(self.inner.finished_frames) {
+        let is_excess = self.inner.tree.read().has_excess(self.inner.finished_frames);
+        if !is_excess || self.inner.tree.check_not_lent_here().is_err() {
             return;
         }
         if let Some(disk) = self.inner.disk.try_lock()

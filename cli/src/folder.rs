@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::BufRead;
+use std::io::{self, BufRead};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(not(unix))]
 use std::time::SystemTime;
 
-use callstack_core::{Error, Stack, StackOptions, Tree, read_history};
+use callstack_core::{Error, Stack, StackOptions, read_history};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -176,34 +176,43 @@ impl StackFolder {
         Ok(Some((stack, path)))
     }
 
-    /// Creates the stack that a history tells of. `history` opens the history; it is read twice.
+    /// Creates the stack that a history tells of. It is made in another folder, beside the one that it is for, so a history
+    /// that is refused leaves nothing. `history` opens the history.
     ///
     /// # Errors
     /// If there is a stack already; if the events do not fit together; as [`StackFolder::of_new`].
     pub fn rebuild<R: BufRead>(&self, history: impl Fn() -> Result<R, Failure>) -> Result<ChangedStack, Failure> {
         let folder = self.of_new()?;
-        if is_stack(&folder) {
-            let message = format!("{} contains a stack, and events make a new one", folder.display());
-            return Err(Failure::new(Exit::Refused, "not_empty", message)
-                .next("name another folder for the new stack: --stack FOLDER --new"));
-        }
-        // A history that is refused must not leave an empty stack.
-        let refused = |error: Error| Failure::new(Exit::Refused, error.code(), error.to_string());
-        let mut trial = Tree::new();
-        let mut first = None;
-        let mut replay = |event: callstack_core::Event| {
-            first.get_or_insert(event.revision);
-            trial.replay(&event)
+        let check_free = || match is_stack(&folder) {
+            true => {
+                let message = format!("{} contains a stack, and events make a new one", folder.display());
+                Err(Failure::new(Exit::Refused, "not_empty", message)
+                    .next("name another folder for the new stack: --stack FOLDER --new"))
+            }
+            false => Ok(()),
         };
-        let replayed = read_history(history()?).try_for_each(|event| replay(event?));
-        if first.is_some_and(|first| first > 1) {
+        check_free()?;
+        if read_history(history()?).next().is_some_and(|first| first.is_ok_and(|first| first.revision > 1)) {
             let message = "the history does not begin with event 1: the stack from which it comes was compacted";
             return Err(Failure::new(Exit::Refused, "compacted", message)
                 .next("export its frames instead: callstack export --format state"));
         }
-        replayed.map_err(refused)?;
-        drop(trial);
-        ChangedStack::rebuild(&folder, history()?)
+        let failed = |error: io::Error| Failure::of_file("make a stack in", folder.display(), &error);
+        let beside = std::path::absolute(&folder).map_err(failed)?;
+        let beside = beside.parent().unwrap_or(&beside);
+        fs::create_dir_all(beside).map_err(failed)?;
+        let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(beside).map_err(failed)?;
+        let made = unfinished.path().join("stack");
+        let refused = |error: Error| match error {
+            Error::Json { .. } | Error::History { .. } => Failure::new(Exit::Refused, error.code(), error.to_string()),
+            other => other.into(),
+        };
+        Stack::rebuild(&made, history()?, StackOptions::default().mirror(false))
+            .and_then(Stack::close)
+            .map_err(refused)?;
+        check_free()?;
+        move_into(&made, &folder).map_err(failed)?;
+        ChangedStack::open(&folder)
     }
 
     /// The path of the folder in which `--new` creates a stack, unless it has one: the given folder, else `.callstack` in
@@ -280,6 +289,17 @@ impl SameStack {
     }
 }
 
+/// Moves the stack in a folder to another one, which can exist. The database comes last: it makes a folder a stack.
+fn move_into(from: &Path, to: &Path) -> io::Result<()> {
+    if !to.exists() {
+        return fs::rename(from, to);
+    }
+    let entries = fs::read_dir(from)?.collect::<io::Result<Vec<_>>>()?;
+    let mut names: Vec<OsString> = entries.into_iter().map(|entry| entry.file_name()).collect();
+    names.sort_by_key(|name| name == DATABASE);
+    names.iter().filter(|name| *name != ".gitignore").try_for_each(|name| fs::rename(from.join(name), to.join(name)))
+}
+
 fn working_folder() -> Result<PathBuf, Failure> {
     env::current_dir().map_err(|error| Failure::of_file("find", "the working folder", &error))
 }
@@ -294,16 +314,15 @@ fn of_opening(error: Error) -> Failure {
     Failure::from(error).before_change()
 }
 
+/// The beginning of the name of the folder in which a stack is made. It is left only if the program is killed.
+const UNFINISHED: &str = ".callstack-unfinished-";
+
 /// A stack that a command changes. At the end of the command the stack is left to the end of the program.
 pub struct ChangedStack(ManuallyDrop<Stack>);
 
 impl ChangedStack {
     fn open(folder: &Path) -> Result<Self, Failure> {
         Ok(Self(ManuallyDrop::new(Stack::open(folder, Self::options()).map_err(of_opening)?)))
-    }
-
-    fn rebuild(folder: &Path, history: impl BufRead) -> Result<Self, Failure> {
-        Ok(Self(ManuallyDrop::new(Stack::rebuild(folder, history, Self::options())?)))
     }
 
     fn options() -> StackOptions {

@@ -174,6 +174,122 @@ fn a_damaged_event_is_found_and_the_command_says_what_to_do() {
     assert!(problem["nextStep"].as_str().unwrap().contains("copy the folder"), "{problem}");
 }
 
+/// A stack with finished trees, of which the snapshot has one that the events do not give.
+fn with_a_damaged_snapshot() -> TempDir {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    for number in 0..80 {
+        let frame = stack.push(NewFrame::new(format!("Task number {number}")).root()).unwrap();
+        stack.pop(frame, PopStatus::Completed, "Done").unwrap();
+    }
+    stack.compact_history(0).unwrap();
+    stack.close().unwrap();
+    let path = folder.path().join("stack.db");
+    let (mut bytes, whole) = (fs::read(&path).unwrap(), br#""title":"Task number 7""#);
+    let places: Vec<usize> = (0..bytes.len() - whole.len()).filter(|at| bytes[*at..].starts_with(whole)).collect();
+    // One in an event, one in the snapshot. The pages of the snapshot come later.
+    bytes[places.last().unwrap() + 10] = b'M';
+    assert!(places.len() > 1, "the frame is in the snapshot");
+    fs::write(&path, bytes).unwrap();
+    folder
+}
+
+#[test]
+fn a_repair_makes_the_snapshot_and_the_files_anew() {
+    let folder = with_a_damaged_snapshot();
+    fs::write(folder.path().join("state.json"), "{").unwrap();
+    let found = run(folder.path(), &["doctor"]);
+    let text = String::from_utf8_lossy(&found.stdout);
+    assert!(code(&found) == 1 && text.contains("doctor --repair"), "{text}");
+    let compacted = run(folder.path(), &["compact", "--days", "0"]);
+    assert_eq!(code(&compacted), 1);
+    let repaired = data(folder.path(), &["doctor", "--repair"]);
+    assert_eq!((&repaired["isSound"], &repaired["isRepaired"]), (&true.into(), &true.into()), "{repaired}");
+    assert_eq!(repaired["health"]["mirror"]["state"], "current");
+    assert!(run(folder.path(), &["show", "Task number 7"]).status.success());
+    assert!(run(folder.path(), &["compact", "--days", "0"]).status.success());
+}
+
+#[test]
+fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_folder() {
+    let (folder, other) = (folder(), TempDir::new().unwrap());
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    for title in ["Task 0", "Task 1", "Task 2"] {
+        stack.push(NewFrame::new(title).root()).unwrap();
+    }
+    stack.close().unwrap();
+    let events = other.path().join("events.jsonl");
+    assert!(run(folder.path(), &["export", "--format", "events", events.to_str().unwrap()]).status.success());
+    let whole = fs::read_to_string(&events).unwrap();
+    let damaged = whole.replace("Task 2", "Task 2\"");
+    let target = other.path().join("new/stack");
+    for (content, is_good) in [(&damaged, false), (&whole, true)] {
+        fs::write(&events, content).unwrap();
+        let output = run(&target, &["import", "--new", events.to_str().unwrap()]);
+        assert_eq!(output.status.success(), is_good, "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(target.exists(), is_good);
+    }
+    let names = |folder: &Path| {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.retain(|name| !name.starts_with("stack.db-") && name != ".mirror.lock");
+        names.sort();
+        names
+    };
+    assert_eq!(names(&target), [".gitignore", "frames", "stack.db", "state.json"]);
+    assert_eq!(names(target.parent().unwrap()), ["stack"], "nothing unfinished is left");
+    // Into a folder that exists, and has other files.
+    let existing = other.path().join("existing");
+    fs::create_dir(&existing).unwrap();
+    fs::write(existing.join("notes.txt"), "mine").unwrap();
+    assert!(run(&existing, &["import", "--new", events.to_str().unwrap()]).status.success());
+    assert_eq!(names(&existing), ["frames", "notes.txt", "stack.db", "state.json"]);
+    for stack in [&target, &existing] {
+        assert_eq!(data(stack, &["tree"])["frames"].as_array().unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn an_exported_state_is_the_same_in_a_file_and_on_the_standard_output() {
+    let (folder, other) = (folder(), TempDir::new().unwrap());
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    for title in ["Task 0", "Task 1", "Task 2"] {
+        stack.push(NewFrame::new(title).root()).unwrap();
+    }
+    let state = stack.state();
+    stack.close().unwrap();
+    let file = other.path().join("state.json");
+    assert!(run(folder.path(), &["export", file.to_str().unwrap()]).status.success());
+    let output = run(folder.path(), &["export"]);
+    assert_eq!(fs::read_to_string(&file).unwrap() + "\n", String::from_utf8_lossy(&output.stdout));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(callstack_core::StackState::from_json(&text).unwrap().0, state);
+    assert_eq!(data(folder.path(), &["export"])["state"], serde_json::from_str::<Value>(&text).unwrap());
+}
+
+#[test]
+fn the_newest_events_of_a_long_history_are_those_at_its_end() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Shop").id("shop")).unwrap();
+    let frame = |number: usize| callstack_core::Frame {
+        session_id: format!("task_{number}"),
+        title: format!("Task {number}"),
+        ..Default::default()
+    };
+    stack.import((0..9_000).map(frame).collect()).unwrap();
+    stack.add_decision("shop", "The last one").unwrap();
+    let all = stack.history(&callstack_core::EventQuery::default()).unwrap();
+    stack.close().unwrap();
+    for tail in [0, 1, 5_000, 20_000] {
+        let shown = data(folder.path(), &["history", "--tail", &tail.to_string()]);
+        let shown: Vec<u64> =
+            shown["events"].as_array().unwrap().iter().map(|event| event["revision"].as_u64().unwrap()).collect();
+        let expected: Vec<u64> = all.iter().skip(all.len().saturating_sub(tail)).map(|event| event.revision).collect();
+        assert!(shown == expected, "the newest {tail}");
+    }
+}
+
 #[test]
 fn reading_commands_write_nothing() {
     let folder = folder();

@@ -1,6 +1,7 @@
 //! Opening, refreshing, flushing, exporting and closing of stacks with a store.
 
 use std::cell::RefCell;
+use std::io::{self, Write};
 use std::mem;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::context::Contexts;
 use crate::error::{Error, Result};
 use crate::frame::Repair;
 use crate::store::folder::Folder;
-use crate::store::mirror::{Mirror, PATIENCE};
+use crate::store::mirror::{Mirror, PATIENCE, Source};
 use crate::store::{DATABASE, MirrorStatus, Store, layout};
 use crate::tree::{Commit, Tree};
 
@@ -159,6 +160,37 @@ impl Stack {
                 mirror.write_all(&clock, &TreeFiles::new(tree, true), usize::MAX)
             })
         }))
+    }
+
+    /// Writes the whole tree as JSON in the layout of `state.json`, as [`StackState::to_json`](crate::StackState::to_json) of
+    /// [`Stack::state`] would, but frame by frame, so that few finished trees are in memory at a time. Commands do not wait for it.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Stack, StackState};
+    ///
+    /// let stack = Stack::in_memory();
+    /// stack.push(NewFrame::new("Build a shop"))?;
+    /// let mut text = Vec::new();
+    /// stack.export_state(&mut text)?;
+    /// let (state, _) = StackState::from_json(std::str::from_utf8(&text).unwrap()).unwrap();
+    /// assert_eq!(state, stack.state());
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the writer fails; the errors of the database for a frame that cannot be read; [`Error::Broken`]. What was
+    /// written before is then not whole.
+    pub fn export_state(&self, mut writer: impl Write) -> Result<()> {
+        self.check_working()?;
+        let written = self.inner.tree.lend(|tree| {
+            tree.checked(|tree| TreeFiles::new(tree, true).write_state(&mut writer)).and_then(|written| {
+                let failed =
+                    |error: io::Error| Error::io("write", "the exported state", error.to_string()).with_source(error);
+                written.map_err(failed)
+            })
+        });
+        self.drop_finished();
+        written
     }
 
     /// What was repaired when the stack was opened: the inconsistencies of files that were imported, and a snapshot of the database that

@@ -8,6 +8,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use callstack_core::stack::{Health, HostHealth, MirrorHealth};
 use callstack_core::{Stack, StackOptions};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,6 +16,14 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{EMPHASIS, Line, Output, Page, Report, count, number};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Before the examination, make anew what follows from the events: the snapshot in the database, and state.json and
+    /// frames/. Hosts wait meanwhile, some seconds for a million events.
+    #[arg(long)]
+    repair: bool,
+}
 
 /// The examination of a stack.
 #[derive(Serialize, JsonSchema)]
@@ -24,6 +33,9 @@ pub struct Diagnosis {
     folder: String,
     /// The version of the program.
     program_version: &'static str,
+    /// True if `--repair` has made the snapshot and the files anew.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_repaired: bool,
     /// True if nothing is wrong.
     is_sound: bool,
     /// What is wrong, each with what to do. Empty if the stack is sound.
@@ -55,8 +67,11 @@ struct Sizes {
     mirror: u64,
 }
 
-pub fn run(folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
-    let mut diagnosis = Diagnosis::of(&folder.existing()?);
+pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    if arguments.repair {
+        folder.open_to_write()?.repair()?;
+    }
+    let mut diagnosis = Diagnosis { is_repaired: arguments.repair, ..Diagnosis::of(&folder.existing()?) };
     let same_stack = folder.same_stack();
     diagnosis.problems.iter_mut().for_each(|problem| problem.next_step = same_stack.named_in(&problem.next_step));
     output.report(&diagnosis)?;
@@ -75,6 +90,7 @@ impl Diagnosis {
         Self {
             folder: folder.display().to_string(),
             program_version: env!("CARGO_PKG_VERSION"),
+            is_repaired: false,
             is_sound: problems.is_empty(),
             problems,
             health: examined.ok(),
@@ -82,6 +98,9 @@ impl Diagnosis {
         }
     }
 }
+
+/// Maximum number of frames that a problem names.
+const SHOWN: usize = 12;
 
 /// The advice for a stack whose events do not give its frames.
 const RESTORE: &str = "copy the folder first; then move stack.db, stack.db-wal and stack.db-shm away: the next command \
@@ -114,21 +133,37 @@ fn problems_of(health: &Health) -> Vec<Problem> {
         problems.push(Problem { message: format!("stack.db: {problem}"), next_step: rescue.to_owned() });
     }
     for problem in &health.history_problems {
-        problems.push(Problem { message: format!("the history: {problem}"), next_step: rescue.to_owned() });
-    }
-    if let MirrorHealth::Different { revision } = health.mirror {
-        let next_step = match problems.is_empty() {
-            true => "remove state.json; the next command that changes the stack writes it from the history",
-            false => "keep state.json: the database is damaged, so the file may be right",
-        };
-        problems.push(Problem {
-            message: format!(
-                "state.json says that it shows revision {revision}, but shows another tree than the history"
+        let next_step = match health.database.problems.is_empty() {
+            true => format!(
+                "copy the folder first; then `callstack doctor --repair` makes the snapshot of the events anew. If it fails: {rescue}"
             ),
-            next_step: next_step.to_owned(),
-        });
+            false => rescue.to_owned(),
+        };
+        problems.push(Problem { message: format!("the history: {problem}"), next_step });
+    }
+    if let Some(message) = mirror_problem(&health.mirror) {
+        let next_step = match problems.is_empty() {
+            true => "`callstack doctor --repair` writes the files from the history",
+            false => "keep these files: the database is damaged, so they may be right",
+        };
+        problems.push(Problem { message, next_step: next_step.to_owned() });
     }
     problems
+}
+
+/// What is wrong with the files beside the database.
+fn mirror_problem(mirror: &MirrorHealth) -> Option<String> {
+    match mirror {
+        MirrorHealth::Different { revision } => {
+            Some(format!("state.json says that it shows revision {revision}, but shows another tree than the history"))
+        }
+        MirrorHealth::Incomplete { frames } => {
+            let named: Vec<String> = frames.iter().take(SHOWN).map(ToString::to_string).collect();
+            let more = if frames.len() > SHOWN { " and more" } else { "" };
+            Some(format!("the files in frames/ of {}{more} are missing, or show other frames", named.join(", ")))
+        }
+        _ => None,
+    }
 }
 
 impl Sizes {
@@ -179,6 +214,9 @@ impl Report for Diagnosis {
             "free in the database {free}, write-ahead log {write_ahead_log}, logs {logs}, mirror {mirror} bytes"
         );
         field(page, "sizes", sizes)?;
+        if self.is_repaired {
+            page.line(Line::new().plain("The snapshot of the database, state.json and frames/ were made anew."))?;
+        }
         if self.is_sound {
             return page.line(Line::new().styled(AnsiColor::Green.on_default(), "The stack is sound."));
         }
@@ -202,6 +240,7 @@ fn mirror_in_words(mirror: &MirrorHealth, newest: u64) -> String {
         }
         MirrorHealth::Missing {} => "there is no state.json; the next host writes it".to_owned(),
         MirrorHealth::Different { .. } => "state.json shows another tree".to_owned(),
+        MirrorHealth::Incomplete { .. } => "state.json is current, frames/ is not".to_owned(),
         _ => "unknown".to_owned(),
     }
 }

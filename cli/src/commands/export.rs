@@ -1,6 +1,6 @@
 //! `callstack export`: the stack as a file for other programs.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use callstack_core::frame::Timeline;
@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::export::{Run, atif, chrome, otlp, speedscope, svg};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Line, Page, Report, WrittenFile, number, refuse_own_file, write_file};
+use crate::output::{Line, Output, Page, Report, WrittenFile, number, refuse_own_file, write_file};
 use crate::view;
 
 #[derive(Args)]
@@ -89,7 +89,7 @@ enum Document {
     Atif(Box<atif::Trajectory>),
 }
 
-pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failure> {
+pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     let stack = folder.open_to_read()?;
     let revision = stack.read(|tree| tree.revision());
     let frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
@@ -100,12 +100,25 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failur
     let content = content(&stack, format, frame)?;
     let mut export = Export { format, revision, file: None, state: None, events: None, document: None };
     match (&arguments.file, content) {
+        // A stack can be larger than the memory.
+        (None, content @ (Content::State | Content::Events)) if output.is_stream() => {
+            let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+            content.write(&stack, "the standard output", &mut writer)?;
+            if let Content::State = content {
+                writeln!(writer)?;
+            }
+            writer.flush()?;
+            return Ok(Exit::Done);
+        }
         (Some(file), content) => {
             export.file = Some(write_file(file, arguments.force, |writer| {
                 content.write(&stack, &file.display().to_string(), writer)
             })?)
         }
-        (None, Content::State) => export.state = Some(stack.state()),
+        (None, Content::State) => {
+            export.state = Some(stack.state());
+            stack.check_read()?;
+        }
         (None, Content::Events) => {
             let events = stack.history(&EventQuery::default())?;
             warn_of_compaction(events.len() as u64, &stack);
@@ -113,8 +126,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Export, Failur
         }
         (None, Content::Document(document)) => export.document = Some(document),
     }
-    stack.check_read()?;
-    Ok(export)
+    output.report(&export)?;
+    Ok(Exit::Done)
 }
 
 /// Says that a compaction has removed events: no stack can be made of the others.
@@ -189,11 +202,7 @@ impl Content {
     fn write(&self, stack: &Stack, name: &str, writer: &mut impl Write) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::of_file("write", name, &error);
         match self {
-            Self::State => {
-                let state = stack.state();
-                stack.check_read()?;
-                serde_json::to_writer(writer, &state).map_err(|error| failed(error.into()))
-            }
+            Self::State => Ok(stack.export_state(writer)?),
             Self::Events => {
                 let events = stack.export_history(writer)?;
                 warn_of_compaction(events, stack);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use callstack_core::{Change, EventQuery, FrameRef};
+use callstack_core::{Change, Event, EventQuery, FrameRef, Stack};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use schemars::JsonSchema;
@@ -13,6 +13,9 @@ use super::event_line::EventLine;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Line, Page, Report};
+
+/// Number of events that are read at a time.
+const PART: usize = 4_096;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -49,15 +52,28 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failu
     let mut query = EventQuery::default().since(arguments.since);
     query.frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
     (query.kind, query.limit) = (arguments.kind.clone(), arguments.limit);
-    let mut events = VecDeque::from(stack.history(&query)?);
-    if let Some(tail) = arguments.tail {
-        events.drain(..events.len().saturating_sub(tail));
-    }
+    let events = match arguments.tail {
+        Some(tail) => newest(&stack, &query, tail)?,
+        None => stack.history(&query)?.into(),
+    };
     Ok(stack.read(|tree| History {
         revision: tree.revision(),
         events: events.into_iter().map(|event| EventLine::of(tree, event)).collect(),
         of_frame: arguments.frame.is_some(),
     }))
+}
+
+/// The newest events that match. The history is read in parts, so few others are in memory.
+fn newest(stack: &Stack, query: &EventQuery, most: usize) -> Result<VecDeque<Event>, Failure> {
+    let mut events = VecDeque::new();
+    let mut query = query.clone().limit(PART);
+    loop {
+        let part = stack.history(&query)?;
+        let Some(last) = part.last() else { return Ok(events) };
+        query.since = last.revision;
+        events.extend(part);
+        events.drain(..events.len().saturating_sub(most));
+    }
 }
 
 impl Report for History {

@@ -24,6 +24,8 @@ const FORMATS: &str = "give tasks.json of Task Master, issues.jsonl of Beads, th
                        events of a stack (callstack export --format events)";
 /// Size up to which the first event of a history is recognized without reading the whole file, in bytes.
 const LONGEST_EVENT: u64 = 1 << 20;
+/// Number of roots that are read at a time.
+const PART: usize = 256;
 /// Maximum number of roots, and of defects, that the text names.
 const SHOWN: usize = 20;
 
@@ -202,8 +204,12 @@ fn rebuilt<R: io::BufRead>(
         ));
     }
     let stack = folder.rebuild(history)?;
-    let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect());
-    Ok(ImportedPlan::of(&stack, PlanFormat::Events, &frames, folder))
+    let (frames, roots) = stack.read(|tree| (tree.len(), tree.roots().to_vec()));
+    // Each call frees the memory of finished trees.
+    let named = |part: &[Handle]| stack.read(|tree| part.iter().map(|root| ChangedFrame::of(tree, *root)).collect());
+    let tops = roots.chunks(PART).flat_map(|part: &[Handle]| -> Vec<ChangedFrame> { named(part) }).collect();
+    let same_stack = folder.same_stack();
+    Ok(ImportedPlan { format: PlanFormat::Events, frames, tops, problems: Vec::new(), same_stack })
 }
 
 /// Puts a text before all IDs of a plan.

@@ -64,7 +64,7 @@ pub enum StackCommand {
     /// Writes a page with a flame chart, or serves it while the stack changes.
     View(view::Arguments),
     /// Examines the stack, and says what to do if something is wrong.
-    Doctor,
+    Doctor(doctor::Arguments),
     /// Begins a frame, on which you or a script work. For an agent, plan it.
     Push(push::Arguments),
     /// Plans frames, to be begun later.
@@ -123,7 +123,7 @@ impl StackCommand {
                 | Self::Usage(_)
                 | Self::Watch(_)
                 | Self::View(_)
-                | Self::Doctor
+                | Self::Doctor(_)
                 | Self::Export(_)
         )
     }
@@ -153,7 +153,11 @@ fn report_change<R: Report>(output: Output, report: &R) -> Result<(), Failure> {
 
 fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match command {
-        StackCommand::Tree(arguments) => output.report(&tree::run(&arguments, folder)?)?,
+        StackCommand::Tree(arguments) => {
+            let tree = tree::run(&arguments, folder)?;
+            folder.check_read()?;
+            output.report(&tree)?;
+        }
         StackCommand::Show(arguments) => output.report(&show::run(&arguments, folder)?)?,
         StackCommand::Context(arguments) => output.report(&context::run(&arguments, folder)?)?,
         StackCommand::Ready(arguments) => output.report(&ready::run(&arguments, folder)?)?,
@@ -161,7 +165,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::History(arguments) => output.report(&history::run(&arguments, folder)?)?,
         StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
         StackCommand::View(arguments) => return view::run(&arguments, folder, output),
-        StackCommand::Doctor => return doctor::run(folder, output),
+        StackCommand::Doctor(arguments) => return doctor::run(&arguments, folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => report_change(output, &push::run(arguments, folder)?)?,
         StackCommand::Plan(arguments) => report_change(output, &plan::run(arguments, folder)?)?,
@@ -182,7 +186,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Import(arguments) => report_change(output, &import::run(arguments, folder)?)?,
         StackCommand::Init(arguments) => report_change(output, &init::run(&arguments)?)?,
         StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
-        StackCommand::Export(arguments) => output.report(&export::run(&arguments, folder)?)?,
+        StackCommand::Export(arguments) => return export::run(&arguments, folder, output),
         StackCommand::Schema(arguments) => output.report(&schema::run(&arguments)?)?,
         StackCommand::Completions(arguments) => output.report(&shell::completions(&arguments))?,
         StackCommand::Man(arguments) => output.report(&shell::man(&arguments)?)?,

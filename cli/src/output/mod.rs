@@ -67,6 +67,11 @@ impl Output {
         Ok(writer.flush()?)
     }
 
+    /// True if texts for other programs go to the standard output as they are: without an envelope, and not to a terminal.
+    pub fn is_stream(self) -> bool {
+        !self.is_json && !Medium::output().is_terminal
+    }
+
     /// Writes a report as one line of JSON, or as its text, and hands it on at once: for commands that go on.
     ///
     /// # Errors
