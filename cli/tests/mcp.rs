@@ -709,9 +709,11 @@ fn one_conversation_works_in_a_frame() {
     assert!(status.contains("Handed over to subagents: f2."), "{status}");
     server.done(Some("agent"), "activate", json!({ "frame": "f2" }));
     server.done(Some("agent"), "activate", json!({ "frame": "f2" }));
-    for (tool, arguments) in
-        [("activate", json!({ "frame": "f2" })), ("invalidate", json!({ "frame": "f2", "reason": "Not needed" }))]
-    {
+    for (tool, arguments) in [
+        ("activate", json!({ "frame": "f2" })),
+        ("invalidate", json!({ "frame": "f2", "reason": "Not needed" })),
+        ("pop", json!({ "frame": "f2", "status": "failed", "results": "Too slow" })),
+    ] {
         let refused = server.refused(Some("lead"), tool, arguments);
         assert!(refused.contains("another conversation works in f2 (Cart)"), "{refused}");
     }
@@ -779,6 +781,92 @@ fn a_stack_that_is_replaced_is_opened_again() {
     assert!(!status.contains("Shop"), "{status}");
     ends_with(&server.push("one", "Blog"), "You are in f1 (Blog).");
     assert_eq!(project.stack().frame("f1").unwrap().title, "Blog");
+}
+
+#[test]
+fn of_two_servers_that_want_a_frame_at_once_one_gets_it() {
+    let project = Project::new();
+    let mut servers = [project.connected(), project.connected()];
+    servers[0].push("lead", "Shop");
+    for round in 0..12 {
+        let plan =
+            json!({ "frames": [{ "title": format!("Part {round}"), "successCriteria": "It works" }], "frame": "f1" });
+        servers[0].done(Some("lead"), "plan", plan);
+        let frame = format!("f{}", round + 2);
+        for (server, conversation) in servers.iter_mut().zip(["one", "two"]) {
+            let params =
+                json!({ "name": "activate", "arguments": { "frame": frame }, "_meta": { "threadId": conversation } });
+            server
+                .write(&json!({ "jsonrpc": "2.0", "id": 9_000, "method": "tools/call", "params": params }).to_string());
+        }
+        let answers: Vec<Value> = servers.iter_mut().map(|server| server.answer_to(9_000)).collect();
+        let refused = answers.iter().filter(|answer| answer["result"]["isError"] == true);
+        let refused: Vec<&str> =
+            refused.map(|answer| answer["result"]["content"][0]["text"].as_str().unwrap()).collect();
+        assert!(
+            matches!(refused[..], [text] if text.contains("another conversation works in")),
+            "{frame}: {answers:?}"
+        );
+        let winner = if answers[0]["result"]["isError"] == true { 1 } else { 0 };
+        let done = json!({ "frame": frame, "status": "completed", "results": "Done" });
+        servers[winner].done(Some(["one", "two"][winner]), "pop", done);
+    }
+}
+
+#[test]
+fn optional_arguments_without_text_are_as_none() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let blank =
+        json!({ "frame": "", "question": " ", "resultsCompacted": "", "status": "completed", "results": "Done" });
+    ends_with(&server.done(Some("one"), "pop", blank), "You are in no frame.");
+    let blank =
+        json!({ "frame": null, "title": "Blog", "successCriteria": "It works", "successCriteriaCompacted": "" });
+    ends_with(&server.done(Some("one"), "push", blank), "You are in f2 (Blog).");
+    let refused = server.refused(Some("one"), "push", json!({ "title": "", "successCriteria": "It works" }));
+    assert!(refused.contains("title"), "{refused}");
+    assert!(server.refused(Some("one"), "status", json!({ "of": "", "wait": 5 })).contains("wait needs the frame"));
+}
+
+#[test]
+fn a_result_of_one_long_line_is_cut_and_not_left_out() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    server.pop("one", &format!("The shop sells {}", "bread ".repeat(10_000)));
+    let shown = server.done(Some("one"), "status", json!({ "of": "f1" }));
+    assert!(shown.contains("The shop sells bread") && shown.len() < 30_000, "{} bytes", shown.len());
+    assert!(shown.contains(" more bytes; the resource stack://frame/f1 has all"), "{}", &shown[shown.len() - 200..]);
+}
+
+#[test]
+fn a_handover_that_must_wait_says_how_it_goes_on() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    server.done(Some("one"), "plan", json!({ "frames": [{ "title": "Cart", "successCriteria": "It works" }] }));
+    let push = json!({ "title": "Pay", "successCriteria": "It works", "dependsOn": ["f2"], "handOver": true });
+    let told = server.done(Some("one"), "push", push);
+    assert!(told.contains(r#"Hand it over with activate {"frame": "f3", "handOver": true} when"#), "{told}");
+}
+
+#[test]
+fn files_are_named_from_the_folder_of_the_project() {
+    let session = Session::new();
+    let event =
+        |cwd: &str| json!({ "tool_name": "Write", "tool_input": { "file_path": "/project/src/cart.rs" }, "cwd": cwd });
+    let mut command = session.project.command();
+    command.args(["hook", "post-tool-use"]).env("CLAUDE_PROJECT_DIR", "/project");
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut event = event("/project/src");
+    event["session_id"] = json!("ses");
+    // A text that was cut within a character.
+    event["tool_response"] = json!("HALF");
+    let text = event.to_string().replace("HALF", r"\ud83d");
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(session.frame("f1").artifacts, ["src/cart.rs"]);
 }
 
 #[test]
@@ -1057,7 +1145,7 @@ fn a_signal_ends_a_server() {
     use rustix::process::{Pid, Signal, kill_process};
 
     let project = Project::new();
-    for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
+    for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130), (Signal::HUP, 0)] {
         let mut server = project.connected();
         server.push("one", "Shop");
         kill_process(Pid::from_child(&server.child), signal).unwrap();

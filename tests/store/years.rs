@@ -325,7 +325,7 @@ fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_f
     let plan = |count: usize| {
         (0..count).map(|number| Frame {
             session_id: format!("old_{number}"),
-            parent_session_id: (number % 100 > 0).then(|| format!("old_{}", number - number % 100)),
+            parent_session_id: (!number.is_multiple_of(100)).then(|| format!("old_{}", number - number % 100)),
             title: format!("Old {number}"),
             status: FrameStatus::Completed,
             results: Some(format!("Done {number}")),
@@ -376,7 +376,7 @@ fn with_files() -> (TempDir, Stack) {
     let stack = Stack::open(folder.path(), StackOptions::default().finished_frames(0)).unwrap();
     let frame = |number: usize| Frame {
         session_id: format!("old_{number}"),
-        parent_session_id: (number % 100 > 0).then(|| format!("old_{}", number - number % 100)),
+        parent_session_id: (!number.is_multiple_of(100)).then(|| format!("old_{}", number - number % 100)),
         title: format!("Old {number}"),
         status: FrameStatus::Completed,
         created_at: 1_000_000 - number as u64,

@@ -75,7 +75,8 @@ pub struct Call<'a> {
     pub callers: &'a Callers,
     pub caller: Option<&'a Caller>,
     pub settings: &'a Settings,
-    pub cancelled: CancellationToken,
+    /// The request was cancelled, or its client has gone.
+    pub cancelled: [CancellationToken; 2],
     /// Those of calls that may wait at the same time.
     pub waits: &'a Semaphore,
 }
@@ -288,7 +289,7 @@ impl Call<'_> {
     }
 
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.is_cancelled()
+        self.cancelled.iter().any(CancellationToken::is_cancelled)
     }
 
     /// An answer that ends with the frame in which the conversation is: compaction may have removed every other mention.

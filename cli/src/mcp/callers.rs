@@ -4,10 +4,11 @@
 //! The files are a convenience. A conversation whose file is lost names its frame by its handle. They name frames by their IDs
 //! too, so that those of a stack that was here before are of no use. Links are not followed: the folder may come from a stranger.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use callstack_core::{Handle, Tree};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,11 @@ const FOLDER: &str = "callers";
 const CONVERSATION: &str = "conversation-";
 const CALL: &str = "call-";
 const FRAME: [&str; 3] = ["handed-over-", "worker-", "reminded-"];
+/// The file whose lock belongs to the conversation that enters a frame.
+const LOCK: &str = "lock";
+/// How long somebody waits for the lock, and the pause between two looks. Who has it needs it for a moment, unless it is stopped.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 /// The beginning of the names of files that are being written.
 const TEMPORARY: &str = ".tmp";
 /// How long the frame of a conversation that makes no more calls is remembered, and whose a call is.
@@ -89,6 +95,23 @@ impl Callers {
         match fs::remove_file(self.conversation(caller)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
+        }
+    }
+
+    /// Keeps the other conversations from entering a frame until the lock is dropped. `None` if somebody has had it for too long,
+    /// or if it cannot be had here.
+    pub fn alone(&self) -> Option<File> {
+        self.make_folder().ok()?;
+        let path = self.folder.join(LOCK);
+        let is_other = fs::symlink_metadata(&path).is_ok_and(|data| !data.is_file());
+        let file = File::options().create(true).truncate(false).write(true).open(path).ok().filter(|_| !is_other)?;
+        let begun = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Some(file),
+                Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => thread::sleep(LOCK_PAUSE),
+                Err(_) => return None,
+            }
         }
     }
 
@@ -195,11 +218,20 @@ impl Callers {
         serde_json::from_slice(&text).ok()
     }
 
+    fn make_folder(&self) -> io::Result<()> {
+        if self.is_folder() {
+            return Ok(());
+        }
+        match fs::create_dir(&self.folder) {
+            // Another server was faster.
+            Err(_) if self.is_folder() => Ok(()),
+            made => made,
+        }
+    }
+
     /// Replaces a file as a whole, so that nobody reads half of it.
     fn write(&self, path: &Path, note: &Note) -> io::Result<()> {
-        if !self.is_folder() {
-            fs::create_dir(&self.folder)?;
-        }
+        self.make_folder()?;
         let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder)?;
         file.write_all(&serde_json::to_vec(note)?)?;
         file.persist(path).map_err(|error| error.error)?;

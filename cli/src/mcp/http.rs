@@ -76,7 +76,7 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
             format!("{address} can be reached from other machines; use 127.0.0.1 or [::1], and a tunnel or proxy");
         return Err(Failure::new(Exit::Usage, "address", message));
     }
-    let given = env::var(VARIABLE).ok().filter(|token| !token.trim().is_empty());
+    let given = env::var(VARIABLE).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
     let token = given.clone().map_or_else(new_token, |given| Ok(given.into()))?;
     let failed = |error| Failure::new(Exit::Failed, "io", format!("cannot serve at {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;

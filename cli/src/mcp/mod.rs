@@ -16,9 +16,12 @@ mod resources;
 mod server;
 mod tools;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use callstack_core::{HostSettings, ToolNames, ToolRole};
@@ -27,9 +30,11 @@ use clap::builder::PossibleValuesParser;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::select;
 use tokio::task::spawn_blocking;
 use tokio::time::interval;
+use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -42,6 +47,8 @@ use server::{Server, Shared};
 
 /// The pause between two looks at what is due, such as writing `state.json`.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The number of looks between two removals of old notes about calls.
+const LOOKS: u32 = 600;
 
 #[derive(Args)]
 pub struct McpArguments {
@@ -96,7 +103,9 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
 
 /// Serves one client on the standard input and output.
 async fn serve_pipe(shared: Arc<Shared>) -> Result<Exit, Failure> {
-    let served = match Server::new(shared).serve(stdio()).await {
+    let (input, output) = stdio();
+    let input = Watched { input, gone: shared.gone.clone() };
+    let served = match Server::new(shared).serve((input, output)).await {
         Ok(served) => served,
         // A client that goes before it has said anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::Done),
@@ -110,15 +119,37 @@ async fn serve_pipe(shared: Arc<Shared>) -> Result<Exit, Failure> {
     }
 }
 
+/// The input of a client. At its end, calls need not wait any longer: nobody would get their answers.
+struct Watched<R> {
+    input: R,
+    gone: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.input).poll_read(context, buffer);
+        if read.is_ready() && buffer.filled().len() == before {
+            self.gone.cancel();
+        }
+        read
+    }
+}
+
 /// Does what is due between calls.
 async fn poll(shared: Arc<Shared>) -> Result<Exit, Failure> {
     let mut clock = interval(PAUSE);
-    loop {
+    for look in 1_u32.. {
         clock.tick().await;
         let shared = shared.clone();
         // A poll that fails is repeated.
-        let _ = spawn_blocking(move || shared.used().map(|stack| stack.poll())).await;
+        let _ = spawn_blocking(move || shared.poll(look.is_multiple_of(LOOKS))).await;
     }
+    std::future::pending().await
 }
 
 /// Waits until somebody ends the program.
@@ -126,12 +157,13 @@ async fn poll(shared: Arc<Shared>) -> Result<Exit, Failure> {
 async fn ended() -> Exit {
     use tokio::signal::unix::{SignalKind, signal};
 
-    let (Ok(mut ended), Ok(mut interrupted)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
+    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    let [Ok(mut ended), Ok(mut interrupted), Ok(mut left)] = signals else {
         return std::future::pending().await;
     };
     select! {
         _ = ended.recv() => Exit::Done,
+        _ = left.recv() => Exit::Done,
         _ = interrupted.recv() => Exit::Interrupted,
     }
 }

@@ -7,14 +7,14 @@ use callstack_core::{Error, Settings, Stack};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
     ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
 
 use super::call::{Answer, Call, Refusal, Reply};
 use super::caller::Caller;
@@ -55,6 +55,8 @@ pub struct Shared {
     /// The conversation of the calls that name none.
     starter: Option<Caller>,
     waits: Semaphore,
+    /// Cancelled when the client of the standard input has gone.
+    pub gone: CancellationToken,
 }
 
 struct Opened {
@@ -71,12 +73,22 @@ impl Opened {
 
 impl Shared {
     pub fn new(folder: StackFolder, settings: Settings, tools: Vec<String>, starter: Option<Caller>) -> Self {
-        Self { folder, opened: Mutex::default(), settings, tools, starter, waits: Semaphore::new(MOST_WAITS) }
+        let (opened, waits) = (Mutex::default(), Semaphore::new(MOST_WAITS));
+        Self { folder, opened, settings, tools, starter, waits, gone: CancellationToken::new() }
     }
 
     /// The stack, if it was used already.
     pub fn used(&self) -> Option<Stack> {
         self.lock().as_ref().map(|opened| opened.stack.clone())
+    }
+
+    /// Does what is due between calls, and with `forgets` removes old notes about conversations and calls.
+    pub fn poll(&self, forgets: bool) {
+        let Some(opened) = self.lock().clone() else { return };
+        opened.stack.poll();
+        if forgets {
+            opened.callers.forget_old();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
@@ -109,7 +121,7 @@ impl Shared {
             callers: &opened.callers,
             caller: caller.as_ref(),
             settings: &self.settings,
-            cancelled: context.ct.clone(),
+            cancelled: [context.ct.clone(), self.gone.clone()],
             waits: &self.waits,
         })
     }
@@ -134,11 +146,11 @@ impl Server {
     async fn use_tool(
         &self,
         entry: &'static Entry,
-        json: String,
+        arguments: JsonObject,
         context: RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
         self.on_thread(move |shared| {
-            let call = |opened: &Opened| shared.run(opened, &context, |call| logged(entry, call, &json));
+            let call = |opened: &Opened| shared.run(opened, &context, |call| logged(entry, call, arguments.clone()));
             let open = |is_new| shared.open(is_new).map_err(|failure| Refusal::from(failure.for_agents()));
             if let Some(opened) = open(false)? {
                 return call(&opened);
@@ -178,6 +190,7 @@ impl Server {
     ) -> Result<Answer, ErrorData> {
         self.on_thread(move |shared| {
             let (question, given) = said?;
+            tracing::info!("the person has decided about a question");
             let opened = shared.open(false).map_err(|failure| Refusal::from(failure.for_agents()))?;
             let opened = opened.ok_or("there is no stack any more")?;
             shared.run(&opened, &context, |call| question.resume(call, given.as_deref()))
@@ -211,9 +224,9 @@ impl Server {
 }
 
 /// Runs a tool, and writes down that it was called.
-fn logged(entry: &Entry, call: &Call<'_>, json: &str) -> Answer {
+fn logged(entry: &Entry, call: &Call<'_>, arguments: JsonObject) -> Answer {
     let start = Instant::now();
-    let answer = (entry.run)(call, json);
+    let answer = (entry.run)(call, arguments);
     let caller = call.caller.map_or("nobody", Caller::as_str);
     let refusal = answer.as_ref().err().map(Refusal::to_string).unwrap_or_default();
     tracing::info!(caller, milliseconds = start.elapsed().as_millis() as u64, refusal, "{}", entry.name);
@@ -260,14 +273,14 @@ impl ServerHandler for Server {
         let Some(entry) = self.entry(&request.name) else {
             let names: Vec<&str> = tools::chosen(&self.shared.tools).iter().map(|entry| entry.name).collect();
             let message = format!("there is no tool {}; there are {}", request.name, names.join(", "));
+            tracing::warn!("{message}");
             return Err(ErrorData::invalid_params(message, None));
         };
         let _progress = Progress::of(&context);
         if let Some(repeated) = person::repeated(&request).filter(|_| entry.asks()) {
             return Ok(result(self.go_on(repeated, context).await?).into());
         }
-        let json = Value::Object(request.arguments.unwrap_or_default()).to_string();
-        let answer = self.use_tool(entry, json, context.clone()).await?;
+        let answer = self.use_tool(entry, request.arguments.unwrap_or_default(), context.clone()).await?;
         self.ask(answer, context).await
     }
 

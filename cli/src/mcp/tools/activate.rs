@@ -41,6 +41,9 @@ impl McpTool for Activate {
     const EFFECT: Effect = Effect::AddsOnce;
 
     fn run(self, call: &Call<'_>) -> Answer {
+        // Of two conversations that want the same frame, the second one must see that the first has it.
+        let _alone = call.callers.alone();
+        call.stack.refresh()?;
         let mut frame = call.resolve(&self.frame)?;
         let from = call.stack.read(|tree| tree.node(frame).status());
         self.check(call, frame, from)?;

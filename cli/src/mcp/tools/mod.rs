@@ -51,7 +51,7 @@ pub struct Entry {
     effect: Effect,
     is_standard: bool,
     describe: fn() -> (String, Value),
-    pub run: fn(&Call<'_>, &str) -> Answer,
+    pub run: fn(&Call<'_>, JsonObject) -> Answer,
 }
 
 impl Entry {
@@ -62,7 +62,10 @@ impl Entry {
             effect: T::EFFECT,
             is_standard: true,
             describe: arguments::describe::<T>,
-            run: |call, json| arguments::read::<T>(json, T::EXAMPLE)?.run(call),
+            run: |call, arguments| {
+                let json = Value::Object(without_blanks(arguments, &arguments::describe::<T>().1)).to_string();
+                arguments::read::<T>(&json, T::EXAMPLE)?.run(call)
+            },
         }
     }
 
@@ -95,6 +98,14 @@ impl Entry {
             .open_world(false);
         Tool::new(self.name, description, Arc::new(schema)).with_title(self.title).with_annotations(annotations)
     }
+}
+
+/// Arguments without those that are optional and have no text: models fill in what they do not need.
+fn without_blanks(mut arguments: JsonObject, schema: &Value) -> JsonObject {
+    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_blank = |value: &Value| value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+    arguments.retain(|name, value| !is_blank(value) || required.iter().any(|required| required == name));
+    arguments
 }
 
 const TABLE: [Entry; 9] = [

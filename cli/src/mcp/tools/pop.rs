@@ -53,6 +53,7 @@ impl McpTool for Pop {
 
     fn run(self, call: &Call<'_>) -> Answer {
         let frame = call.own(self.frame.as_deref())?;
+        call.check_free(frame)?;
         let results = Results::new(self.results).compacted(self.results_compacted);
         let asks = self.question.as_deref().is_some_and(|question| !question.trim().is_empty());
         if self.status == Ended::Blocked && !asks {

@@ -49,8 +49,12 @@ impl McpTool for Push {
         if !is_ready {
             let frame = call.stack.plan(new)?;
             let waits_for = call.stack.read(|tree| tree.unfinished_dependencies(frame).collect::<Vec<_>>());
+            let begin = match self.hand_over {
+                true => format!("Hand it over with activate {{\"frame\": \"{frame}\", \"handOver\": true}}"),
+                false => "Begin it with activate".to_owned(),
+            };
             let text = format!(
-                "{} is planned: it waits for {}. Begin it with activate when they are completed.",
+                "{} is planned: it waits for {}. {begin} when they are completed.",
                 call.name(frame),
                 listed(&waits_for)
             );

@@ -16,6 +16,8 @@ use crate::mcp::call::{Answer, Call, Refusal, listed};
 const LONGEST_WAIT: u64 = 25;
 /// The longest answer, in bytes, without what comes behind the frames.
 const LONGEST: usize = 24_000;
+/// The longest line that is left out as a whole, in bytes.
+const LONGEST_LINE: usize = 2_000;
 /// The number of unfinished trees that are shown to a conversation without a frame.
 const SHOWN_TREES: usize = 20;
 /// The pause between two looks.
@@ -33,8 +35,8 @@ pub(super) struct Status {
     all: bool,
     /// Wait until the frame `of` has ended, at most this number of seconds, up to 25.
     #[serde(default)]
-    #[schemars(with = "i64")]
-    wait: u64,
+    #[schemars(range(min = 0, max = 25))]
+    wait: i64,
     /// Your frame. Default: the frame of this conversation.
     frame: Option<String>,
 }
@@ -59,7 +61,7 @@ impl McpTool for Status {
         let frame = call.resolve(&name)?;
         // Each wait has a thread of its own. Where too many wait already, the answer comes at once.
         if let Ok(_waiting) = call.waits.try_acquire() {
-            let until = Instant::now() + Duration::from_secs(self.wait.min(LONGEST_WAIT));
+            let until = Instant::now() + Duration::from_secs(self.wait.max(0).cast_unsigned().min(LONGEST_WAIT));
             while is_under_way(call, frame) && Instant::now() < until && !call.is_cancelled() {
                 thread::sleep(PAUSE);
                 // An error of the store is reported by what comes next.
@@ -68,7 +70,8 @@ impl McpTool for Status {
         }
         let options =
             OutlineOptions::default().root(Some(frame.into())).own(own.map(Into::into)).details(true).width(0);
-        call.answer_from(own, shortened(call.stack.outline(&options.depth(Some(1)))?))
+        let text = call.stack.outline(&options.depth(Some(1)))?;
+        call.answer_from(own, shortened(text, &format!("the resource stack://frame/{frame} has all")))
     }
 }
 
@@ -85,7 +88,7 @@ fn all(call: &Call<'_>, own: Option<Handle>, all: bool) -> Result<String, Refusa
         // The active frame is that of another conversation.
         text = without_active(&text);
     }
-    text = shortened(text);
+    text = shortened(text, "of shows one frame");
     let handed_over = call.handed_over(root);
     if !handed_over.is_empty() {
         text.push_str(&format!("Handed over to subagents: {}.\n", listed(&handed_over)));
@@ -120,19 +123,22 @@ fn unfinished(call: &Call<'_>, options: &OutlineOptions) -> Result<String, Refus
         text.push_str(&format!("{more} older tasks are not shown; all shows them.\n"));
     }
     if finished > 0 {
-        text.push_str(&format!("{finished} finished tasks; all shows them.\n"));
+        let tasks = if finished == 1 { "task" } else { "tasks" };
+        text.push_str(&format!("{finished} finished {tasks}; all shows them.\n"));
     }
     Ok(text)
 }
 
-/// The beginning of a text, in whole lines.
-fn shortened(text: String) -> String {
+/// The beginning of a text, in whole lines unless the last one is long. `hint`: where the rest is.
+fn shortened(text: String, hint: &str) -> String {
     if text.len() <= LONGEST {
         return text;
     }
-    let end = text[..floor_char_boundary(&text, LONGEST)].rfind('\n').unwrap_or_default();
-    let left_out = text[end..].lines().count();
-    format!("{}\n… {left_out} more lines; of shows one frame\n", &text[..end])
+    let most = floor_char_boundary(&text, LONGEST);
+    let whole = text[..most].rfind('\n').unwrap_or_default();
+    let (end, unit) = if most - whole > LONGEST_LINE { (most, "bytes") } else { (whole, "lines") };
+    let left_out = if unit == "bytes" { text.len() - end } else { text[end..].trim_start().lines().count() };
+    format!("{}\n… {left_out} more {unit}; {hint}\n", &text[..end])
 }
 
 /// An outline without the mark of the active frame.
