@@ -59,6 +59,18 @@ impl StackFolder {
         Self { given, same_stack: SameStack(option), opened: Mutex::default() }
     }
 
+    /// The path of the folder that the caller has named, from the root of the file system. `None` if it is to be found.
+    ///
+    /// # Errors
+    /// If it cannot be written as text.
+    pub fn named(&self) -> Result<Option<String>, Failure> {
+        let Some(given) = &self.given else { return Ok(None) };
+        let failed = |error: io::Error| Failure::of_file("find", given.display(), &error);
+        let path = std::path::absolute(given).map_err(failed)?;
+        let no_text = |_| Failure::new(Exit::Refused, "no_text", format!("{} is no text in UTF-8", given.display()));
+        path.into_os_string().into_string().map(Some).map_err(no_text)
+    }
+
     /// For the messages of a command.
     pub fn same_stack(&self) -> SameStack {
         self.same_stack.clone()

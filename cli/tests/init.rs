@@ -104,6 +104,53 @@ fn settings_are_made_start_the_server_and_are_taken_back() {
     }
 }
 
+#[test]
+fn the_readme_says_for_each_host_what_is_written() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let paragraphs = readme.split("\n\n").filter_map(|paragraph| {
+        let (name, rest) = paragraph.strip_prefix("**")?.split_once("`callstack init ")?;
+        let (host, rest) = rest.split_once("` writes `")?;
+        Some((name, host, rest.split('`').next()?))
+    });
+    let mut told = Vec::new();
+    for (name, host, file) in paragraphs {
+        let project = Project::new();
+        project.done(&[host]);
+        let file = file.replace("~/.codex", "codex");
+        assert!(project.path(&file).is_file(), "{name}: {file} is not written");
+        told.push((host, file));
+    }
+    let expected = HOSTS.map(|(host, file, ..)| (host, file.to_owned()));
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn marks_of_other_editors_stay() {
+    for (host, file, _, text) in HOSTS {
+        let project = Project::new();
+        let text = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        project.write(file, &text);
+        project.done(&[host]);
+        let written = project.read(file);
+        assert!(written.starts_with('\u{feff}') && written.contains("callstack"), "{host}: {written:?}");
+        assert!(!text.contains('\n') || !written.replace("\r\n", "").contains('\n'), "{host}: {written:?}");
+        project.done(&[host, "--undo"]);
+        assert!(project.read(file).starts_with('\u{feff}'), "{host}");
+    }
+}
+
+#[test]
+fn the_entry_names_the_stack_that_is_named() {
+    for (host, file, _, _) in HOSTS {
+        let project = Project::new();
+        let stack = project.path("other");
+        project.done(&["--stack", stack.to_str().unwrap(), host]);
+        assert!(project.read(file).contains(&json!(stack).to_string()), "{host}: {}", project.read(file));
+        assert!(project.refused(&[host]).contains("another entry"), "{host}");
+        assert!(project.done(&["--stack", stack.to_str().unwrap(), host, "--undo"]).contains("removed"), "{host}");
+    }
+}
+
 /// Starts the server that settings name, and says hello.
 fn serves(words: &[String], folder: &Path) {
     let mut command = Command::new(&words[0]);
@@ -167,7 +214,8 @@ fn what_somebody_has_changed_is_replaced_only_by_force() {
         project.write(file, &mine);
         for arguments in [&[host][..], &[host, "--undo"]] {
             let refused = project.refused(arguments);
-            assert!(refused.contains("another entry") && refused.contains("--force"), "{refused}");
+            let step = format!("callstack init {} --force", arguments.join(" "));
+            assert!(refused.contains("another entry") && refused.contains(&step), "{refused}");
             assert_eq!(project.read(file), mine);
         }
         project.done(&[host, "--force"]);
@@ -189,7 +237,9 @@ fn settings_that_cannot_be_read_are_left_alone() {
             }
             project.write(file, text);
             let refused = project.refused(&[host]);
-            assert!(refused.contains("cannot be read") && refused.contains("--print"), "{host} {text}: {refused}");
+            let step = format!("callstack init {host} --print");
+            assert!(refused.contains("cannot be read") && refused.contains(&step), "{host} {text}: {refused}");
+            assert!(project.done(&[host, "--print"]).contains("callstack"), "{host} {text}");
             assert_eq!(project.read(file), text);
         }
     }

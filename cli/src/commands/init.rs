@@ -15,10 +15,13 @@ use toml_edit::{DocumentMut, Item, Table};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::folder::StackFolder;
 use crate::output::{Line, Page, Report, write_file};
 
 /// The name of the server in the settings of every host.
 const SERVER: &str = "callstack";
+/// The byte order mark.
+const MARK: &str = "\u{feff}";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -126,19 +129,27 @@ impl Host {
     }
 
     /// The entry of the server.
-    fn entry(self, program: &str) -> Value {
+    /// `stack`: the folder of the stack, if it is not that of the project.
+    fn entry(self, program: &str, stack: Option<&str>) -> Value {
+        // These do not promise in which folder they start a server.
+        let is_elsewhere = matches!(self, Self::Cursor | Self::Vscode);
+        let stack = stack.or(is_elsewhere.then_some("${workspaceFolder}/.callstack"));
+        let words = ["mcp"].into_iter().chain(stack.into_iter().flat_map(|stack| ["--stack", stack]));
+        let words: Vec<&str> = words.collect();
         match self {
-            Self::Claude | Self::Codex => json!({ "command": program, "args": ["mcp"] }),
-            // These do not promise in which folder they start a server.
-            Self::Cursor => {
-                json!({ "command": program, "args": ["mcp", "--stack", "${workspaceFolder}/.callstack"] })
+            Self::Claude | Self::Codex | Self::Cursor => json!({ "command": program, "args": words }),
+            Self::Vscode => json!({ "type": "stdio", "command": program, "args": words }),
+            Self::Zed => json!({ "command": program, "args": words, "env": {} }),
+            Self::Opencode => {
+                let command: Vec<&str> = [program].into_iter().chain(words).collect();
+                json!({ "type": "local", "command": command, "enabled": true })
             }
-            Self::Vscode => json!({
-                "type": "stdio", "command": program, "args": ["mcp", "--stack", "${workspaceFolder}/.callstack"],
-            }),
-            Self::Zed => json!({ "command": program, "args": ["mcp"], "env": {} }),
-            Self::Opencode => json!({ "type": "local", "command": [program, "mcp"], "enabled": true }),
         }
+    }
+
+    /// Its name in the arguments.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     fn next_step(self) -> &'static str {
@@ -153,30 +164,41 @@ impl Host {
     }
 }
 
-pub fn run(arguments: &Arguments) -> Result<Initialized, Failure> {
+pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, Failure> {
     let Arguments { host, undo, print, force } = *arguments;
-    let (path, entry) = (host.path()?, host.entry(&program()));
-    let text = read(&path)?;
-    let settings: Box<dyn Settings> = match host {
-        Host::Codex => Box::new(Toml::parse(&text, &path)?),
-        _ => Box::new(Json::parse(&text, &path)?),
+    let (path, entry) = (host.path()?, host.entry(&program(), folder.named()?.as_deref()));
+    let shown = match host {
+        Host::Codex => Toml::shown(host.section(), &entry),
+        _ => Json::shown(host.section(), &entry),
     };
-    let shown = settings.shown(host.section(), &entry);
     let reported = |done| Initialized { host, path: path.display().to_string(), done, entry: shown.clone() };
-    let found = settings.find(host.section())?;
+    if print {
+        return Ok(reported(Done::Printed));
+    }
+    let advised = |failure: Failure| {
+        failure.next(format!("correct it, or add the entry by hand: callstack init {} --print", host.name()))
+    };
+    let before = read(&path)?;
+    let marked = Marked::of(&before);
+    let settings: Box<dyn Settings> = match host {
+        Host::Codex => Box::new(Toml::parse(marked.text, &path).map_err(advised)?),
+        _ => Box::new(Json::parse(marked.text, &path).map_err(advised)?),
+    };
+    let found = settings.find(host.section()).map_err(advised)?;
     match (found, undo) {
-        _ if print => return Ok(reported(Done::Printed)),
         (None, true) => return Ok(reported(Done::Unchanged)),
         (Some(found), false) if found == entry => return Ok(reported(Done::Unchanged)),
         (Some(found), _) if found != entry && !force => {
             let message = format!("{} has another entry callstack: {found}", path.display());
+            let (host, undo) = (host.name(), if undo { " --undo" } else { "" });
+            let done = if undo.is_empty() { "replace it" } else { "remove it all the same" };
             return Err(Failure::new(Exit::Refused, "other_entry", message)
-                .next("change it by hand, or replace it: callstack init --force"));
+                .next(format!("change it by hand, or {done}: callstack init {host}{undo} --force")));
         }
         (_, true) => settings.remove(host.section())?,
         _ => settings.put(host.section(), &entry)?,
     }
-    let text = settings.text();
+    let text = marked.again(&settings.text());
     // A link leads to settings that others share: the file stays.
     match undo && settings.is_empty() && !path.is_symlink() {
         true => fs::remove_file(&path).map_err(|error| Failure::of_file("remove", path.display(), &error))?,
@@ -203,6 +225,29 @@ fn codex_home() -> Result<PathBuf, Failure> {
         Failure::new(Exit::Failed, "io", "there is no home folder with the settings of Codex")
             .next("name their folder: CODEX_HOME=FOLDER callstack init codex")
     })
+}
+
+/// A text with what editors of other systems put into files: a mark at the beginning, and two characters at the end of a line.
+struct Marked<'a> {
+    text: &'a str,
+    has_mark: bool,
+    has_long_ends: bool,
+}
+
+impl<'a> Marked<'a> {
+    fn of(text: &'a str) -> Self {
+        let (has_mark, text) = text.strip_prefix(MARK).map_or((false, text), |rest| (true, rest));
+        Self { text, has_mark, has_long_ends: text.contains("\r\n") }
+    }
+
+    /// Another text with the same marks.
+    fn again(&self, text: &str) -> String {
+        let mark = if self.has_mark { MARK } else { "" };
+        match self.has_long_ends {
+            true => format!("{mark}{}", text.replace("\r\n", "\n").replace('\n', "\r\n")),
+            false => format!("{mark}{text}"),
+        }
+    }
 }
 
 /// The text of a file; empty if it is missing.
@@ -232,8 +277,6 @@ trait Settings {
     /// True if there are no settings.
     fn is_empty(&self) -> bool;
     fn text(&self) -> String;
-    /// The entry alone, as the file has it.
-    fn shown(&self, section: &str, entry: &Value) -> String;
 }
 
 /// Settings in JSON, with the comments and the commas that some hosts allow.
@@ -243,6 +286,11 @@ struct Json {
 }
 
 impl Json {
+    /// The entry alone, as the file has it.
+    fn shown(section: &str, entry: &Value) -> String {
+        format!("{:#}\n", json!({ section: { SERVER: entry } }))
+    }
+
     fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
         let text = if text.trim().is_empty() { "{\n}\n" } else { text };
         let root =
@@ -304,10 +352,6 @@ impl Settings for Json {
     fn text(&self) -> String {
         self.root.to_string()
     }
-
-    fn shown(&self, section: &str, entry: &Value) -> String {
-        format!("{:#}\n", json!({ section: { SERVER: entry } }))
-    }
 }
 
 /// A value as the parser takes it.
@@ -331,6 +375,11 @@ struct Toml {
 }
 
 impl Toml {
+    /// The entry alone, as the file has it.
+    fn shown(section: &str, entry: &Value) -> String {
+        format!("[{section}.{SERVER}]\n{}", table(entry))
+    }
+
     fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
         let document: DocumentMut = text.parse().map_err(|error| unreadable(path, &format!("{error}")))?;
         Ok(Self { document: document.into(), path: path.to_owned() })
@@ -376,10 +425,6 @@ impl Settings for Toml {
     fn text(&self) -> String {
         self.document.borrow().to_string()
     }
-
-    fn shown(&self, section: &str, entry: &Value) -> String {
-        format!("[{section}.{SERVER}]\n{}", table(entry))
-    }
 }
 
 /// A table of texts and lists of texts.
@@ -416,5 +461,4 @@ fn value_of(item: &Item) -> Value {
 
 fn unreadable(path: &Path, why: &str) -> Failure {
     Failure::new(Exit::Refused, "settings", format!("{} cannot be read: {why}", path.display()))
-        .next("correct it, or add the entry by hand: callstack init --print")
 }

@@ -184,7 +184,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
         StackCommand::Compact(arguments) => report_change(output, &compact::run(&arguments, folder)?)?,
         StackCommand::Import(arguments) => report_change(output, &import::run(arguments, folder)?)?,
-        StackCommand::Init(arguments) => report_change(output, &init::run(&arguments)?)?,
+        StackCommand::Init(arguments) => report_change(output, &init::run(&arguments, folder)?)?,
         StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
         StackCommand::Export(arguments) => return export::run(&arguments, folder, output),
         StackCommand::Schema(arguments) => output.report(&schema::run(&arguments)?)?,
