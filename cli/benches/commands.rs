@@ -1,13 +1,16 @@
 //! Times of whole processes on stacks of 10,000 frames, from the start of the program to its end: the minimum of several
-//! runs, because everything else that the machine does only adds to them.
+//! runs, because everything else that the machine does only adds to them. Hooks of Claude Code and servers of MCP are measured on
+//! such a stack whose frames are all in one unfinished tree, and on one of finished trees.
 //!
 //! cargo bench -p callstack-cli --no-default-features
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use callstack_core::{NewFrame, PopStatus, Results, Stack, StackOptions};
+use callstack_core::{Frame, FrameStatus, NewFrame, PopStatus, Results, Stack, StackOptions};
+use serde_json::{Value, json};
 
 const FRAMES: usize = 10_000;
 const RUNS: usize = 15;
@@ -41,6 +44,84 @@ fn main() {
         let times = stacks.each_ref().map(|stack| milliseconds(arguments, stack));
         println!("{arguments:<32}{:>10}{:>10}", times[0], times[1]);
     }
+    let finished = folder.path().join("finished");
+    build_finished(&finished);
+    let stacks = [&stacks[0], &finished];
+    println!("\n{:<32}{:>10}{:>10}", "", "unfinished", "finished");
+    for stack in stacks {
+        converse(stack, "push", json!({ "title": "Task", "successCriteria": "It works", "frame": "new" }));
+    }
+    for hook in ["session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "stop"] {
+        let times = stacks.map(|stack| least(|| run_hook(stack, hook)));
+        println!("{:<32}{:>10}{:>10}", format!("hook {hook}"), times[0], times[1]);
+    }
+    let first = stacks.map(|stack| least(|| converse(stack, "status", json!({ "of": "f1" })).0));
+    println!("{:<32}{:>10}{:>10}", "mcp, to the first answer", first[0], first[1]);
+    let resident = stacks.map(|stack| converse(stack, "status", json!({ "of": "f1" })).1);
+    println!("{:<32}{:>10}{:>10}", "mcp, resident (MB)", resident[0], resident[1]);
+}
+
+/// A stack of finished trees.
+fn build_finished(folder: &Path) {
+    let stack = Stack::open(folder, StackOptions::default()).unwrap();
+    let frame = |number: usize| Frame {
+        session_id: format!("old_{number}"),
+        parent_session_id: (!number.is_multiple_of(31)).then(|| format!("old_{}", number - number % 31)),
+        title: format!("Task {number}"),
+        status: FrameStatus::Completed,
+        results: Some("Totals are right for all rates. ".repeat(9)),
+        ..Frame::default()
+    };
+    stack.import((0..FRAMES).map(frame).collect()).unwrap();
+    stack.close().unwrap();
+}
+
+/// The time of a hook of the session `bench`.
+fn run_hook(stack: &Path, hook: &str) -> Duration {
+    let input = json!({ "file_path": "/project/src/cart.rs" });
+    let event = json!({ "session_id": "bench", "tool_name": "Write", "tool_use_id": "t1", "tool_input": input, "cwd": "/project" });
+    let start = Instant::now();
+    let mut child = program(stack).args(["hook", hook]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    start.elapsed()
+}
+
+/// Starts a server, and calls a tool. Returns the time from the start to the answer, and the memory of the server then, in MB.
+fn converse(stack: &Path, tool: &str, arguments: Value) -> (Duration, String) {
+    let start = Instant::now();
+    let mut child = program(stack).arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut input, mut answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
+    let client = json!({ "name": "bench", "version": "1" });
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+    for message in [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": tool, "arguments": arguments } }),
+    ] {
+        writeln!(input, "{message}").unwrap();
+    }
+    let answer = answers.nth(1).unwrap().unwrap();
+    let time = start.elapsed();
+    assert!(answer.contains("\"id\":2") && !answer.contains("\"isError\":true"), "{answer}");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let resident =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse::<f64>().ok());
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    (time, resident.map_or("-".to_owned(), |kilobytes| format!("{:.1}", kilobytes / 1_024.0)))
+}
+
+fn program(stack: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+    command.env("CALLSTACK_DIR", stack).env("CLAUDE_CODE_SESSION_ID", "bench");
+    command
+}
+
+/// The least time of several runs, in milliseconds.
+fn least(run: impl Fn() -> Duration) -> String {
+    let least = (0..RUNS).map(|_| run()).min().unwrap_or_default();
+    format!("{:.1}", least.as_secs_f64() * 1_000.0)
 }
 
 /// A stack of completed and planned frames. `bytes`: the size of the texts of a frame.

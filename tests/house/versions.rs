@@ -77,6 +77,10 @@ fn named_versions(root: &Path) -> Vec<(String, String)> {
             }
         }
     }
+    for path in manifests(&root.join("bindings"), "plugin.json") {
+        let plugin: Value = serde_json::from_str(&text(&path)).unwrap();
+        add(format!("{}: version", path.strip_prefix(root).unwrap().display()), plugin["version"].as_str().unwrap());
+    }
     for path in manifests(&root.join("bindings"), "pyproject.toml") {
         if let Some(version) = value(&text(&path), "version") {
             add(format!("{}: version", path.strip_prefix(root).unwrap().display()), version);
@@ -98,7 +102,7 @@ fn assert_all(places: &[(String, String)], version: &str) {
 fn everything_that_is_released_has_one_version() {
     let root = root();
     let places = named_versions(&root);
-    assert!(places.len() >= 11, "only {places:?} were found");
+    assert!(places.len() >= 12, "only {places:?} were found");
     assert_all(&places, env!("CARGO_PKG_VERSION"));
     let changelog = text(&root.join("CHANGELOG.md"));
     let newest = changelog.lines().find_map(|line| line.strip_prefix("## ")).unwrap_or_default();
