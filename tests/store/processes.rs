@@ -49,7 +49,17 @@ fn a_worker() {
         "import" => {}
         // Runs until it is killed.
         "endless" => (0..usize::MAX).for_each(|number| step(&stack, &name, number)),
+        // Says what it begins, so that a kill within it can be told from one before it.
+        "snapshot" => loop {
+            println!("begin");
+            stack.compact_history(0).unwrap();
+            println!("done snapshot");
+            println!("begin");
+            stack.repair().unwrap();
+            println!("done repair");
+        },
         "compact" => loop {
+            println!("begin");
             let compaction = stack.compact_history(u64::MAX).unwrap();
             println!("done compacted {} {}", compaction.trees, compaction.events);
         },
@@ -300,13 +310,19 @@ fn a_compaction_may_be_killed_at_any_moment_beside_others() {
     kill_at_any_moment(&["endless", "compact", "endless"]);
 }
 
+#[test]
+fn a_snapshot_and_a_repair_may_be_killed_at_any_moment_beside_others() {
+    kill_at_any_moment(&["endless", "snapshot", "endless"]);
+}
+
 /// Starts workers with these roles and kills them, again and again. What they have acknowledged must be there each time.
 fn kill_at_any_moment(roles: &[&str]) {
     let folder = tempdir().unwrap();
     with_shared_frames(folder.path());
     let kills = setting("STACK_TEST_KILLS", 25);
     let is_compacted = roles.contains(&"compact");
-    let (mut all, mut compacted) = (Vec::new(), 0);
+    let has_maintenance = roles.iter().any(|role| *role != "endless");
+    let (mut all, mut compacted, mut hits) = (Vec::new(), 0, 0);
     let mut pauses = Pauses(88_172_645_463_325_252);
     for round in 0..kills {
         // Several of them, so that the remaining ones continue after the killed one.
@@ -328,9 +344,13 @@ fn kill_at_any_moment(roles: &[&str]) {
         for ((mut worker, mut output), mut text) in workers.into_iter().zip(outputs).zip(texts) {
             output.read_to_string(&mut text).unwrap();
             worker.wait().unwrap();
-            let (compactions, commands): (Vec<String>, Vec<String>) =
-                acknowledged(&text).into_iter().partition(|line| line.starts_with("compacted "));
-            compacted += compactions.iter().filter(|line| !line.ends_with(" 0")).count();
+            hits += usize::from(text.lines().next_back() == Some("begin"));
+            let is_maintenance =
+                |line: &String| ["compacted ", "snapshot", "repair"].iter().any(|kind| line.starts_with(kind));
+            let (maintenance, commands): (Vec<String>, Vec<String>) =
+                acknowledged(&text).into_iter().partition(is_maintenance);
+            let is_compaction = |line: &&String| line.starts_with("compacted ") && !line.ends_with(" 0");
+            compacted += maintenance.iter().filter(is_compaction).count();
             all.extend(commands);
         }
         for entry in fs::read_dir(folder.path().join("frames")).unwrap() {
@@ -342,5 +362,10 @@ fn kill_at_any_moment(roles: &[&str]) {
         check(folder.path(), &all, is_compacted);
     }
     assert_eq!(compacted > 0, is_compacted, "{compacted} compactions removed events");
-    println!("{kills} rounds of {} kills, {} commands acknowledged: nothing lost", roles.len(), all.len());
+    assert_eq!(hits > 0, has_maintenance, "{hits} kills hit a snapshot, a repair or a compaction");
+    println!(
+        "{kills} rounds of {} kills, {hits} of them within a snapshot, a repair or a compaction, {} commands acknowledged: nothing lost",
+        roles.len(),
+        all.len()
+    );
 }

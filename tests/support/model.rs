@@ -973,7 +973,8 @@ pub fn check(random: &mut Random, length: usize) {
 }
 
 /// Executes random commands on the model and on a stack in a folder that keeps at most this number of frames of finished trees
-/// in memory. Now and then the stack is opened again, and its history compacted. Both must agree after each command.
+/// in memory. Snapshots are made often, so finished trees leave the memory; now and then the stack is opened again, made anew of its
+/// events, or its history compacted. Both must agree after each command.
 #[cfg(feature = "tools")]
 pub fn check_on_disk(random: &mut Random, length: usize, finished_frames: usize) {
     let folder = tempfile::tempdir().unwrap();
@@ -993,8 +994,12 @@ pub fn check_on_disk(random: &mut Random, length: usize, finished_frames: usize)
             stack = open();
             assert_eq!(stack.repairs(), []);
         }
-        if random.once_in(40) {
-            stack.compact_history(random.below(length) as u64).unwrap();
+        match random.below(80) {
+            // Makes a snapshot, and removes no event.
+            0..16 => drop(stack.compact_history(0).unwrap()),
+            16 | 17 => drop(stack.compact_history(random.below(length) as u64).unwrap()),
+            18 => stack.repair().unwrap(),
+            _ => {}
         }
         let ask = random_ask(random, model.frames.len());
         let user = if random.once_in(8) { &other } else { &stack };
