@@ -863,6 +863,7 @@ impl Stack {
         }
         // The token counter is code of the host.
         let made = self.inner.tree.lend(|tree| tree.checked(|tree| contexts.make(tree, &key.of(tree), now)))?;
+        self.drop_finished();
         made.map(|context| (context, false))
     }
 
@@ -874,7 +875,7 @@ impl Stack {
         self.check_working()?;
         let frame = frame.into();
         // The token counter is code of the host.
-        self.inner.tree.lend(|tree| {
+        self.read(|tree| {
             tree.checked(|tree| {
                 let handle = tree.resolve(&frame)?;
                 self.inner.contexts.assemble(tree, handle, settings, Advice::default())
@@ -936,7 +937,7 @@ impl Stack {
     #[cfg(feature = "tools")]
     pub(crate) fn resolve_near(&self, frame: impl Into<FrameRef>, near: Option<Handle>) -> Result<Handle> {
         self.check_working()?;
-        self.inner.tree.lend(|tree| tree.checked(|tree| tree.resolve_near(&frame.into(), near)))?
+        self.read(|tree| tree.checked(|tree| tree.resolve_near(&frame.into(), near)))?
     }
 
     /// The complete record of a frame.

@@ -210,10 +210,10 @@ impl StackFolder {
                 .next("export its frames instead: callstack export --format state"));
         }
         let failed = |error: io::Error| Failure::of_file("make a stack in", folder.display(), &error);
-        let beside = std::path::absolute(&folder).map_err(failed)?;
-        let beside = beside.parent().unwrap_or(&beside);
-        fs::create_dir_all(beside).map_err(failed)?;
-        let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(beside).map_err(failed)?;
+        // Within the folder if it exists, because a mounted one is another file system than that around it.
+        let path = std::path::absolute(&folder).map_err(failed)?;
+        let place = path.ancestors().find(|place| place.is_dir()).unwrap_or(&path);
+        let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(place).map_err(failed)?;
         let made = unfinished.path().join("stack");
         let refused = |error: Error| match error {
             Error::Json { .. } | Error::History { .. } => Failure::new(Exit::Refused, error.code(), error.to_string()),
@@ -223,7 +223,7 @@ impl StackFolder {
             .and_then(Stack::close)
             .map_err(refused)?;
         check_free()?;
-        move_into(&made, &folder).map_err(failed)?;
+        move_into(&made, &folder).map_err(|error| check_free().err().unwrap_or_else(|| failed(error)))?;
         ChangedStack::open(&folder)
     }
 
@@ -301,15 +301,18 @@ impl SameStack {
     }
 }
 
-/// Moves the stack in a folder to another one, which can exist. The database comes last: it makes a folder a stack.
+/// Moves a closed stack to another folder, which can exist. Its database is in one file, and replaces none: another process can have
+/// begun a stack there.
 fn move_into(from: &Path, to: &Path) -> io::Result<()> {
     if !to.exists() {
+        if let Some(above) = to.parent() {
+            fs::create_dir_all(above)?;
+        }
         return fs::rename(from, to);
     }
-    let entries = fs::read_dir(from)?.collect::<io::Result<Vec<_>>>()?;
-    let mut names: Vec<OsString> = entries.into_iter().map(|entry| entry.file_name()).collect();
-    names.sort_by_key(|name| name == DATABASE);
-    names.iter().filter(|name| *name != ".gitignore").try_for_each(|name| fs::rename(from.join(name), to.join(name)))
+    tempfile::TempPath::try_from_path(from.join(DATABASE))?
+        .persist_noclobber(to.join(DATABASE))
+        .map_err(|error| error.error)
 }
 
 fn working_folder() -> Result<PathBuf, Failure> {

@@ -86,7 +86,8 @@ impl Stack {
     /// events were compacted come from the snapshot that the events follow.
     ///
     /// Reads all events in one transaction: some seconds for a million of them, in which commands of other processes wait, up to
-    /// their [`busy_timeout`](crate::StackOptions::busy_timeout).
+    /// their [`busy_timeout`](crate::StackOptions::busy_timeout). The files as they were stay in `before-repair/`. Processes that have
+    /// the stack open go on with the finished trees that they have read before: end them, if these were damaged.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack, StackOptions};
@@ -103,15 +104,22 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::InMemory`] if the store keeps no snapshots; [`Error::History`] and [`Error::Damaged`] for the events; the errors of
-    /// every command, and those of the files. If the events cannot be read, nothing has changed.
+    /// every command, and those of the files. If the events cannot be read, nothing has changed. [`Error::Damaged`] too if the database
+    /// itself is damaged: then the files may be all that is left of some frames.
     #[cfg(all(feature = "session", feature = "sqlite"))]
     pub fn repair(&self) -> Result<()> {
-        self.as_one_call().command(|disk, deadline| {
-            disk.remake(&self.inner.tree, deadline)?;
-            disk.write_mirror(&self.inner.tree, &self.inner.span_clock, MirrorScope::All, deadline)
-        })?;
+        self.check_working()?;
+        if let Some(folder) = &self.inner.log_folder {
+            let found = super::health::database_of(folder, self.begin_call().remaining())?;
+            if let Some(problem) = found.problems.first() {
+                let advice = "nothing was made anew; copy the folder, then make another stack of the events that can be read \
+                              (Stack::export_history and Stack::rebuild) or of the files";
+                return Err(Error::damaged(folder.path_of(DATABASE).display().to_string(), problem, advice));
+            }
+        }
+        self.command(|disk, deadline| Ok(disk.remake(&self.inner.tree, deadline)))??;
         self.inner.contexts.clear_cache(None);
-        Ok(())
+        self.flush()
     }
 
     /// Replays the events up to the snapshot of the store, and compares each tree with it that nobody changes meanwhile. Commands do

@@ -16,6 +16,8 @@ use crate::archive::Archive;
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StateDocument};
 use crate::store::folder::Folder;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+use crate::store::layout;
 use crate::store::logs::{self, Appended};
 use crate::store::mirror::{Due, Mirror, MirrorStatus, Source};
 use crate::store::{CompactedEvents, CompactionLimits, Durability, EventQuery, Snapshot, Store};
@@ -317,6 +319,9 @@ impl Disk {
         store.rollback();
         let made = made?;
         if let Some(mirror) = mirror {
+            if let Some(folder) = &self.folder {
+                layout::keep(folder, "before-repair")?;
+            }
             mirror.rewrite_all(made.handles(), made.revision());
         }
         tree.change(|tree| *tree = made);
@@ -389,14 +394,15 @@ impl Disk {
         let read = read_tree(&mut **store, mirror.as_mut(), deadline);
         let (mut tree, mut repair) = match read {
             Err(Error::Json { .. }) if store.base_revision()? > 0 => {
-                restore_base(&mut **store, mirror.as_mut(), deadline)?
+                restore_base(&mut **store, mirror.as_mut(), *finished_frames, deadline)?
             }
             read => read?,
         };
         // A command makes the first one of a small stack, so opening it writes nothing.
         let is_due = tree.revision() >= MANY_EVENTS as u64 || repair.is_some();
         // If it cannot be made, all frames stay in memory.
-        if tree.archived_revision() == 0
+        if tree.has_archive()
+            && tree.archived_revision() == 0
             && is_due
             && let Ok((found, later)) = make_first_snapshot(&mut **store, mirror.as_mut(), deadline)
         {
@@ -605,12 +611,13 @@ pub(super) fn archive_of(store: &dyn Store) -> Option<Arc<dyn Archive>> {
 fn restore_base(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
+    finished_frames: usize,
     deadline: &Deadline,
 ) -> Result<(Tree, Option<Repair>)> {
     store.begin(deadline.remaining())?;
     let restored = match read_tree(store, mirror.as_deref_mut(), deadline) {
         Err(error @ Error::Json { .. }) => {
-            let made = remake_snapshot(store, usize::MAX, deadline);
+            let made = remake_snapshot(store, finished_frames, deadline);
             mirror.into_iter().for_each(Mirror::note_unlisted);
             made.map(|tree| (tree, Some(unread_snapshot(&error))))
         }
@@ -694,10 +701,13 @@ fn list_changed(store: &mut dyn Store, mirror: &mut Mirror, tree: &Tree, deadlin
         replaced.push((event.handle, event.revision));
         Ok(())
     })?;
+    let mut scan = Scan::of(tree);
     for (handle, revision) in replaced {
-        let node = tree.node(handle);
-        let naming = node.children().iter().chain(tree.dependents(handle)).copied().chain(node.retried_as());
-        naming.for_each(|other| mirror.note(other, tree.revision(), false));
+        let naming: Vec<Handle> = scan.at(handle).checked(|tree| {
+            let node = tree.node(handle);
+            node.children().iter().chain(tree.dependents(handle)).copied().chain(node.retried_as()).collect()
+        })?;
+        naming.into_iter().for_each(|other| mirror.note(other, tree.revision(), false));
         let mut old = None;
         let query = EventQuery::default().until(revision - 1).frame(handle);
         store.read(&query, deadline.remaining(), &mut |event| {

@@ -61,6 +61,8 @@ pub enum MirrorHealth {
     },
 }
 
+/// Maximum number of looks at files that show a later tree than the one that is known.
+const LOOKS: usize = 50;
 /// Maximum number of frames whose files are named as wrong.
 const MOST_WRONG: usize = 100;
 
@@ -111,14 +113,28 @@ impl Stack {
         let patience = self.begin_call().remaining();
         let database = database_of(folder, patience)?;
         let history_problems = self.history_problems()?;
+        let mirror = self.mirror_health(folder)?;
         Ok(self.read(|tree| Health {
             revision: tree.revision(),
             frames: tree.len(),
             database,
             history_problems,
-            mirror: mirror_of(folder, tree),
+            mirror,
             hosts: self.hosts(tree),
         }))
+    }
+
+    /// Compares the files with the newest tree. Others may write them meanwhile.
+    fn mirror_health(&self, folder: &Folder) -> Result<MirrorHealth> {
+        let mut looks = 0..LOOKS;
+        loop {
+            let known = self.read(Tree::revision);
+            let found = self.read(|tree| mirror_of(folder, tree));
+            let is_newer = matches!(found, MirrorHealth::Different { revision } if revision >= known);
+            if !is_newer || looks.next().is_none() || !self.refresh()? && self.read(Tree::revision) == known {
+                return Ok(found);
+            }
+        }
     }
 
     /// Compares the events with the snapshot, and the tree that they give with the one that is shown.
@@ -165,7 +181,7 @@ fn difference(tree: &Tree, read: &Tree) -> Option<String> {
     Some(format!("the events give another {other} than the one that is shown"))
 }
 
-fn database_of(folder: &Folder, patience: Duration) -> Result<DatabaseHealth> {
+pub(super) fn database_of(folder: &Folder, patience: Duration) -> Result<DatabaseHealth> {
     SqliteStore::health(folder, DATABASE, patience)
 }
 
@@ -177,6 +193,7 @@ fn mirror_of(folder: &Folder, tree: &Tree) -> MirrorHealth {
     }
     let text = folder.read(layout::STATE).ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
     let shown = text.and_then(|text| StackState::from_json(&text).ok());
+    let revision = shown.as_ref().map_or(revision, |(shown, _)| shown.revision);
     let partial = tree.state_without_finished();
     let has_rest = partial.is_none();
     let expected = partial.unwrap_or_else(|| tree.state());
@@ -193,7 +210,9 @@ fn wrong_files(folder: &Folder, tree: &Tree, shown: &StackState) -> Vec<Handle> 
     let shown: HashSet<&str> = shown.frames.iter().map(|frame| frame.session_id.as_str()).collect();
     let left_out = tree.handles().zip(tree.records()).filter(|(_, frame)| !shown.contains(frame.session_id.as_str()));
     let is_wrong = |(handle, frame): &(Handle, Frame)| {
-        layout::read_frame(folder, &frame.session_id, *handle).is_none_or(|written| written != *frame)
+        let written = layout::read_frame(folder, &frame.session_id, *handle);
+        // A file that another process has written since shows a later tree.
+        written.is_none_or(|(written, revision)| written != *frame && revision <= tree.revision())
     };
     left_out.filter(is_wrong).map(|(handle, _)| handle).take(MOST_WRONG).collect()
 }

@@ -51,7 +51,7 @@ impl Stack {
             disk.found(tree, deadline, || {
                 let Some((state, found)) = layout::read(folder)? else { return Ok(Commit::default()) };
                 let (tree, inconsistent) = Tree::from_state(state);
-                layout::keep(folder)?;
+                layout::keep(folder, layout::BEFORE_IMPORT)?;
                 repairs.extend(found.into_iter().chain(inconsistent));
                 Ok(tree.founding(now))
             })?;

@@ -19,7 +19,9 @@ use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, StateError, f
 
 /// The first bytes of a `state.json` that this library wrote.
 const BEGINNING: &str = "{\"version\":1,\"revision\":";
-/// The name of the copy of the original files while it is made.
+/// The name of the copy of the original files.
+pub(crate) const BEFORE_IMPORT: &str = "before-import";
+/// The name of a copy while it is made.
 const UNFINISHED: &str = ".before-import";
 
 /// The name of the file with the whole state.
@@ -58,13 +60,16 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
         frames.take(folder, &file, &mut repairs);
     }
     state.frames = frames.list;
-    if let Some(finished) = state.finished_trees.take() {
+    let finished = state.finished_trees.take();
+    if let Some(finished) = finished {
         let found = state.frames.len() - shown;
         if found < finished.frames {
             let message =
                 format!("its finished trees have {} frames, but only {found} of them are in frames/", finished.frames);
             repairs.push(Repair::of_state(message));
         }
+    }
+    if finished.is_some() || shown == 0 {
         state.frames = in_order(state.frames, &frames.handles);
         let roots = state.frames.iter().filter(|frame| frame.parent_session_id.is_none());
         state.root_frame_ids = roots.map(|frame| frame.session_id.clone()).collect();
@@ -81,24 +86,23 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
     }
 }
 
-/// Puts frames in the order in which they were created. Each one whose handle is known gets its place, so that it keeps the handle if no
-/// frame is lost. The others, whose files were written by an earlier version, fill the gaps in the order of their times.
+/// Puts frames in the order in which they were created. Each one whose handle is known gets its place, and keeps the handle. The
+/// others fill the gaps in the order of their times: those whose files were written by an earlier version, and if frames are lost,
+/// the last ones.
 fn in_order(frames: Vec<Frame>, handles: &HashMap<String, Handle>) -> Vec<Frame> {
     let count = frames.len();
     let mut placed = BTreeMap::new();
     let mut others = Vec::new();
     for frame in frames {
-        match handles.get(&frame.session_id).filter(|handle| !placed.contains_key(&handle.index())) {
+        let is_free = |handle: &&Handle| handle.index() < count && !placed.contains_key(&handle.index());
+        match handles.get(&frame.session_id).filter(is_free) {
             Some(handle) => drop(placed.insert(handle.index(), frame)),
             None => others.push(frame),
         }
     }
     others.sort_by_key(|frame| frame.created_at);
     let mut others = others.into_iter();
-    let next = |place: usize| {
-        placed.remove(&place).or_else(|| others.next()).or_else(|| placed.pop_first().map(|(_, frame)| frame))
-    };
-    (0..count).map_while(next).collect()
+    (0..count).filter_map(|place| placed.remove(&place).or_else(|| others.next())).collect()
 }
 
 /// The revision of a file; 0, which means unknown, for a number that no tree has.
@@ -145,7 +149,8 @@ impl Frames {
             }
         };
         let revision = known(frame.take_revision());
-        let handle = frame.take_handle();
+        // Without a revision, the key is one of the host.
+        let handle = if revision > 0 { frame.take_handle() } else { None };
         let id = frame.session_id.clone();
         self.handles.extend(handle.map(|handle| (id.clone(), handle)));
         let started = (frame.status != FrameStatus::Planned).then(|| origin(&frame));
@@ -219,9 +224,9 @@ fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>)
     }
 }
 
-/// Links the files of a folder into `before-import/`, where they remain after the mirror replaces the
+/// Links the files of a folder into a new subfolder of this name, where they remain after the mirror replaces the
 /// originals. Either all files are linked or none.
-pub(crate) fn keep(folder: &Folder) -> Result<()> {
+pub(crate) fn keep(folder: &Folder, name: &str) -> Result<()> {
     if folder.is_taken(UNFINISHED) {
         // It contains only links, left by a process that was killed at this point.
         let path = folder.path_of(UNFINISHED);
@@ -233,19 +238,21 @@ pub(crate) fn keep(folder: &Folder) -> Result<()> {
     for file in std::iter::once(STATE).chain(frames.iter().map(String::as_str)).filter(|file| folder.has_file(file)) {
         folder.second_name(file, &format!("{UNFINISHED}/{file}"))?;
     }
-    folder.rename(UNFINISHED, &folder.unused("before-import"))
+    folder.rename(UNFINISHED, &folder.unused(name))
 }
 
-/// The record in the file of a frame, as it is there. `None` if there is no such file, or if it cannot be read.
+/// The record in the file of a frame, and the revision that it shows. `None` if there is no such file, if it cannot be read, or if it
+/// names another handle.
 #[cfg(all(feature = "session", feature = "sqlite"))]
-pub(crate) fn read_frame(folder: &Folder, session_id: &str, handle: Handle) -> Option<Frame> {
+pub(crate) fn read_frame(folder: &Folder, session_id: &str, handle: Handle) -> Option<(Frame, u64)> {
     let name = file_name(session_id, handle);
     let bytes = folder.read(&format!("{FRAMES}/{name}.json")).ok()??;
     let mut defects = Vec::new();
     let mut frame = frame_from_json(&String::from_utf8(bytes).ok()?, &name, &mut defects).ok()?;
-    frame.take_revision();
-    frame.take_handle();
-    defects.is_empty().then_some(frame)
+    let revision = frame.take_revision();
+    // The files of an earlier version name none.
+    let is_other = frame.take_handle().is_some_and(|named| named != handle);
+    (defects.is_empty() && !is_other).then_some((frame, revision))
 }
 
 /// Returns the revision in a `state.json` that this library wrote; `None` if the file is missing, incomplete, or

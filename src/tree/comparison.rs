@@ -149,9 +149,25 @@ impl Comparison {
             return;
         }
         let mut scan = Scan::of(&self.tree);
+        let mut looked_at = None;
         let unreadable = self.tree.handles().filter_map(|handle| {
-            let error = scan.at(handle).checked(|tree| tree.root(handle)).err()?;
-            Some(format!("{handle} cannot be read: {error}"))
+            let tree = scan.at(handle);
+            let root = match tree.checked(|tree| tree.root(handle)) {
+                Ok(root) => root,
+                Err(error) => return Some(format!("{handle} cannot be read: {error}")),
+            };
+            if looked_at.replace(root) == Some(root) {
+                return None;
+            }
+            // The columns by which frames are found must be those of the images.
+            let rows = self.archive.frames(handle).ok()?;
+            let is_other = |row: &&ArchivedFrame| {
+                row.handle.index() < tree.len()
+                    && row.changed <= self.archive.revision
+                    && **row != tree.archived_frame(row.handle)
+            };
+            let other = rows.iter().find(is_other)?;
+            Some(format!("{} is found by other keys in the snapshot than it has", other.handle))
         });
         let unreadable: Vec<String> = unreadable.take(MOST_UNREADABLE).collect();
         self.compared.problems.extend(unreadable);

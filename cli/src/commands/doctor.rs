@@ -142,9 +142,14 @@ fn problems_of(health: &Health) -> Vec<Problem> {
         problems.push(Problem { message: format!("the history: {problem}"), next_step });
     }
     if let Some(message) = mirror_problem(&health.mirror) {
-        let next_step = match problems.is_empty() {
-            true => "`callstack doctor --repair` writes the files from the history",
-            false => "keep these files: the database is damaged, so they may be right",
+        let next_step = match (problems.is_empty(), health.database.compacted_to) {
+            (true, 0) => "`callstack doctor --repair` writes the files from the history",
+            (true, _) => {
+                "look which of them is right: the events of finished trees were compacted, so the database and these files are all \
+                 that tells of their frames. `callstack doctor --repair` writes the files from the database, and keeps these in \
+                 before-repair/"
+            }
+            (false, _) => "keep a copy of these files: the database is damaged, so they may be right",
         };
         problems.push(Problem { message, next_step: next_step.to_owned() });
     }

@@ -103,7 +103,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         // A stack can be larger than the memory.
         (None, content @ (Content::State | Content::Events)) if output.is_stream() => {
             let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-            content.write(&stack, "the standard output", &mut writer)?;
+            content.write(&stack, "the standard output", &mut writer).map_err(|failure| match writer.flush() {
+                // Who reads may have enough.
+                Err(error) => error.into(),
+                Ok(()) => failure,
+            })?;
             if let Content::State = content {
                 writeln!(writer)?;
             }

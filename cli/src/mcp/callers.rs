@@ -103,8 +103,10 @@ impl Callers {
     pub fn alone(&self) -> Option<File> {
         self.make_folder().ok()?;
         let path = self.folder.join(LOCK);
-        let is_other = fs::symlink_metadata(&path).is_ok_and(|data| !data.is_file());
-        let file = File::options().create(true).truncate(false).write(true).open(path).ok().filter(|_| !is_other)?;
+        if fs::symlink_metadata(&path).is_ok_and(|data| !data.is_file()) {
+            return None;
+        }
+        let file = File::options().create(true).truncate(false).write(true).open(path).ok()?;
         let begun = Instant::now();
         loop {
             match file.try_lock() {
@@ -212,9 +214,11 @@ impl Callers {
 
     fn read(&self, path: &Path) -> Option<Note> {
         // A pipe would wait for its other end, and a device would never end.
-        let is_file = self.is_folder() && fs::symlink_metadata(path).is_ok_and(|data| data.is_file());
+        if !self.is_folder() || !fs::symlink_metadata(path).is_ok_and(|data| data.is_file()) {
+            return None;
+        }
         let mut text = Vec::new();
-        File::open(path).ok().filter(|_| is_file)?.take(LARGEST).read_to_end(&mut text).ok()?;
+        File::open(path).ok()?.take(LARGEST).read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -356,6 +360,18 @@ mod tests {
         fs::rename(&path, elsewhere.path().join("note.json")).unwrap();
         symlink(elsewhere.path().join("note.json"), &path).unwrap();
         assert_eq!(stack.read(|tree| callers.entered(&caller, tree)), None);
+        let lock = folder.path().join(FOLDER).join(LOCK);
+        symlink(elsewhere.path().join("made"), &lock).unwrap();
+        assert!(callers.alone().is_none() && !elsewhere.path().join("made").exists());
+        fs::remove_file(&lock).unwrap();
+        // A pipe would wait for its other end.
+        assert!(std::process::Command::new("mkfifo").arg(&lock).status().unwrap().success());
+        assert!(callers.alone().is_none());
+        fs::remove_file(&lock).unwrap();
+        let first = callers.alone();
+        assert!(first.is_some() && callers.alone().is_none(), "one at a time");
+        drop(first);
+        assert!(callers.alone().is_some());
         let foreign = folder.path().join(FOLDER).join("thesis.txt");
         fs::write(&foreign, "mine").unwrap();
         File::options().write(true).open(&foreign).unwrap().set_modified(time).unwrap();

@@ -92,6 +92,8 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
     let exit = select! {
         exit = serving => exit,
         exit = ended() => Ok(exit),
+        // A server over HTTP can outlive the terminal that it was started in.
+        () = hung_up(), if http.is_none() => Ok(Exit::Done),
         never = poll(shared.clone()) => never,
     };
     if let Some(stack) = shared.used() {
@@ -157,13 +159,12 @@ async fn poll(shared: Arc<Shared>) -> Result<Exit, Failure> {
 async fn ended() -> Exit {
     use tokio::signal::unix::{SignalKind, signal};
 
-    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
-    let [Ok(mut ended), Ok(mut interrupted), Ok(mut left)] = signals else {
+    let (Ok(mut ended), Ok(mut interrupted)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
         return std::future::pending().await;
     };
     select! {
         _ = ended.recv() => Exit::Done,
-        _ = left.recv() => Exit::Done,
         _ = interrupted.recv() => Exit::Interrupted,
     }
 }
@@ -174,6 +175,16 @@ async fn ended() -> Exit {
         Ok(()) => Exit::Interrupted,
         Err(_) => std::future::pending().await,
     }
+}
+
+/// Waits until the terminal of the program is closed.
+async fn hung_up() {
+    #[cfg(unix)]
+    if let Ok(mut hung_up) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) {
+        hung_up.recv().await;
+        return;
+    }
+    std::future::pending().await
 }
 
 /// The names of the tools in contexts.

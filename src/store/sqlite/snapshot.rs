@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rusqlite::types::{Null, Type};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, ToSql, params};
+use serde::Deserialize;
 
 use super::errors::Refused;
 use super::reader::SqliteReader;
@@ -87,10 +88,23 @@ pub(super) fn restore_base(connection: &Connection, path: &Path) -> Result<()> {
         execute(connection, path, "DELETE FROM frames")?;
         return execute(connection, path, "DELETE FROM snapshots");
     };
+    // A frame of the base that has changed since has a copy. If it has none, the number of its last change is damaged.
+    let damaged = "UPDATE frames SET changed = ?1 WHERE changed > ?1 AND handle <= ?2 \
+                   AND handle NOT IN (SELECT handle FROM base_frames)";
+    prepared(connection, path, damaged)?.execute([revision, frames_of(&head)]).refused(path)?;
     prepared(connection, path, "DELETE FROM frames WHERE changed > ?1")?.execute([revision]).refused(path)?;
     execute(connection, path, "INSERT OR REPLACE INTO frames SELECT * FROM base_frames")?;
     execute(connection, path, "DELETE FROM base_frames")?;
     write_head(connection, path, revision, &head)
+}
+
+/// The number of frames that a head names; 0 if it cannot be read.
+fn frames_of(head: &str) -> i64 {
+    #[derive(Deserialize)]
+    struct Counted {
+        frames: i64,
+    }
+    serde_json::from_str::<Counted>(head).map_or(0, |head| head.frames)
 }
 
 fn base_head(connection: &Connection, path: &Path) -> Result<Option<(i64, String)>> {
