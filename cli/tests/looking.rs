@@ -227,7 +227,7 @@ fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_f
         fs::write(&events, content).unwrap();
         let output = run(&target, &["import", "--new", events.to_str().unwrap()]);
         assert_eq!(output.status.success(), is_good, "{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(target.exists(), is_good);
+        assert_eq!(target.parent().unwrap().exists(), is_good, "what a refused history leaves");
     }
     let names = |folder: &Path| {
         let entries = fs::read_dir(folder).unwrap();
@@ -244,6 +244,12 @@ fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_f
     fs::write(existing.join("notes.txt"), "mine").unwrap();
     assert!(run(&existing, &["import", "--new", events.to_str().unwrap()]).status.success());
     assert_eq!(names(&existing), ["frames", "notes.txt", "stack.db", "state.json"]);
+    // Nothing takes the place of a database, whoever has made it.
+    let taken = other.path().join("taken");
+    fs::create_dir_all(taken.join("stack.db")).unwrap();
+    assert!(!run(&taken, &["import", "--new", events.to_str().unwrap()]).status.success());
+    assert!(taken.join("stack.db").is_dir());
+    assert_eq!(fs::read_dir(&taken).unwrap().count(), 1, "nothing else is left there");
     for stack in [&target, &existing] {
         assert_eq!(data(stack, &["tree"])["frames"].as_array().unwrap().len(), 3);
     }
@@ -265,6 +271,50 @@ fn an_exported_state_is_the_same_in_a_file_and_on_the_standard_output() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(callstack_core::StackState::from_json(&text).unwrap().0, state);
     assert_eq!(data(folder.path(), &["export"])["state"], serde_json::from_str::<Value>(&text).unwrap());
+}
+
+#[test]
+fn an_export_ends_quietly_when_its_reader_has_enough() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let text = "Totals are right for all rates. ".repeat(20_000);
+    stack.push(NewFrame::new("Shop").criteria(text)).unwrap();
+    stack.close().unwrap();
+    for format in ["state", "events"] {
+        let mut export = command(folder.path(), &["export", "--format", format]);
+        let mut export = export.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut beginning = [0; 10];
+        export.stdout.take().unwrap().read_exact(&mut beginning).unwrap();
+        let output = export.wait_with_output().unwrap();
+        assert_eq!((code(&output), String::from_utf8_lossy(&output.stderr).as_ref()), (0, ""), "{format}");
+    }
+}
+
+#[test]
+fn an_examination_beside_a_process_that_works_finds_nothing_wrong() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Shop").id("shop")).unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0.. {
+                stack.add_decision("shop", format!("Decision {number}")).unwrap();
+                stack.flush().unwrap();
+                if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        for _ in 0..30 {
+            let found = run(folder.path(), &["doctor"]);
+            if code(&found) != 0 {
+                is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+                panic!("{}", String::from_utf8_lossy(&found.stdout));
+            }
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }
 
 #[test]

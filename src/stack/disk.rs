@@ -340,7 +340,11 @@ impl Disk {
     #[cfg(all(feature = "session", feature = "sqlite"))]
     pub(super) fn read_again(&mut self, deadline: &Deadline) -> Result<Tree> {
         match &mut self.store {
-            Some(store) => read_tree(&mut **store, None, deadline).map(|(tree, _)| tree),
+            Some(store) => {
+                // The store takes the events that it has read here for known ones.
+                self.is_uncertain = true;
+                read_tree(&mut **store, None, deadline).map(|(tree, _)| tree)
+            }
             None => Ok(Tree::new()),
         }
     }

@@ -1,10 +1,11 @@
 //! `callstack export`: the stack as a file for other programs.
 
+use std::error;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use callstack_core::frame::Timeline;
-use callstack_core::{Event, EventQuery, FrameRef, Handle, LogQuery, Stack, StackState};
+use callstack_core::{Error, Event, EventQuery, FrameRef, Handle, LogQuery, Stack, StackState};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -103,11 +104,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         // A stack can be larger than the memory.
         (None, content @ (Content::State | Content::Events)) if output.is_stream() => {
             let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-            content.write(&stack, "the standard output", &mut writer).map_err(|failure| match writer.flush() {
-                // Who reads may have enough.
-                Err(error) => error.into(),
-                Ok(()) => failure,
-            })?;
+            content.write(&stack, "the standard output", &mut writer)?;
             if let Content::State = content {
                 writeln!(writer)?;
             }
@@ -206,9 +203,9 @@ impl Content {
     fn write(&self, stack: &Stack, name: &str, writer: &mut impl Write) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::of_file("write", name, &error);
         match self {
-            Self::State => Ok(stack.export_state(writer)?),
+            Self::State => stack.export_state(writer).map_err(not_written),
             Self::Events => {
-                let events = stack.export_history(writer)?;
+                let events = stack.export_history(writer).map_err(not_written)?;
                 warn_of_compaction(events, stack);
                 Ok(())
             }
@@ -217,6 +214,15 @@ impl Content {
             }
             Self::Document(document) => serde_json::to_writer(writer, document).map_err(|error| failed(error.into())),
         }
+    }
+}
+
+/// The failure of an export that was begun. A reader who has enough is none.
+fn not_written(error: Error) -> Failure {
+    let kind = error::Error::source(&error).and_then(|source| source.downcast_ref()).map(io::Error::kind);
+    match kind {
+        Some(io::ErrorKind::BrokenPipe) => io::Error::from(io::ErrorKind::BrokenPipe).into(),
+        _ => error.into(),
     }
 }
 
