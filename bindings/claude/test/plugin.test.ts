@@ -106,8 +106,9 @@ test("subagents work in frames of their own, and the frame of a session outlives
     assert.match(resumed, /<stack-now>/)
 
     // The agent was reminded of its open frame at the end of the first turn, and not of the second.
-    const reminders = said(world.model.asked.at(-1) as ModelRequest).split("This is said once").length - 1
-    assert.equal(reminders, 1, "the number of reminders in the conversation")
+    const conversation = (world.model.asked.at(-1) as ModelRequest).messages
+    const reminders = conversation.filter(({ text }) => /^Stop hook feedback:.*This is said once/s.test(text))
+    assert.equal(reminders.length, 1, "the number of reminders in the conversation")
 
     const compacted = world.model.asked.length
     await run(world, "/compact", session)
