@@ -77,7 +77,7 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// command changes the tree in memory, not while it uses the disk. (Exceptions: [`Stack::history`] and
 /// [`Stack::export_history`] wait for commands if the stack has a [`Store`](crate::Store) of the caller without a
 /// [`Store::reader`](crate::Store::reader). A query of a frame that is not in memory reads its tree from the database, for
-/// which it waits up to ten seconds; commands do not wait for it.)
+/// which it waits up to ten seconds; commands do not wait for it, unless a host asks for the context of a session.)
 ///
 /// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, the beginning of an ID, or its title. The
 /// beginning or title must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is
@@ -462,7 +462,7 @@ impl Stack {
     /// [`Error::Full`].
     pub fn ensure(&self, session_id: &str, title: Option<&str>, parent: Option<FrameRef>) -> Result<Handle> {
         self.check_working()?;
-        if let Some(handle) = self.inner.tree.read().by_id(session_id) {
+        if let Some(handle) = self.read(|tree| tree.by_id(session_id)) {
             return Ok(handle);
         }
         let command = Command::Ensure { session_id: session_id.to_owned(), title: title.map(str::to_owned), parent };
