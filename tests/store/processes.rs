@@ -343,7 +343,7 @@ fn kill_at_any_moment(roles: &[&str]) {
         }
         for ((mut worker, mut output), mut text) in workers.into_iter().zip(outputs).zip(texts) {
             output.read_to_string(&mut text).unwrap();
-            worker.wait().unwrap();
+            assert_ne!(worker.wait().unwrap().code(), Some(101), "a worker has failed before it was killed");
             hits += usize::from(text.lines().next_back() == Some("begin"));
             let is_maintenance =
                 |line: &String| ["compacted ", "snapshot", "repair"].iter().any(|kind| line.starts_with(kind));

@@ -805,3 +805,26 @@ fn a_large_finished_tree_is_looked_at_once() {
     let stack = open(folder.path());
     assert_eq!(stack.state().frames.len(), 9_000);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_is_killed_while_it_moves_the_log_stops_nobody() {
+    for is_noted in [true, false] {
+        let folder = tempdir().unwrap();
+        let (stack, other) = (open(folder.path()), open(folder.path()));
+        stack.push(NewFrame::new("Shop").id("shop")).unwrap();
+        other.add_decision("shop", "First").unwrap();
+        // As such a process leaves it: the database is written, and nobody knows how much of the log is there.
+        if is_noted {
+            fs::write(folder.path().join("stack.db-write"), "checkpoint\n").unwrap();
+        }
+        let database = fs::File::options().append(true).open(folder.path().join("stack.db")).unwrap();
+        database.set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
+        let done = stack.add_decision("shop", "Second").map_err(|error| error.code());
+        assert_eq!(done, if is_noted { Ok(()) } else { Err("replaced") });
+        if is_noted {
+            other.refresh().unwrap();
+            assert_eq!(other.frame("shop").unwrap().decisions, ["First", "Second"]);
+        }
+    }
+}

@@ -11,6 +11,8 @@ use crate::store::folder::{FileState, Folder};
 const SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-write"];
 /// Maximum length of the note in the write lock's file, in bytes.
 const LONGEST_NOTE: u64 = 100;
+/// The note during a checkpoint.
+const CHECKPOINT: &str = "checkpoint\n";
 
 /// The size of the database and the time of its last change. Only checkpoints change the database, and they note both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,19 +110,37 @@ impl Files {
 
 impl Stamp {
     /// Notes the stamp in the file of a lock, for the other users.
-    pub(super) fn note(self, mut file: &File) -> std::io::Result<()> {
-        let text = format!("{} {}\n", self.size, self.changed);
-        file.seek(SeekFrom::Start(0))?;
-        file.write_all(text.as_bytes())?;
-        file.set_len(text.len() as u64)
+    pub(super) fn note(self, file: &File) -> std::io::Result<()> {
+        write_note(file, &format!("{} {}\n", self.size, self.changed))
     }
 
     /// True if a user has noted this stamp.
-    pub(super) fn is_noted(self, mut file: &File) -> bool {
-        let mut text = String::new();
-        let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(LONGEST_NOTE).read_to_string(&mut text));
-        read.is_ok() && text == format!("{} {}\n", self.size, self.changed)
+    pub(super) fn is_noted(self, file: &File) -> bool {
+        read_note(file).is_ok_and(|note| note == format!("{} {}\n", self.size, self.changed))
     }
+}
+
+/// Notes that a checkpoint begins. A process that is killed in it leaves this note.
+pub(super) fn note_checkpoint(file: &File) -> std::io::Result<()> {
+    write_note(file, CHECKPOINT)
+}
+
+/// True if a checkpoint has begun and not ended.
+pub(super) fn is_checkpoint_noted(file: &File) -> bool {
+    read_note(file).is_ok_and(|note| note == CHECKPOINT)
+}
+
+fn write_note(mut file: &File, text: &str) -> std::io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
+}
+
+fn read_note(mut file: &File) -> std::io::Result<String> {
+    let mut text = String::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(LONGEST_NOTE).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn id(state: FileState) -> (u64, u64) {

@@ -278,8 +278,10 @@ impl SqliteStore {
 
     /// Checks a database that was changed, but not by a user of this library, as the file is now.
     fn check_overwritten(&self) -> Result<()> {
-        // Another program writes to the database only when it moves the log there.
-        if self.hold.log_state().is_some_and(|log| log.length > 0 && log.moved == 0) {
+        // Another program writes to the database only when it moves the log there. A process that was killed while it did the same has
+        // not said yet how much it has moved.
+        let is_half_moved = identity::is_checkpoint_noted(self.notes());
+        if !is_half_moved && self.hold.log_state().is_some_and(|log| log.length > 0 && log.moved == 0) {
             return Err(self.replaced("another program has written to it"));
         }
         let fresh = connect(&self.folder, &self.name, OpenFlags::empty())?;
@@ -343,12 +345,13 @@ impl SqliteStore {
             Checkpoint::KeepFile => "PRAGMA wal_checkpoint(PASSIVE)",
             Checkpoint::EmptyFile => "PRAGMA wal_checkpoint(TRUNCATE)",
         };
+        let _ = identity::note_checkpoint(self.notes());
         let moved = self
             .connection()
             .query_row(sql, [], |row| Ok(row.get::<_, i64>(0)? == 0 && row.get::<_, i64>(1)? == row.get::<_, i64>(2)?));
         // A checkpoint that failed may have written too.
         let files = self.paths.look();
-        if let Some(stamp) = files.stamp().filter(|stamp| self.files.stamp() != Some(*stamp)) {
+        if let Some(stamp) = files.stamp() {
             // Without the note, the others look for themselves whether the database is still theirs.
             let _ = stamp.note(self.notes());
         }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command as Process;
+use std::time::Duration;
 
 use callstack_core::{Error, NewFrame, Stack, StackOptions};
 use serde_json::json;
@@ -39,6 +40,20 @@ fn work(folder: &Path) -> (Vec<String>, Vec<(&'static str, Error)>) {
     (acknowledged, errors)
 }
 
+/// Writes a file of this size, once the space of the removed ones is free: a process that another test has just started can
+/// have them open for a moment.
+fn fill(path: &Path, size: usize) {
+    let is_written = (0..1_000).any(|_| {
+        let written = fs::write(path, vec![0; size]);
+        if written.is_err() {
+            let _ = fs::remove_file(path);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        written.is_ok()
+    });
+    assert!(is_written, "{size} bytes find no room");
+}
+
 #[test]
 fn a_disk_with_any_room_left_says_that_it_is_full() {
     let place = tempdir().unwrap();
@@ -58,7 +73,7 @@ fn a_disk_with_any_room_left_says_that_it_is_full() {
             let _ = fs::remove_file(&filler);
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir(&folder).unwrap();
-            fs::write(&filler, vec![0; (1_008 - room) << 10]).unwrap_or_else(|error| panic!("{room} KB: {error}"));
+            fill(&filler, (1_008 - room) << 10);
             let (acknowledged, errors) = work(&folder);
             for (step, error) in &errors {
                 assert_eq!(error.code(), "disk_full", "{room} KB are left, {step}: {error}");
