@@ -88,6 +88,7 @@ const CLIENTS: Record<string, Connect> = {
   "SDK 2 over a pipe, of the newest era it finds": overNewPipe("auto"),
   "SDK 2 over a pipe, of 2026-07-28": overNewPipe({ pin: "2026-07-28" }),
   "SDK 2 over HTTP, of the era with initialize": overNewHttp("legacy"),
+  "SDK 2 over HTTP, of the newest era it finds": overNewHttp("auto"),
   "SDK 2 over HTTP, of 2026-07-28": overNewHttp({ pin: "2026-07-28" }),
 }
 
