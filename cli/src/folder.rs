@@ -21,6 +21,8 @@ const USUAL: [&str; 2] = [".callstack", ".opencode/stack"];
 /// The files by which a stack is recognized: its database, or the state that an earlier version or a tool has left.
 const MARKS: [&str; 2] = [DATABASE, "state.json"];
 const DATABASE: &str = "stack.db";
+/// Its write-ahead log, which is empty when nobody has the database open.
+const LOG: &str = "stack.db-wal";
 
 /// Number of frames above which `state.json` is left to processes that stay: writing it would take longer than all else.
 const STATE_FILE_FRAMES: usize = 500;
@@ -188,8 +190,8 @@ impl StackFolder {
         Ok(Some((stack, path)))
     }
 
-    /// Creates the stack that a history tells of. It is made in another folder, beside the one that it is for, so a history
-    /// that is refused leaves nothing. `history` opens the history.
+    /// Creates the stack that a history tells of. It is made in a hidden folder, and moved to its own when it is whole, so a
+    /// history that is refused leaves nothing. `history` opens the history.
     ///
     /// # Errors
     /// If there is a stack already; if the events do not fit together; as [`StackFolder::of_new`].
@@ -309,6 +311,9 @@ fn move_into(from: &Path, to: &Path) -> io::Result<()> {
             fs::create_dir_all(above)?;
         }
         return fs::rename(from, to);
+    }
+    if fs::metadata(from.join(LOG)).is_ok_and(|log| log.len() > 0) {
+        return Err(io::Error::other("its write-ahead log could not be moved into the database"));
     }
     tempfile::TempPath::try_from_path(from.join(DATABASE))?
         .persist_noclobber(to.join(DATABASE))
