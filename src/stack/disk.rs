@@ -318,14 +318,13 @@ impl Disk {
         // Ends the transaction if it was not committed.
         store.rollback();
         let made = made?;
-        if let Some(mirror) = mirror {
-            if let Some(folder) = &self.folder {
-                layout::keep(folder, "before-repair")?;
-            }
-            mirror.rewrite_all(made.handles(), made.revision());
-        }
         tree.change(|tree| *tree = made);
         self.is_incomplete = false;
+        if let (Some(mirror), Some(folder)) = (mirror, &self.folder) {
+            layout::keep(folder, "before-repair")?;
+            let tree = tree.read();
+            mirror.rewrite_all(tree.handles(), tree.revision());
+        }
         Ok(())
     }
 

@@ -225,17 +225,22 @@ fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>)
 }
 
 /// Links the files of a folder into a new subfolder of this name, where they remain after the mirror replaces the
-/// originals. Either all files are linked or none.
+/// originals. Either all files are linked or none. Without files, there is no subfolder.
 pub(crate) fn keep(folder: &Folder, name: &str) -> Result<()> {
     if folder.is_taken(UNFINISHED) {
         // It contains only links, left by a process that was killed at this point.
         let path = folder.path_of(UNFINISHED);
         std::fs::remove_dir_all(&path).map_err(writing(&path))?;
     }
+    let frames = folder.json_files(FRAMES)?;
+    let all = std::iter::once(STATE).chain(frames.iter().map(String::as_str));
+    let files: Vec<&str> = all.filter(|file| folder.has_file(file)).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
     folder.make_subfolder(UNFINISHED)?;
     folder.make_subfolder(&format!("{UNFINISHED}/{FRAMES}"))?;
-    let frames = folder.json_files(FRAMES)?;
-    for file in std::iter::once(STATE).chain(frames.iter().map(String::as_str)).filter(|file| folder.has_file(file)) {
+    for file in files {
         folder.second_name(file, &format!("{UNFINISHED}/{file}"))?;
     }
     folder.rename(UNFINISHED, &folder.unused(name))
