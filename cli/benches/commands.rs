@@ -41,7 +41,7 @@ fn main() {
         "stop --all",
         "--version",
     ] {
-        let times = stacks.each_ref().map(|stack| milliseconds(arguments, stack));
+        let times = stacks.each_ref().map(|stack| least(|| run_command(stack, arguments)));
         println!("{arguments:<32}{:>10}{:>10}", times[0], times[1]);
     }
     let finished = folder.path().join("finished");
@@ -52,10 +52,10 @@ fn main() {
         converse(stack, "push", json!({ "title": "Task", "successCriteria": "It works", "frame": "new" }));
     }
     for hook in ["session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "stop"] {
-        let times = stacks.map(|stack| least(|| run_hook(stack, hook)));
+        let times = stacks.map(|stack| least(|| Some(run_hook(stack, hook))));
         println!("{:<32}{:>10}{:>10}", format!("hook {hook}"), times[0], times[1]);
     }
-    let first = stacks.map(|stack| least(|| converse(stack, "status", json!({ "of": "f1" })).0));
+    let first = stacks.map(|stack| least(|| Some(converse(stack, "status", json!({ "of": "f1" })).0)));
     println!("{:<32}{:>10}{:>10}", "mcp, to the first answer", first[0], first[1]);
     let resident = stacks.map(|stack| converse(stack, "status", json!({ "of": "f1" })).1);
     println!("{:<32}{:>10}{:>10}", "mcp, resident (MB)", resident[0], resident[1]);
@@ -118,10 +118,11 @@ fn program(stack: &Path) -> Command {
     command
 }
 
-/// The least time of several runs, in milliseconds.
-fn least(run: impl Fn() -> Duration) -> String {
-    let least = (0..RUNS).map(|_| run()).min().unwrap_or_default();
-    format!("{:.1}", least.as_secs_f64() * 1_000.0)
+/// The least time of several runs, in milliseconds; `-` if one of them was refused.
+fn least(run: impl Fn() -> Option<Duration>) -> String {
+    let times: Option<Vec<Duration>> = (0..RUNS).map(|_| run()).collect();
+    let least = times.and_then(|times| times.into_iter().min());
+    least.map_or_else(|| "-".to_owned(), |least| format!("{:.1}", least.as_secs_f64() * 1_000.0))
 }
 
 /// A stack of completed and planned frames. `bytes`: the size of the texts of a frame.
@@ -148,17 +149,10 @@ fn build(folder: &Path, bytes: usize) {
     Stack::open(folder, StackOptions::default()).unwrap().close().unwrap();
 }
 
-/// `-` if the program has no such command, or refuses it.
-fn milliseconds(arguments: &str, stack: &Path) -> String {
-    let mut least = Duration::MAX;
-    for _ in 0..RUNS {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
-        command.args(arguments.split(' ')).env("CALLSTACK_DIR", stack).stdout(Stdio::null()).stderr(Stdio::null());
-        let start = Instant::now();
-        if !command.status().unwrap().success() {
-            return "-".to_owned();
-        }
-        least = least.min(start.elapsed());
-    }
-    format!("{:.1}", least.as_secs_f64() * 1_000.0)
+/// The time of a command. `None` if the program has no such command, or refuses it.
+fn run_command(stack: &Path, arguments: &str) -> Option<Duration> {
+    let mut command = program(stack);
+    command.args(arguments.split(' ')).stdout(Stdio::null()).stderr(Stdio::null());
+    let start = Instant::now();
+    command.status().unwrap().success().then(|| start.elapsed())
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
 use rustix::process::{Pid, Signal, kill_process};
@@ -210,13 +211,19 @@ fn a_repair_makes_the_snapshot_and_the_files_anew() {
     assert!(run(folder.path(), &["compact", "--days", "0"]).status.success());
 }
 
-#[test]
-fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_folder() {
-    let (folder, other) = (folder(), TempDir::new().unwrap());
-    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+/// An open stack with three tasks.
+fn three_tasks(folder: &Path) -> Stack {
+    let stack = Stack::open(folder, StackOptions::default()).unwrap();
     for title in ["Task 0", "Task 1", "Task 2"] {
         stack.push(NewFrame::new(title).root()).unwrap();
     }
+    stack
+}
+
+#[test]
+fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_folder() {
+    let (folder, other) = (folder(), TempDir::new().unwrap());
+    let stack = three_tasks(folder.path());
     stack.close().unwrap();
     let events = other.path().join("events.jsonl");
     assert!(run(folder.path(), &["export", "--format", "events", events.to_str().unwrap()]).status.success());
@@ -258,10 +265,7 @@ fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_f
 #[test]
 fn an_exported_state_is_the_same_in_a_file_and_on_the_standard_output() {
     let (folder, other) = (folder(), TempDir::new().unwrap());
-    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
-    for title in ["Task 0", "Task 1", "Task 2"] {
-        stack.push(NewFrame::new(title).root()).unwrap();
-    }
+    let stack = three_tasks(folder.path());
     let state = stack.state();
     stack.close().unwrap();
     let file = other.path().join("state.json");
@@ -295,13 +299,13 @@ fn an_examination_beside_a_process_that_works_finds_nothing_wrong() {
     let folder = folder();
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
     stack.push(NewFrame::new("Shop").id("shop")).unwrap();
-    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for number in 0.. {
                 stack.add_decision("shop", format!("Decision {number}")).unwrap();
                 stack.flush().unwrap();
-                if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                if is_over.load(Ordering::Relaxed) {
                     break;
                 }
             }
@@ -309,11 +313,11 @@ fn an_examination_beside_a_process_that_works_finds_nothing_wrong() {
         for _ in 0..30 {
             let found = run(folder.path(), &["doctor"]);
             if code(&found) != 0 {
-                is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+                is_over.store(true, Ordering::Relaxed);
                 panic!("{}", String::from_utf8_lossy(&found.stdout));
             }
         }
-        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
     });
 }
 

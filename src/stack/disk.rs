@@ -656,20 +656,32 @@ fn remake_snapshot(store: &mut dyn Store, finished_frames: usize, deadline: &Dea
         }
         for event in events {
             follow(None, &mut tree, event)?;
-            if tree.is_snapshot_due() {
-                let revision = write_snapshot(store, &tree)?;
-                tree.archived(revision, true);
-                tree.drop_finished(finished_frames);
-            }
+            archive_if_due(store, &mut tree, finished_frames)?;
         }
     }
     if tree.revision() > 0 {
-        let revision = write_snapshot(store, &tree)?;
-        store.commit()?;
-        tree.archived(revision, true);
+        commit_snapshot(store, &mut tree)?;
         tree.drop_finished(finished_frames);
     }
     Ok(tree)
+}
+
+/// Adds a snapshot of a tree that nobody else has yet to the transaction, if one is due, and drops what it then need not hold.
+fn archive_if_due(store: &mut dyn Store, tree: &mut Tree, finished_frames: usize) -> Result<()> {
+    if tree.is_snapshot_due() {
+        let revision = write_snapshot(store, tree)?;
+        tree.archived(revision, true);
+        tree.drop_finished(finished_frames);
+    }
+    Ok(())
+}
+
+/// Commits the transaction with a snapshot of the tree.
+fn commit_snapshot(store: &mut dyn Store, tree: &mut Tree) -> Result<()> {
+    let revision = write_snapshot(store, tree)?;
+    store.commit()?;
+    tree.archived(revision, true);
+    Ok(())
 }
 
 /// Makes the first snapshot of a history, unless another process has made it meanwhile.
@@ -681,9 +693,7 @@ fn make_first_snapshot(
     store.begin(deadline.remaining())?;
     let made = read_tree(store, mirror, deadline).and_then(|(mut tree, repair)| {
         if tree.has_archive() && tree.archived_revision() == 0 && tree.revision() > 0 {
-            let revision = write_snapshot(store, &tree)?;
-            store.commit()?;
-            tree.archived(revision, true);
+            commit_snapshot(store, &mut tree)?;
         }
         Ok((tree, repair))
     });
@@ -745,18 +755,12 @@ fn commit_history(
         check_fits(&tree, &event)?;
         store.append(slice::from_ref(&event))?;
         apply_fitting(mirror.as_deref_mut(), &mut tree, event, true)?;
-        if tree.is_snapshot_due() {
-            let revision = write_snapshot(store, &tree)?;
-            tree.archived(revision, true);
-            tree.drop_finished(finished_frames);
-        }
+        archive_if_due(store, &mut tree, finished_frames)?;
     }
-    let revision = match tree.has_archive() {
-        true => Some(write_snapshot(store, &tree)?),
-        false => None,
-    };
-    store.commit()?;
-    revision.into_iter().for_each(|revision| tree.archived(revision, true));
+    match tree.has_archive() {
+        true => commit_snapshot(store, &mut tree)?,
+        false => store.commit()?,
+    }
     Ok(tree)
 }
 

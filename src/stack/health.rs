@@ -128,10 +128,13 @@ impl Stack {
     fn mirror_health(&self, folder: &Folder) -> Result<MirrorHealth> {
         let mut looks = 0..LOOKS;
         loop {
-            let known = self.read(Tree::revision);
-            let found = self.read(|tree| mirror_of(folder, tree));
+            let (known, found) = self.read(|tree| (tree.revision(), mirror_of(folder, tree)));
             let is_newer = matches!(found, MirrorHealth::Different { revision } if revision >= known);
-            if !is_newer || looks.next().is_none() || !self.refresh()? && self.read(Tree::revision) == known {
+            if !is_newer || looks.next().is_none() {
+                return Ok(found);
+            }
+            self.refresh()?;
+            if self.read(Tree::revision) == known {
                 return Ok(found);
             }
         }

@@ -156,7 +156,7 @@ fn problems_of(health: &Health) -> Vec<Problem> {
     problems
 }
 
-/// What is wrong with the files beside the database.
+/// Describes the problem of `state.json` or `frames/`. `None` if they have none.
 fn mirror_problem(mirror: &MirrorHealth) -> Option<String> {
     match mirror {
         MirrorHealth::Different { revision } => {
