@@ -217,7 +217,7 @@ bench-flame: native $(NODE_MODULES)
 
 # Stacks that many finished trees have gone through: opening, memory, small commands and what they write, frames of finished trees,
 # compaction. Set the numbers of frames and the seconds of commands: make bench-years YEARS_BENCH_FRAMES=1000 YEARS_BENCH_SECONDS=5
-bench-years: export YEARS_BENCH_FRAMES ?= 1000,100000,1000000
+bench-years: export YEARS_BENCH_FRAMES ?= 1000,10000,50000,100000,1000000
 bench-years: export YEARS_BENCH_SECONDS ?= 60
 bench-years:
 	$(CARGO) bench --quiet -p callstack-core --bench years

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle};
 
-/// A frame as an archive keeps it.
+/// A frame as an archive keeps it. A store keeps every field, so a new one is a change that stores must follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ArchivedFrame {
     /// Its handle.
     pub handle: Handle,
@@ -32,7 +31,6 @@ pub struct ArchivedFrame {
 
 /// A search for frames in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ArchiveQuery<'a> {
     /// The frame with this ID.
     Id(&'a str),

@@ -47,6 +47,8 @@ impl fmt::Display for BudgetUnit {
 ///
 /// - **Failure during the commit.** If the store fails while it commits, the call cannot know whether the commit was
 ///   kept. If it was, the next command or [`Stack::refresh`](crate::Stack::refresh) reads its events from the store.
+///   A store on a server finds it out itself as soon as it reaches the server again; [`Error::Disconnected`] says whether
+///   it could.
 /// - **Logs of runs.** [`Run::next`](crate::stack::Run::next), [`Run::reply`](crate::stack::Run::reply),
 ///   [`Run::operate`](crate::stack::Run::operate) and [`Run::answer`](crate::stack::Run::answer) append the
 ///   messages of a run to the full log of their frame before they commit, and take them back if the call fails. If the
@@ -421,14 +423,29 @@ pub enum Error {
         #[serde(skip)]
         source: Option<ErrorSource>,
     },
-    /// The files of the stack were replaced while it was open: deleted, moved away, or overwritten by an older copy.
-    /// Nothing more is written to them.
+    /// The files of the stack were replaced while it was open: deleted, moved away, or overwritten by an older copy. Or its
+    /// server has lost commits. Nothing more is written to them.
     #[error("{path} was replaced while it was open: {message}; close the stack in all processes, then open it again")]
     Replaced {
         /// The database.
         path: String,
         /// The difference that was found.
         message: String,
+    },
+    /// The connection to the server of a store was lost, or none could be made within the time limit of the call.
+    #[error("{path} cannot be reached: {message}; {}", advice_on_lost_connection(*.is_outcome_unknown))]
+    #[non_exhaustive]
+    Disconnected {
+        /// The server and the stack, without a password.
+        path: String,
+        /// The reason.
+        message: String,
+        /// False: nothing was changed. True: the command may have been committed or not. The next command, or
+        /// [`Stack::refresh`](crate::Stack::refresh), finds it out from the server.
+        is_outcome_unknown: bool,
+        /// The underlying error, if there is one; [`std::error::Error::source`] returns it.
+        #[serde(skip)]
+        source: Option<ErrorSource>,
     },
     /// A command, or the report of an event, inside of [`Stack::read`](crate::Stack::read) or in code that the stack calls,
     /// such as a token counter or a clock.
@@ -517,6 +534,16 @@ impl Error {
         Self::Json { what, message: message.into(), source: None }
     }
 
+    /// An [`Error::Disconnected`].
+    pub fn disconnected(path: impl Into<String>, message: impl Into<String>, is_outcome_unknown: bool) -> Self {
+        Self::Disconnected { path: path.into(), message: message.into(), is_outcome_unknown, source: None }
+    }
+
+    /// An [`Error::Replaced`]. `message` says what is another one now.
+    pub fn replaced(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Replaced { path: path.into(), message: message.into() }
+    }
+
     /// The same error with its underlying error, if its variant can have one.
     ///
     /// ```
@@ -533,6 +560,7 @@ impl Error {
         | Self::DiskFull { source, .. }
         | Self::ReadOnly { source, .. }
         | Self::Damaged { source, .. }
+        | Self::Disconnected { source, .. }
         | Self::Json { source, .. } = &mut self
         {
             *source = Some(ErrorSource::new(cause));
@@ -588,6 +616,7 @@ impl Error {
             Error::Busy { .. } => "busy",
             Error::Damaged { .. } => "damaged",
             Error::Replaced { .. } => "replaced",
+            Error::Disconnected { .. } => "disconnected",
             Error::InsideRead { .. } => "inside_read",
             Error::Broken { .. } => "broken",
             Error::Full { .. } => "full",
@@ -614,6 +643,13 @@ fn advice_on_retry(status: FrameStatus, newest: &Option<Handle>) -> String {
     match newest {
         Some(newest) => format!("was begun anew already; go on with {newest}, its newest attempt"),
         None => format!("is {status} and cannot be begun anew; {}", status.advice_instead_of_retry()),
+    }
+}
+
+fn advice_on_lost_connection(is_outcome_unknown: bool) -> &'static str {
+    match is_outcome_unknown {
+        false => "nothing was changed; call again",
+        true => "the command may have been committed or not; refresh the stack and look, before you call again",
     }
 }
 

@@ -86,7 +86,8 @@ pub use frame::{
 pub use stack::HostSettings;
 pub use stack::{Stack, StackOptions};
 pub use store::{
-    Durability, EventQuery, HistoryReader, LogLimits, LogPage, LogQuery, MemoryStore, MirrorStatus, Store, read_history,
+    Durability, EventQuery, HistoryReader, LogLimits, LogPage, LogQuery, LogReader, MemoryStore, MirrorStatus, Store,
+    read_history,
 };
 #[cfg(feature = "sqlite")]
 pub use store::{SqliteOptions, SqliteStore};

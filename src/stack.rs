@@ -54,7 +54,7 @@ use crate::frame::{
 };
 use crate::store::folder::Folder;
 use crate::store::mirror::PATIENCE;
-use crate::store::{BUSY_TIMEOUT, Durability, HistoryReader};
+use crate::store::{BUSY_TIMEOUT, Durability, HistoryReader, LogReader};
 use crate::tree::{Command, Commit, OutlineOptions, Tree, decide, outline};
 
 /// A clock: returns the current time in milliseconds since the Unix epoch.
@@ -131,8 +131,10 @@ struct Inner {
     /// True if the history is in a store, which others can use too.
     #[cfg(feature = "session")]
     has_store: bool,
-    /// The folder of the stack. `None`: the stack keeps no logs.
+    /// The folder of the stack. `None`: the stack keeps no files of logs.
     log_folder: Option<Folder>,
+    /// Reads the logs that the store keeps, in place of files.
+    stored_logs: Option<Arc<dyn LogReader>>,
     repairs: Vec<Repair>,
     finished_frames: usize,
     clock: Clock,

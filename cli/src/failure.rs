@@ -127,7 +127,7 @@ const SNAPSHOT: &str = "the snapshot";
 /// All others are refusals.
 fn exit_of(error: &Error) -> Exit {
     match error {
-        Error::Busy { .. } => Exit::Unknown,
+        Error::Busy { .. } | Error::Disconnected { is_outcome_unknown: true, .. } => Exit::Unknown,
         Error::Empty { .. } | Error::NotOneLine { .. } | Error::Setting { .. } => Exit::Usage,
         Error::Child { error, .. } => exit_of(error),
         Error::Io { .. }
@@ -136,6 +136,7 @@ fn exit_of(error: &Error) -> Exit {
         | Error::Damaged { .. }
         | Error::Json { what: SNAPSHOT, .. }
         | Error::Replaced { .. }
+        | Error::Disconnected { .. }
         | Error::Version { .. }
         | Error::History { .. }
         | Error::InMemory { .. }

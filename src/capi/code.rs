@@ -111,6 +111,8 @@ pub const CALLSTACK_ERROR_WAIT_CIRCLE: CallstackCode = 143;
 pub const CALLSTACK_ERROR_NOT_RETRIABLE: CallstackCode = 145;
 /// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
 pub const CALLSTACK_ERROR_RETRY_LINK: CallstackCode = 146;
+/// The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
+pub const CALLSTACK_ERROR_DISCONNECTED: CallstackCode = 148;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -170,6 +172,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::OutOfTurn { .. } => CALLSTACK_ERROR_OUT_OF_TURN,
         Error::SecondStackOperation { .. } => CALLSTACK_ERROR_SECOND_STACK_OPERATION,
         Error::Replaced { .. } => CALLSTACK_ERROR_REPLACED,
+        Error::Disconnected { .. } => CALLSTACK_ERROR_DISCONNECTED,
         Error::InsideRead { .. } => CALLSTACK_ERROR_INSIDE_READ,
         Error::Broken { .. } => CALLSTACK_ERROR_BROKEN,
         Error::NotRetriable { .. } => CALLSTACK_ERROR_NOT_RETRIABLE,

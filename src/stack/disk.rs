@@ -1,7 +1,7 @@
 //! The write path: writes a commit to the store and the logs, applies it to the tree, and updates the mirror.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 #[cfg(feature = "sqlite")]
 use std::slice;
@@ -14,13 +14,15 @@ use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
 use crate::archive::Archive;
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StateDocument};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StateDocument, own_log_path};
 use crate::store::folder::Folder;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::store::layout;
 use crate::store::logs::{self, Appended};
 use crate::store::mirror::{Due, Mirror, MirrorStatus, Source};
-use crate::store::{CompactedEvents, CompactionLimits, Durability, EventQuery, Snapshot, Store};
+use crate::store::{
+    CompactedEvents, CompactionLimits, Durability, EventQuery, LogLimits, PrunedLogs, Snapshot, Store, StoredLog,
+};
 use crate::tree::{Commit, Compared, Comparison, LogAppend, Scan, Tree};
 
 /// The advice in the error of a stack whose history is damaged.
@@ -266,14 +268,29 @@ impl Disk {
         result
     }
 
-    /// Calls `run` with the newest tree while no other process commits or appends to a log.
-    pub(super) fn alone<T>(
+    /// Removes logs of finished frames that the limits select, while no other process commits or appends to a log.
+    pub(super) fn prune_logs(
         &mut self,
         tree: &SharedTree,
+        limits: LogLimits,
         deadline: &Deadline,
-        run: impl FnOnce(&Tree) -> Result<T>,
-    ) -> Result<T> {
-        self.in_transaction(tree, deadline, |_, tree| run(&tree.read()))
+    ) -> Result<PrunedLogs> {
+        let folder = self.folder.clone();
+        self.in_transaction(tree, deadline, |store, tree| {
+            let tree = tree.read();
+            if let Some(stored) = store.logs() {
+                let kept: HashSet<Handle> = tree.unfinished().collect();
+                let found = stored.list(deadline.remaining())?;
+                let found = found.into_iter().map(|StoredLog { frame, bytes, written }| (written, frame, bytes));
+                let (chosen, pruned) = logs::choose(found.collect(), limits, |frame| kept.contains(frame));
+                store.remove_logs(&chosen)?;
+                store.commit()?;
+                return Ok(pruned);
+            }
+            let folder = folder.ok_or(Error::InMemory { what: "logs" })?;
+            let own_log = |handle: Handle| own_log_path(tree.node(handle).session_id(), handle);
+            logs::prune(&folder, limits, &tree.unfinished().map(own_log).collect())
+        })
     }
 
     /// Compares the events with the snapshot, removes those of finished trees in the same transaction, and gives their space back.
@@ -813,6 +830,9 @@ struct Logs<'a> {
 /// one.
 fn persist(store: &mut dyn Store, logs: Logs<'_>, tree: &SharedTree, commit: Commit) -> Result<Committed> {
     let Commit { events, log } = commit;
+    if store.logs().is_some() {
+        return persist_with_logs(store, tree, events, log);
+    }
     let mut written = Vec::new();
     let moved = moved_logs(&tree.read(), &events);
     let prepared = append_lines(logs, log, &mut written)
@@ -828,12 +848,7 @@ fn persist(store: &mut dyn Store, logs: Logs<'_>, tree: &SharedTree, commit: Com
     if events.is_empty() {
         return Ok(Committed { events, has_new_log, archived: None });
     }
-    let stored = events
-        .iter()
-        .try_for_each(|event| tree.read().prepare(event))
-        .and_then(|()| write_due_snapshot(store, tree))
-        .and_then(|archived| store.append(&events).map(|()| archived));
-    let archived = match stored {
+    let archived = match append_events(store, tree, &events) {
         Ok(archived) => archived,
         Err(error) => {
             moves.iter().for_each(LogMoves::undo);
@@ -851,6 +866,34 @@ fn persist(store: &mut dyn Store, logs: Logs<'_>, tree: &SharedTree, commit: Com
         return Err(error);
     }
     moves.iter().for_each(LogMoves::finish);
+    Ok(Committed { events, has_new_log, archived })
+}
+
+/// Adds events to the transaction, and a snapshot of the tree before them, if one is due. Returns its revision.
+fn append_events(store: &mut dyn Store, tree: &SharedTree, events: &[Event]) -> Result<Option<u64>> {
+    events.iter().try_for_each(|event| tree.read().prepare(event))?;
+    let archived = write_due_snapshot(store, tree)?;
+    store.append(events)?;
+    Ok(archived)
+}
+
+/// Commits the events together with the lines of the logs, in a store that keeps both.
+fn persist_with_logs(
+    store: &mut dyn Store,
+    tree: &SharedTree,
+    events: Vec<Event>,
+    log: Vec<LogAppend>,
+) -> Result<Committed> {
+    if events.is_empty() && log.is_empty() {
+        return Ok(Committed { events, has_new_log: false, archived: None });
+    }
+    let mut has_new_log = false;
+    for LogAppend { handle, entries, .. } in log {
+        let lines = entries.iter().map(|entry| entry.to_string()).collect();
+        has_new_log |= store.append_log(handle, lines)?;
+    }
+    let archived = if events.is_empty() { None } else { append_events(store, tree, &events)? };
+    store.commit()?;
     Ok(Committed { events, has_new_log, archived })
 }
 

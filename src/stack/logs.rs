@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use super::Stack;
+use super::{Inner, Stack};
 use crate::error::{Error, Result};
-use crate::frame::{FrameRef, Handle, own_log_path};
-use crate::store::folder::Folder;
-use crate::store::{LogLimits, LogPage, LogQuery, PrunedLogs, logs};
+use crate::frame::{FrameRef, own_log_path};
+use crate::store::logs::{self, Selection};
+use crate::store::{LogLimits, LogPage, LogQuery, PrunedLogs};
 use crate::tree::Command;
 
-/// The full log of a frame: a file of JSON lines, `logs/{id}.jsonl` in the stack's folder. [`Stack::log`] returns it.
+/// The full log of a frame: a file of JSON lines, `logs/{id}.jsonl` in the stack's folder, or lines in a store that keeps logs
+/// ([`Store::logs`](crate::Store::logs)). [`Stack::log`] returns it.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct FrameLog<'a> {
@@ -58,17 +59,11 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack has no folder; [`Error::Io`] and [`Error::ReadOnly`] for a log that cannot be removed, others
+    /// [`Error::InMemory`] if the stack keeps no logs; [`Error::Io`] and [`Error::ReadOnly`] for a log that cannot be removed, others
     /// can have been removed then; the errors of every command (see [`Stack`]).
     pub fn prune_logs(&self, limits: LogLimits) -> Result<PrunedLogs> {
-        let folder = self.log_folder()?;
-        let pruned = self.command(|disk, deadline| {
-            disk.alone(&self.inner.tree, deadline, |tree| {
-                let own_log = |handle: Handle| own_log_path(tree.node(handle).session_id(), handle);
-                let kept = tree.unfinished().map(own_log).collect();
-                logs::prune(folder, limits, &kept)
-            })
-        })?;
+        self.check_logs()?;
+        let pruned = self.command(|disk, deadline| disk.prune_logs(&self.inner.tree, limits, deadline))?;
         // Cached contexts may name a log that is gone.
         self.inner.contexts.clear_cache(None);
         Ok(pruned)
@@ -76,13 +71,15 @@ impl Stack {
 
     /// The path of a frame's log for the file tools of an agent: absolute, if the file exists and an agent may read it.
     #[cfg(feature = "tools")]
-    pub(crate) fn log_file(&self, handle: Handle) -> Option<String> {
+    pub(crate) fn log_file(&self, handle: crate::frame::Handle) -> Option<String> {
         let log_path = self.read(|tree| tree.node(handle).record().log_path.clone())?;
         self.inner.contexts.existing_log(handle, Some(&log_path))
     }
 
-    fn log_folder(&self) -> Result<&Folder> {
-        self.inner.log_folder.as_ref().ok_or(Error::InMemory { what: "logs" })
+    /// Checks that the stack keeps logs.
+    fn check_logs(&self) -> Result<()> {
+        let Inner { log_folder, stored_logs, .. } = &*self.inner;
+        if log_folder.is_none() && stored_logs.is_none() { Err(Error::InMemory { what: "logs" }) } else { Ok(()) }
     }
 }
 
@@ -92,11 +89,11 @@ impl FrameLog<'_> {
     /// at the same time; their lines do not mix.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] if the stack has no folder;
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] if the stack keeps no logs;
     /// [`Error::Json`] for an entry that is nested more than 100 levels deep; the errors of every command (see
     /// [`Stack`]).
     pub fn append(&self, entries: &[Value]) -> Result<()> {
-        self.stack.log_folder()?;
+        self.stack.check_logs()?;
         let (frame, entries) = (self.frame.clone(), entries.to_vec());
         self.stack.execute(Command::AppendLog { frame, entries }).map(drop)
     }
@@ -108,10 +105,20 @@ impl FrameLog<'_> {
     /// frame's ID; then it is a command and can wait for one.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] if the stack has no folder;
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::InMemory`] if the stack keeps no logs;
     /// [`Error::Io`]; the errors of [`Stack::refresh`].
     pub fn read(&self, query: &LogQuery) -> Result<LogPage> {
-        let folder = self.stack.log_folder()?;
+        if let Some(stored) = &self.stack.inner.stored_logs {
+            let handle = self.stack.resolve(self.frame.clone())?;
+            let mut selection = Selection::new(query);
+            stored.read(handle, self.stack.inner.busy_timeout, &mut |line| {
+                selection.take(format!("{line}\n").into_bytes());
+                Ok(())
+            })?;
+            return Ok(selection.into_page());
+        }
+        self.stack.check_logs()?;
+        let Some(folder) = &self.stack.inner.log_folder else { return Ok(LogPage::default()) };
         if !folder.is_taken(&self.name()?) {
             self.stack.refresh()?;
         }

@@ -60,7 +60,8 @@ impl Stack {
         })
     }
 
-    /// Opens a stack whose events are in a store, without a folder. It has a history, but no mirror and no logs.
+    /// Opens a stack whose events are in a store, without a folder. It has a history, but no mirror, and logs only if the store
+    /// keeps them.
     ///
     /// # Errors
     /// The errors of the store; [`Error::History`] if its events do not fit together.
@@ -115,6 +116,7 @@ impl Stack {
             #[cfg(feature = "session")]
             has_store: disk.store.is_some(),
             log_folder: folder,
+            stored_logs: disk.store.as_ref().and_then(|store| store.logs()),
             history: disk.store.as_ref().and_then(|store| store.reader()),
             mirror: Mutex::new(disk.mirror_view(&tree)),
             disk: ReentrantMutex::new(RefCell::new(disk)),

@@ -141,30 +141,41 @@ pub struct PrunedLogs {
 /// # Errors
 /// [`Error::Io`], [`Error::ReadOnly`]: some logs can have been removed.
 pub(crate) fn prune(folder: &Folder, limits: LogLimits, kept: &HashSet<String>) -> Result<PrunedLogs> {
-    let mut pruned = PrunedLogs::default();
-    let mut old = Vec::new();
+    let mut found = Vec::new();
     for name in folder.files_with("jsonl", LOGS)? {
         let Some(file) = folder.file(&name, Access::Read)? else { continue };
         let data = file.metadata().map_err(reading(&folder.path_of(&name)))?;
-        pruned.left += data.len();
         // A file system without times has only new logs.
         let written = data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let written = written.map_or(u64::MAX, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        if !kept.contains(&name) {
-            old.push((written, name, data.len()));
-        }
+        found.push((written, name, data.len()));
     }
+    let (chosen, pruned) = choose(found, limits, |name| kept.contains(name));
+    chosen.iter().try_for_each(|name| folder.remove(name).map(drop))?;
+    Ok(pruned)
+}
+
+/// The logs that limits select, of logs with the times at which they were written and their sizes in bytes. None of those that
+/// are kept are among them.
+pub(crate) fn choose<T: Ord>(
+    logs: Vec<(u64, T, u64)>,
+    limits: LogLimits,
+    is_kept: impl Fn(&T) -> bool,
+) -> (Vec<T>, PrunedLogs) {
+    let mut pruned = PrunedLogs { left: logs.iter().map(|(.., size)| size).sum(), ..PrunedLogs::default() };
+    let mut old: Vec<(u64, T, u64)> = logs.into_iter().filter(|(_, log, _)| !is_kept(log)).collect();
     old.sort_unstable();
-    for (written, name, size) in old {
+    let mut chosen = Vec::new();
+    for (written, log, size) in old {
         let is_old = limits.before.is_some_and(|before| written < before);
         if is_old || limits.bytes.is_some_and(|bytes| pruned.left > bytes) {
-            folder.remove(&name)?;
+            chosen.push(log);
             pruned.files += 1;
             pruned.bytes += size;
             pruned.left -= size;
         }
     }
-    Ok(pruned)
+    (chosen, pruned)
 }
 
 /// The subfolder with the logs.
@@ -258,35 +269,58 @@ pub(crate) fn read(folder: &Folder, name: &str, query: &LogQuery) -> Result<LogP
     let path = &folder.path_of(name);
     let Some(file) = folder.file(name, Access::Read)? else { return Ok(LogPage::default()) };
     let mut reader = BufReader::with_capacity(1 << 16, file);
-    let needle = query.search.as_ref().map(|text| text.to_lowercase());
-    let mut page = LogPage::default();
-    let mut fitting = VecDeque::new();
+    let mut selection = Selection::new(query);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line).map_err(reading(path))? > 0 {
+        selection.take(std::mem::take(&mut line));
+    }
+    Ok(selection.into_page())
+}
+
+/// The lines that a query selects, while the lines of a log are passed one by one.
+pub(crate) struct Selection<'a> {
+    query: &'a LogQuery,
+    needle: Option<String>,
+    fitting: VecDeque<(usize, Vec<u8>)>,
+    page: LogPage,
+}
+
+impl<'a> Selection<'a> {
+    pub(crate) fn new(query: &'a LogQuery) -> Self {
+        let needle = query.search.as_ref().map(|text| text.to_lowercase());
+        Self { query, needle, fitting: VecDeque::new(), page: LogPage::default() }
+    }
+
+    /// Takes the next line, with its line break.
+    pub(crate) fn take(&mut self, line: Vec<u8>) {
+        let Self { query, page, .. } = self;
         page.total += 1;
         let number = page.total;
-        let line = std::mem::take(&mut line);
         if number < query.from || query.to.is_some_and(|to| number > to) {
-            continue;
+            return;
         }
-        match check(&line, needle.as_deref()) {
-            Ok(true) => fitting.push_back((number, line)),
+        match check(&line, self.needle.as_deref()) {
+            Ok(true) => self.fitting.push_back((number, line)),
             Ok(false) => {}
             Err(message) => page.report(number, message),
         }
-        if query.tail.is_some_and(|tail| fitting.len() > tail) {
-            fitting.pop_front();
+        if query.tail.is_some_and(|tail| self.fitting.len() > tail) {
+            self.fitting.pop_front();
         }
     }
-    for (number, line) in fitting {
-        // Parsing to a value is stricter than the check: numbers must fit, texts must be Unicode.
-        match serde_json::from_slice(&line) {
-            Ok(entry) => page.lines.push(LogLine { number, entry }),
-            Err(error) => page.report(number, error.to_string()),
+
+    pub(crate) fn into_page(self) -> LogPage {
+        let Self { fitting, mut page, .. } = self;
+        for (number, line) in fitting {
+            // Parsing to a value is stricter than the check: numbers must fit, texts must be Unicode.
+            match serde_json::from_slice(&line) {
+                Ok(entry) => page.lines.push(LogLine { number, entry }),
+                Err(error) => page.report(number, error.to_string()),
+            }
         }
+        page.damaged.sort_by_key(|damage| damage.number);
+        page
     }
-    page.damaged.sort_by_key(|damage| damage.number);
-    Ok(page)
 }
 
 impl LogPage {

@@ -157,11 +157,36 @@ pub trait Store: Send {
     /// of the medium.
     fn append(&mut self, events: &[Event]) -> Result<()>;
 
+    /// The reader of the logs of frames, if the store keeps them itself. The default is `None`: the stack keeps them in files, if
+    /// it has a folder.
+    fn logs(&self) -> Option<Arc<dyn LogReader>> {
+        None
+    }
+
+    /// In a transaction, adds lines to the log of a frame, each a JSON value. Returns true if they are its first ones. Called only
+    /// if [`Store::logs`] returns a reader.
+    ///
+    /// # Errors
+    /// [`Error::InMemory`], which is the default; the errors of the medium.
+    fn append_log(&mut self, frame: Handle, lines: Vec<String>) -> Result<bool> {
+        let _ = (frame, lines);
+        Err(Error::InMemory { what: "logs" })
+    }
+
+    /// In a transaction, removes the logs of frames. Called only if [`Store::logs`] returns a reader.
+    ///
+    /// # Errors
+    /// As [`Store::append_log`].
+    fn remove_logs(&mut self, frames: &[Handle]) -> Result<()> {
+        let _ = frames;
+        Err(Error::InMemory { what: "logs" })
+    }
+
     /// Commits the transaction and ends it. [`Durability`] states which failures a commit survives.
     ///
     /// # Errors
     /// [`Error::DiskFull`], [`Error::Io`] and the other errors of the medium. The caller must then roll the
-    /// transaction back.
+    /// transaction back. [`Error::Disconnected`] says whether the commit may have been kept.
     fn commit(&mut self) -> Result<()>;
 
     /// Discards the transaction and ends it. Does nothing outside a transaction.
@@ -219,6 +244,32 @@ pub trait HistoryReader: Send + Sync {
     /// # Errors
     /// As [`Store::read`].
     fn read(&self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()>;
+}
+
+/// Reads the logs of frames from a [`Store`] that keeps them, beside its transactions.
+pub trait LogReader: Send + Sync {
+    /// Passes the lines of a frame's log to `each`, oldest first. A frame without a log has no lines.
+    ///
+    /// # Errors
+    /// The error of `each`; the errors of the medium.
+    fn read(&self, frame: Handle, patience: Duration, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()>;
+
+    /// The logs of all frames that have one.
+    ///
+    /// # Errors
+    /// The errors of the medium.
+    fn list(&self, patience: Duration) -> Result<Vec<StoredLog>>;
+}
+
+/// A log that a [`Store`] keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredLog {
+    /// The frame.
+    pub frame: Handle,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The time at which lines were last added, in milliseconds since the Unix epoch.
+    pub written: u64,
 }
 
 /// A filter for the events of a history. The default selects all events.

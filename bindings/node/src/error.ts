@@ -47,6 +47,7 @@ export type ErrorCode =
   /** An earlier command ended in a `panic`. Close the stack and open it again. */
   | "broken"
   | "replaced"
+  | "disconnected"
   | "not_finished"
   | "not_blocked"
   | "wait_circle"
@@ -97,6 +98,8 @@ export interface ErrorDetails {
   readonly from?: FrameStatus
   /** The handle of the frame that the call is about. */
   readonly handle?: Handle
+  /** `disconnected`: false if nothing was changed; true if the command may have been committed. */
+  readonly isOutcomeUnknown?: boolean
   /** `unknown_chunk`: the names of the chunks that the frame sees. */
   readonly known?: readonly string[]
   /** `too_long`: the length, in characters. */

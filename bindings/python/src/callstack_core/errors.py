@@ -352,6 +352,15 @@ class NotReadyError(CallstackError):
     code = "not_ready"
 
 
+class DisconnectedError(CallstackError):
+    """The server of the stack cannot be reached.
+
+    `isOutcomeUnknown` in the details says whether the command may have been committed.
+    """
+
+    code = "disconnected"
+
+
 class WaitCircleError(CallstackError):
     """The frame waits for the caller, which would wait for it."""
 

@@ -1,0 +1,162 @@
+//! The schema of the database, its versions, and who may use it.
+
+use std::fmt;
+use std::time::Instant;
+
+use callstack_core::{Error, Result};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::connection::Connection;
+use crate::errors::{Failure, NO_SCHEMA};
+use crate::server::PostgresServer;
+use crate::store::PostgresOptions;
+
+/// The version of the schema that this library makes and uses.
+const VERSION: i32 = 1;
+
+/// A step to the next version. `oldest` is the oldest version of the library's schema that can use the result.
+struct Migration {
+    version: i32,
+    oldest: i32,
+    sql: &'static str,
+}
+
+const MIGRATIONS: [Migration; 1] = [Migration { version: 1, oldest: 1, sql: include_str!("schema_1.sql") }];
+
+/// A number by which two migrations at the same time know each other.
+const MIGRATION_LOCK: i64 = 0x0063_616c_6c73_7461;
+
+/// What [`migrate`] has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Migrated {
+    /// The version before; `None` if the database had no schema.
+    pub from: Option<u32>,
+    /// The version now.
+    pub to: u32,
+}
+
+/// What a role may do with the stacks of a tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Open and read them.
+    Read,
+    /// Also change them, and make new ones.
+    Write,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+/// Makes the schema `callstack` in the database of a URL, or brings it to the version of this library, in one transaction. The role
+/// must own the database or may create schemas in it; it owns the schema. Nothing else migrates: a library of another version
+/// uses the schema if both sides allow it, and else refuses it.
+///
+/// # Errors
+/// [`Error::Version`] if a newer library has migrated it; [`Error::Io`] if the server refuses it, or its texts are not in UTF-8;
+/// [`Error::Disconnected`].
+pub fn migrate(url: &str) -> Result<Migrated> {
+    let server = PostgresServer::of(url.parse()?, PostgresOptions::default());
+    server.ask(server.patience(), |connection, deadline| {
+        let begun = "BEGIN ISOLATION LEVEL READ COMMITTED; SHOW server_encoding";
+        let encoding = connection.run(begun, deadline)?;
+        let migrated = check_encoding(server.shown(), encoding.last().and_then(|row| row.get(0)))
+            .map_err(Failure::from)
+            .and_then(|()| bring_up_to_date(connection, server.shown(), deadline));
+        connection.run(if migrated.is_ok() { "COMMIT" } else { "ROLLBACK" }, deadline)?;
+        migrated
+    })
+}
+
+fn bring_up_to_date(connection: &mut Connection, place: &str, deadline: Instant) -> Result<Migrated, Failure> {
+    connection.run(&format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"), deadline)?;
+    let exists = connection.run("SELECT 1 WHERE to_regclass('callstack.schema_versions') IS NOT NULL", deadline)?;
+    let found = match exists.is_empty() {
+        true => None,
+        false => Some(newest_version(connection, deadline)?),
+    };
+    refuse_newer(place, found)?;
+    let (version, _) = found.unwrap_or((0, 0));
+    for Migration { version, oldest, sql } in MIGRATIONS.iter().filter(|migration| migration.version > version) {
+        connection.run(sql, deadline)?;
+        let note = format!("INSERT INTO callstack.schema_versions (version, oldest) VALUES ({version}, {oldest})");
+        connection.run(&note, deadline)?;
+    }
+    Ok(Migrated { from: found.map(|(version, _)| version.unsigned_abs()), to: VERSION.max(version).unsigned_abs() })
+}
+
+fn check_encoding(place: &str, encoding: Option<&str>) -> Result<()> {
+    match encoding {
+        Some("UTF8") => Ok(()),
+        other => {
+            let found = other.unwrap_or("unknown");
+            Err(Error::io("use", place, format!("its encoding is {found}; make a database with the encoding UTF8")))
+        }
+    }
+}
+
+/// Checks that this library can use the schema.
+pub(crate) fn check(connection: &mut Connection, place: &str, deadline: Instant) -> Result<(), Failure> {
+    let found = newest_version(connection, deadline)?;
+    refuse_newer(place, Some(found))?;
+    match found.0 < VERSION {
+        true => {
+            let message = format!(
+                "its schema has version {}, this library needs {VERSION}; an owner of the database runs `callstack postgres \
+                 migrate URL`",
+                found.0
+            );
+            Err(Error::io("open", place, message).into())
+        }
+        false => Ok(()),
+    }
+}
+
+/// The version of the schema, and the oldest version of the library's that can use it.
+fn newest_version(connection: &mut Connection, deadline: Instant) -> Result<(i32, i32), Failure> {
+    let sql = "SELECT version, oldest FROM callstack.schema_versions ORDER BY version DESC LIMIT 1";
+    let rows = connection.rows(sql, &[], deadline)?;
+    let newest = rows.first().map(|row| (row.get(0), row.get(1)));
+    newest.ok_or_else(|| Error::io("open", "the schema", NO_SCHEMA).into())
+}
+
+fn refuse_newer(place: &str, found: Option<(i32, i32)>) -> Result<()> {
+    match found {
+        Some((version, oldest)) if oldest > VERSION => Err(Error::Version {
+            what: format!("the schema of {place}"),
+            found: u64::from(version.unsigned_abs()),
+            supported: u64::from(VERSION.unsigned_abs()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Lets a role of the server read or change the stacks of a tenant, which is made if it does not exist. Row-level security keeps the
+/// role from those of other tenants. The owner of the schema runs it.
+///
+/// # Errors
+/// [`Error::Io`] if there is no such role, or the user of the URL does not own the schema; the errors of
+/// [`PostgresServer::connect`].
+pub fn grant(url: &str, role: &str, tenant: &str, access: Access) -> Result<()> {
+    change_access(url, role, tenant, &format!("SELECT callstack.allow($1, $2, {})", access == Access::Write))
+}
+
+/// Takes the stacks of a tenant away from a role again.
+///
+/// # Errors
+/// As [`grant`].
+pub fn revoke(url: &str, role: &str, tenant: &str) -> Result<()> {
+    change_access(url, role, tenant, "SELECT callstack.disallow($1, $2)")
+}
+
+fn change_access(url: &str, role: &str, tenant: &str, sql: &str) -> Result<()> {
+    let server = PostgresServer::connect(url, PostgresOptions::default())?;
+    let values: [(&(dyn ToSql + Sync), Type); 2] = [(&role, Type::TEXT), (&tenant, Type::TEXT)];
+    server.ask(server.patience(), |connection, deadline| connection.rows(sql, &values, deadline).map(drop))
+}

@@ -1,0 +1,281 @@
+//! A database on a server, and the connections to it that the stacks share.
+
+use std::fmt;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callstack_core::{Error, Result};
+use parking_lot::{Condvar, Mutex};
+use tokio_postgres::types::Type;
+
+use crate::connection::Connection;
+use crate::errors::Failure;
+use crate::schema;
+use crate::store::{PostgresOptions, PostgresStore, StackRow};
+use crate::url::{ServerUrl, StackUrl, shown_stack};
+
+/// Waits between two attempts to reach a server.
+const SHORTEST_WAIT: Duration = Duration::from_millis(5);
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
+/// Maximum time of one attempt to connect, so that another host of the URL can be tried.
+const ATTEMPT: Duration = Duration::from_secs(5);
+
+/// A PostgreSQL database, and the connections to it that the stacks of this process share.
+///
+/// A command holds a connection from its beginning to its commit, a query while it runs. So a process with many stacks needs few
+/// connections. Clones share them.
+///
+/// ```no_run
+/// use callstack_core::{Stack, StackOptions};
+/// use callstack_postgres::{PostgresOptions, PostgresServer};
+///
+/// let server = PostgresServer::connect("postgres://agents@db.example/agents", PostgresOptions::default())?;
+/// for name in ["shop", "blog"] {
+///     let stack = Stack::with_store(server.store("team", name)?, StackOptions::default())?;
+///     println!("{name}: {} frames", stack.read(|tree| tree.len()));
+/// }
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct PostgresServer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    url: ServerUrl,
+    options: PostgresOptions,
+    pool: Mutex<Pool>,
+    /// A connection was given back.
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct Pool {
+    idle: Vec<Connection>,
+    /// Number of commands that have a connection.
+    commands: usize,
+}
+
+impl fmt::Debug for PostgresServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PostgresServer").field("url", &self.inner.url.shown).finish_non_exhaustive()
+    }
+}
+
+impl PostgresServer {
+    /// Connects to the database of a URL, `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTIONS` (see [`StackUrl`]; a stack behind
+    /// the database is left out), and checks that it has the schema. Tries again while the server cannot be reached, until
+    /// [`PostgresOptions::busy_timeout`].
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for the URL; [`Error::Disconnected`] if there is no server; [`Error::Version`] if a newer version of the
+    /// library has migrated the schema; [`Error::Io`] if there is no schema, or the server refuses the user.
+    pub fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
+        let server = Self::of(url.parse()?, options);
+        server.check_schema()?;
+        Ok(server)
+    }
+
+    pub(crate) fn of(url: ServerUrl, options: PostgresOptions) -> Self {
+        Self { inner: Arc::new(Inner { url, options, pool: Mutex::default(), freed: Condvar::new() }) }
+    }
+
+    /// Checks that the schema is one that this library can use.
+    pub(crate) fn check_schema(&self) -> Result<()> {
+        self.ask(self.patience(), |connection, deadline| schema::check(connection, self.shown(), deadline))
+    }
+
+    /// The store of a stack, which is made if it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] if the stack does not exist and this role may not make it; the errors of
+    /// [`PostgresServer::connect`].
+    pub fn store(&self, tenant: &str, stack: &str) -> Result<PostgresStore> {
+        if let Some(store) = self.existing_store(tenant, stack)? {
+            return Ok(store);
+        }
+        self.ask(self.patience(), |connection, deadline| {
+            let tenant_of: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 1] = [(&tenant, Type::TEXT)];
+            let is_known = !connection.rows(FIND_TENANT, &tenant_of, deadline)?.is_empty();
+            if !is_known {
+                connection.rows(ADD_TENANT, &tenant_of, deadline).map_err(|failure| match failure {
+                    Failure::Refused(Error::ReadOnly { .. }) => Failure::Refused(self.no_tenant(tenant)),
+                    other => other,
+                })?;
+            }
+            connection.rows(ADD_STACK, &[(&tenant, Type::TEXT), (&stack, Type::TEXT)], deadline).map(drop)
+        })?;
+        self.existing_store(tenant, stack)?.ok_or_else(|| self.no_tenant(tenant))
+    }
+
+    /// The store of a stack; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// The errors of [`PostgresServer::connect`].
+    pub fn existing_store(&self, tenant: &str, stack: &str) -> Result<Option<PostgresStore>> {
+        let found = self.ask(self.patience(), |connection, deadline| {
+            connection.rows(FIND_STACK, &[(&tenant, Type::TEXT), (&stack, Type::TEXT)], deadline)
+        })?;
+        let place = shown_stack(self.shown(), tenant, stack);
+        let rows = found.iter().map(|row| StackRow { id: row.get(0), tenant: row.get(1) });
+        Ok(rows.last().map(|row| PostgresStore::new(self.clone(), row, place)))
+    }
+
+    /// The stacks of a tenant that this role can see, by their names, each with the number of its commits' events.
+    ///
+    /// # Errors
+    /// The errors of [`PostgresServer::connect`].
+    pub fn stacks(&self, tenant: &str) -> Result<Vec<(String, u64)>> {
+        let found = self.ask(self.patience(), |connection, deadline| {
+            connection.rows(LIST_STACKS, &[(&tenant, Type::TEXT)], deadline)
+        })?;
+        Ok(found.iter().map(|row| (row.get(0), row.get::<_, i64>(1).cast_unsigned())).collect())
+    }
+
+    fn no_tenant(&self, tenant: &str) -> Error {
+        let message = format!(
+            "this role may not use the tenant `{tenant}`; an owner of the database runs `callstack postgres grant`"
+        );
+        Error::io("open", self.shown(), message)
+    }
+
+    /// The URL for messages.
+    pub(crate) fn shown(&self) -> &str {
+        &self.inner.url.shown
+    }
+
+    pub(crate) fn url(&self) -> &ServerUrl {
+        &self.inner.url
+    }
+
+    pub(crate) fn options(&self) -> &PostgresOptions {
+        &self.inner.options
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_millis(self.inner.options.busy_timeout)
+    }
+
+    /// Asks the server something that changes nothing, or that can be asked twice. Repeats it while the connection is lost.
+    pub(crate) fn ask<T>(
+        &self,
+        patience: Duration,
+        mut request: impl FnMut(&mut Connection, Instant) -> Result<T, Failure>,
+    ) -> Result<T> {
+        let deadline = Instant::now() + patience;
+        let asked = self.persist(deadline, |server| {
+            let mut connection = server.idle_or_new(deadline)?;
+            let answer = request(&mut connection, deadline);
+            server.keep(connection);
+            answer
+        });
+        asked.map_err(Failure::without_change)
+    }
+
+    /// Calls `run`, and repeats it with growing waits while the connection is lost, until the deadline.
+    pub(crate) fn persist<T>(
+        &self,
+        deadline: Instant,
+        mut run: impl FnMut(&Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut wait = SHORTEST_WAIT;
+        loop {
+            match run(self) {
+                Err(Failure::Lost(_)) if Instant::now() + wait < deadline => {
+                    // The others are probably lost too.
+                    self.inner.pool.lock().idle.clear();
+                    thread::sleep(wait);
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// A connection for a command. Waits while too many commands have one.
+    pub(crate) fn connection_for_command(&self, deadline: Instant) -> Result<Connection, Failure> {
+        let mut pool = self.inner.pool.lock();
+        while pool.commands >= self.inner.options.connections.max(1) {
+            let begun = Instant::now();
+            if self.inner.freed.wait_until(&mut pool, deadline).timed_out() {
+                let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                return Err(Failure::Refused(Error::Busy { path: self.shown().to_owned(), waited }));
+            }
+        }
+        pool.commands += 1;
+        drop(pool);
+        self.idle_or_new(deadline).inspect_err(|_| self.free_command())
+    }
+
+    /// Ends the use of a connection by a command.
+    pub(crate) fn end_command(&self, connection: Connection) {
+        self.keep(connection);
+        self.free_command();
+    }
+
+    fn free_command(&self) {
+        self.inner.pool.lock().commands -= 1;
+        self.inner.freed.notify_one();
+    }
+
+    /// A connection beside those of commands.
+    pub(crate) fn idle_or_new(&self, deadline: Instant) -> Result<Connection, Failure> {
+        let idle = self.inner.pool.lock().idle.pop();
+        if let Some(connection) = idle.filter(Connection::is_usable) {
+            return Ok(connection);
+        }
+        let limit = deadline.saturating_duration_since(Instant::now()).min(ATTEMPT);
+        Connection::open(&self.inner.url, limit)
+    }
+
+    /// Keeps a connection for the next caller.
+    pub(crate) fn keep(&self, connection: Connection) {
+        let mut pool = self.inner.pool.lock();
+        if connection.is_usable() && pool.idle.len() < self.inner.options.connections {
+            pool.idle.push(connection);
+        }
+    }
+}
+
+const FIND_TENANT: &str = "SELECT id FROM callstack.tenants WHERE name = $1";
+const ADD_TENANT: &str = "INSERT INTO callstack.tenants (name) VALUES ($1) ON CONFLICT DO NOTHING";
+const FIND_STACK: &str = "SELECT stacks.id, stacks.tenant FROM callstack.stacks \
+                          JOIN callstack.tenants ON tenants.id = stacks.tenant WHERE tenants.name = $1 AND stacks.name = $2";
+const ADD_STACK: &str = "INSERT INTO callstack.stacks (tenant, name) SELECT id, $2 FROM callstack.tenants WHERE name = $1 \
+                         ON CONFLICT DO NOTHING";
+const LIST_STACKS: &str = "SELECT stacks.name, stacks.revision FROM callstack.stacks \
+                           JOIN callstack.tenants ON tenants.id = stacks.tenant WHERE tenants.name = $1 ORDER BY stacks.name";
+
+/// Where [`Stack::open_url`](OpenUrl::open_url) finds stacks.
+pub trait OpenUrl: Sized {
+    /// Opens the stack of a URL ([`StackUrl`]), which is made if it does not exist. Its events, snapshots and logs are in the
+    /// database. There are files beside it only if the URL has the option `mirror`.
+    ///
+    /// ```no_run
+    /// use callstack_core::{NewFrame, Stack, StackOptions};
+    /// use callstack_postgres::OpenUrl;
+    ///
+    /// let stack = Stack::open_url("postgres://agents:secret@db.example/agents/shop", StackOptions::default())?;
+    /// stack.push(NewFrame::new("Build a shop"))?;
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`PostgresServer::connect`] and [`PostgresServer::store`]; [`Error::History`] if the events do not fit together; the
+    /// errors of the folder of the mirror.
+    fn open_url(url: &str, options: callstack_core::StackOptions) -> Result<Self>;
+}
+
+impl OpenUrl for callstack_core::Stack {
+    fn open_url(url: &str, options: callstack_core::StackOptions) -> Result<Self> {
+        let url: StackUrl = url.parse()?;
+        let server = PostgresServer::of(url.server.clone(), PostgresOptions::of(&options).notifies(url.notifies()));
+        server.check_schema()?;
+        let store = server.store(url.tenant(), url.stack())?;
+        match url.mirror() {
+            Some(folder) => Self::open_with_store(folder, store, options),
+            None => Self::with_store(store, options),
+        }
+    }
+}

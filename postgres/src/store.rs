@@ -1,0 +1,506 @@
+//! The store of one stack.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callstack_core::archive::{Archive, ArchivedFrame};
+use callstack_core::store::{CompactedEvents, CompactionLimits, Snapshot};
+use callstack_core::{Durability, Error, Event, EventQuery, Handle, HistoryReader, LogReader, Result, StackOptions, Store};
+use parking_lot::Mutex;
+use tokio_postgres::SimpleQueryRow;
+use tokio_postgres::types::Type;
+
+use crate::archive::PostgresArchive;
+use crate::compaction;
+use crate::connection::Connection;
+use crate::errors::Failure;
+use crate::listener::CHANNEL;
+use crate::logs::{self, PostgresLogs};
+use crate::reader::PostgresReader;
+use crate::server::PostgresServer;
+use crate::transaction::{FRAMES, Mark, Newest, Open, Proof, Transaction};
+
+/// The options of a [`PostgresServer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PostgresOptions {
+    /// The failures that an acknowledged commit survives. [`Durability::Normal`], the default, leaves that to the server's
+    /// setting `synchronous_commit`, which is `on` unless somebody has changed it. [`Durability::Full`] waits in any case until the
+    /// server has the commit on its disk, and on those of its synchronous standbys.
+    pub durability: Durability,
+    /// Maximum wait for the server and for other processes before a call fails, in milliseconds. Default 10,000.
+    pub busy_timeout: u64,
+    /// Time after which the server ends the transaction of a process that does not go on, because it was stopped or cut off, in
+    /// milliseconds. Others wait for it that long. A process that goes on later commits again, if nobody has committed meanwhile.
+    /// Default 5,000.
+    pub idle_timeout: u64,
+    /// Maximum number of connections for commands at the same time. Queries can have further ones. Default 8.
+    pub connections: usize,
+    /// True: each commit notifies [listeners](crate::Listener). It makes the commits of all stacks of the server wait for each
+    /// other. Default false.
+    pub notifies: bool,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            busy_timeout: 10_000,
+            idle_timeout: 5_000,
+            connections: 8,
+            notifies: false,
+        }
+    }
+}
+
+impl PostgresOptions {
+    /// The options of a server for a stack with these options.
+    pub fn of(options: &StackOptions) -> Self {
+        let StackOptions { durability, busy_timeout, .. } = *options;
+        Self { durability, busy_timeout, ..Self::default() }
+    }
+
+    /// Sets [`durability`](PostgresOptions::durability).
+    #[must_use]
+    pub fn durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
+    }
+
+    /// Sets [`busy_timeout`](PostgresOptions::busy_timeout), in milliseconds.
+    #[must_use]
+    pub fn busy_timeout(self, busy_timeout: u64) -> Self {
+        Self { busy_timeout, ..self }
+    }
+
+    /// Sets [`idle_timeout`](PostgresOptions::idle_timeout), in milliseconds.
+    #[must_use]
+    pub fn idle_timeout(self, idle_timeout: u64) -> Self {
+        Self { idle_timeout, ..self }
+    }
+
+    /// Sets [`connections`](PostgresOptions::connections).
+    #[must_use]
+    pub fn connections(self, connections: usize) -> Self {
+        Self { connections, ..self }
+    }
+
+    /// Sets [`notifies`](PostgresOptions::notifies).
+    #[must_use]
+    pub fn notifies(self, notifies: bool) -> Self {
+        Self { notifies, ..self }
+    }
+}
+
+/// The row of a stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StackRow {
+    pub(crate) id: i64,
+    pub(crate) tenant: i32,
+}
+
+/// The store of a stack in PostgreSQL. [`PostgresServer::store`] makes it; [`Stack::with_store`](callstack_core::Stack::with_store)
+/// opens the stack. The store keeps the logs of frames too.
+pub struct PostgresStore {
+    server: PostgresServer,
+    stack: StackRow,
+    /// The URL for messages.
+    place: Arc<str>,
+    /// The newest commit of events that was read to the end, or written.
+    known: Option<Mark>,
+    /// The newest one at the last look.
+    seen: Option<Mark>,
+    open: Open,
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PostgresStore").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl PostgresStore {
+    pub(crate) fn new(server: PostgresServer, stack: StackRow, place: String) -> Self {
+        let place = place.into();
+        Self { server, stack, place, known: None, seen: None, open: Arc::new(Mutex::new(None)) }
+    }
+
+    /// The server and the number of the stack there.
+    pub(crate) fn place_in_server(&self) -> (&PostgresServer, i64) {
+        (&self.server, self.stack.id)
+    }
+
+    fn own_reader(&self) -> PostgresReader {
+        PostgresReader::new(self.server.clone(), self.stack.id, self.place.clone(), Arc::downgrade(&self.open))
+    }
+
+    /// Begins a transaction on a connection, and locks the stack.
+    fn lock(&self, connection: &mut Connection, deadline: Instant) -> Result<Newest, Failure> {
+        let options = self.server.options();
+        let id = self.stack.id;
+        let patience = deadline.saturating_duration_since(Instant::now()).as_millis().max(1);
+        let durable = match options.durability {
+            Durability::Full => {
+                "SELECT set_config('synchronous_commit', 'on', true) \
+                 WHERE current_setting('synchronous_commit') IN ('off', 'local'); "
+            }
+            _ => "",
+        };
+        let idle_timeout = options.idle_timeout;
+        let sql = format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = {patience}; \
+             SET LOCAL idle_in_transaction_session_timeout = {idle_timeout}; {durable}\
+             SELECT revision, writer, snapshot, base FROM callstack.stacks WHERE id = {id} FOR NO KEY UPDATE"
+        );
+        connection.run(&sql, deadline).and_then(|rows| self.newest(&rows))
+    }
+
+    /// What the stack's row says now.
+    fn look(&self, patience: Duration) -> Result<Newest> {
+        let sql = format!("SELECT revision, writer, snapshot, base FROM callstack.stacks WHERE id = {}", self.stack.id);
+        self.server
+            .ask(patience, |connection, deadline| connection.run(&sql, deadline).and_then(|rows| self.newest(&rows)))
+    }
+
+    fn newest(&self, rows: &[SimpleQueryRow]) -> Result<Newest, Failure> {
+        // The settings before it may have rows too.
+        let row = rows.last().filter(|row| row.len() == 4).ok_or_else(|| self.replaced("it was removed"))?;
+        let number = |column: usize| row.get(column).and_then(|text| text.parse::<i64>().ok());
+        let numbers = [0, 1, 2, 3].map(number);
+        let [Some(revision), Some(writer), Some(snapshot), Some(base)] = numbers else {
+            return Err(self.replaced("its row has no numbers").into());
+        };
+        let [revision, snapshot, base] = [revision, snapshot, base].map(i64::cast_unsigned);
+        Ok(Newest { mark: Mark { revision, writer }, snapshot, base })
+    }
+
+    fn replaced(&self, message: &str) -> Error {
+        Error::replaced(&*self.place, message)
+    }
+
+    /// Checks that the newest commit which this store knows is still there.
+    fn check_known(&self, newest: Newest, connection: &mut Connection, deadline: Instant) -> Result<(), Failure> {
+        let Some(known) = self.known.filter(|known| *known != newest.mark) else { return Ok(()) };
+        if newest.mark.revision <= known.revision {
+            return Err(self.lost(known).into());
+        }
+        match self.writer_of(Proof::Event(known.revision), connection, deadline)? {
+            Some(writer) if writer == known.writer => Ok(()),
+            // It was compacted.
+            None if newest.base >= known.revision => Ok(()),
+            _ => Err(self.lost(known).into()),
+        }
+    }
+
+    fn lost(&self, known: Mark) -> Error {
+        let revision = known.revision;
+        self.replaced(&format!(
+            "its event {revision} is missing or another one now; the server has lost commits, as after a failover to an \
+             asynchronous standby or a restore"
+        ))
+    }
+
+    /// Calls `run` with the open transaction of this thread.
+    fn in_transaction<T>(&mut self, run: impl FnOnce(&mut Transaction) -> Result<T, Failure>) -> Result<T> {
+        let mut open = self.open.lock();
+        let transaction = open.as_mut().ok_or_else(|| Error::io("write", &*self.place, "no transaction is open"))?;
+        run(transaction).map_err(Failure::without_change)
+    }
+
+    /// Ends the commit of a transaction whose connection was lost: connects again, and finds out whether it was kept. If it was not,
+    /// and nobody has committed since, commits it again.
+    fn settle(&self, transaction: &mut Transaction) -> Result<()> {
+        let Transaction { deadline, newest, queue, is_partly_sent, .. } = transaction;
+        let (deadline, before) = (*deadline, newest.mark);
+        let settled = self.server.persist(deadline, |server| {
+            let mut connection = server.idle_or_new(deadline)?;
+            // The row is free only once the server has ended the broken transaction.
+            let now = self.lock(&mut connection, deadline)?;
+            let proof = queue.proof();
+            let writer = proof.map_or(Ok(None), |proof| self.writer_of(proof, &mut connection, deadline))?;
+            let can_repeat = now.mark == before && !*is_partly_sent;
+            let fate = match (proof, writer) {
+                (_, Some(writer)) if writer == queue.writer() => Fate::Kept,
+                (_, None) if can_repeat => Fate::Kept,
+                (None, _) => Fate::Unknown,
+                (Some(Proof::Event(revision)), None) if now.base >= revision => Fate::Unknown,
+                _ => Fate::Discarded,
+            };
+            if writer.is_none() && can_repeat {
+                connection.write(queue.statements(), Some(&self.end()), deadline)?;
+            } else {
+                connection.run("ROLLBACK", deadline)?;
+            }
+            server.keep(connection);
+            Ok(fate)
+        });
+        const LOST: &str = "the connection was lost during the commit";
+        match settled {
+            Ok(Fate::Kept) => Ok(()),
+            Ok(Fate::Discarded) => {
+                Err(Error::disconnected(&*self.place, format!("{LOST}, and the server has discarded it"), false))
+            }
+            Ok(Fate::Unknown) => Err(Error::disconnected(&*self.place, LOST, true)),
+            Err(failure) => Err(failure.with_unknown_outcome(&self.place)),
+        }
+    }
+
+    /// The number of the commit that has written what proves a commit; `None` if it is not there.
+    fn writer_of(&self, proof: Proof, connection: &mut Connection, deadline: Instant) -> Result<Option<i64>, Failure> {
+        let stack = &self.stack.id;
+        let rows = match proof {
+            Proof::Event(revision) => {
+                connection.rows(WRITER_OF_EVENT, &[(stack, Type::INT8), (&revision.cast_signed(), Type::INT8)], deadline)
+            }
+            Proof::LogLine(frame, line) => {
+                let frame = i64::from(frame.number());
+                connection.rows(WRITER_OF_LINE, &[(stack, Type::INT8), (&frame, Type::INT8), (&line, Type::INT8)], deadline)
+            }
+        };
+        Ok(rows?.first().map(|row| row.get(0)))
+    }
+
+    /// The statements at the end of a transaction.
+    fn end(&self) -> String {
+        match self.server.options().notifies {
+            true => format!("SELECT pg_notify('{CHANNEL}', '{}'); COMMIT", self.stack.id),
+            false => "COMMIT".to_owned(),
+        }
+    }
+
+    /// What the stack's row says, in the open transaction or outside of one.
+    fn current(&self) -> Result<Newest> {
+        let newest = self.open.lock().as_ref().map(|transaction| transaction.newest);
+        newest.map_or_else(|| self.look(self.server.patience()), Ok)
+    }
+}
+
+/// What has become of a commit whose connection was lost.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// It is in the database.
+    Kept,
+    /// It is not there, and others have committed since.
+    Discarded,
+    Unknown,
+}
+
+const WRITER_OF_EVENT: &str = "SELECT writer FROM callstack.events WHERE stack = $1 AND revision = $2";
+const WRITER_OF_LINE: &str = "SELECT writer FROM callstack.logs WHERE stack = $1 AND handle = $2 AND line = $3";
+
+impl Store for PostgresStore {
+    fn begin(&mut self, patience: Duration) -> Result<()> {
+        self.rollback();
+        let deadline = Instant::now() + patience;
+        let begun = self.server.persist(deadline, |server| {
+            let mut connection = server.connection_for_command(deadline)?;
+            let locked = self.lock(&mut connection, deadline).and_then(|newest| {
+                self.check_known(newest, &mut connection, deadline)?;
+                Ok(newest)
+            });
+            match locked {
+                Ok(newest) => Ok((connection, newest)),
+                Err(failure) => {
+                    end(&mut connection, deadline);
+                    server.end_command(connection);
+                    Err(failure)
+                }
+            }
+        });
+        let (connection, newest) = begun.map_err(|failure| waited(failure.without_change(), patience))?;
+        *self.open.lock() = Some(Transaction::new(connection, newest, self.stack, deadline));
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        let is_whole = query.until.is_none() && query.frame.is_none() && query.kind.is_none() && query.limit.is_none();
+        let begun = self.open.lock().as_ref().map(|transaction| transaction.newest.mark);
+        if let Some(mark) = begun.filter(|mark| is_whole && mark.revision == query.since) {
+            self.known = Some(mark);
+            return Ok(());
+        }
+        let reached = self.own_reader().read_events(query, patience, each)?;
+        if is_whole {
+            let seen = begun.or(self.seen).filter(|mark| mark.revision == reached.map_or(query.since, |mark| mark.revision));
+            self.known = seen.or(reached).or(self.known);
+        }
+        Ok(())
+    }
+
+    fn reader(&self) -> Option<Box<dyn HistoryReader>> {
+        Some(Box::new(self.own_reader()))
+    }
+
+    fn archive(&self) -> Option<Arc<dyn Archive>> {
+        Some(Arc::new(PostgresArchive::new(self.own_reader())))
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogReader>> {
+        Some(Arc::new(PostgresLogs::new(self.own_reader())))
+    }
+
+    fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
+        self.own_reader().head(false, patience)
+    }
+
+    fn restore_base(&mut self) -> Result<()> {
+        let stack = self.stack.id;
+        self.in_transaction(|transaction| {
+            transaction.send()?;
+            compaction::restore_base(transaction, stack)
+        })
+    }
+
+    fn snapshot_revision(&mut self) -> Result<u64> {
+        self.current().map(|newest| newest.snapshot)
+    }
+
+    fn base_revision(&mut self) -> Result<u64> {
+        self.current().map(|newest| newest.base)
+    }
+
+    fn compact(&mut self, limits: &CompactionLimits<'_>) -> Result<CompactedEvents> {
+        let (stack, place) = (self.stack.id, self.place.clone());
+        self.in_transaction(|transaction| {
+            transaction.send()?;
+            compaction::compact(transaction, stack, &place, limits)
+        })
+    }
+
+    fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
+        self.in_transaction(|transaction| {
+            let base = transaction.newest.base;
+            if snapshot.is_whole {
+                transaction.queue.clear_frames(base);
+            }
+            loop {
+                let part: Vec<ArchivedFrame> = frames.take(FRAMES).collect();
+                if part.is_empty() {
+                    break;
+                }
+                transaction.queue.add_frames(part, base);
+                transaction.send_if_large()?;
+            }
+            transaction.queue.add_head(snapshot);
+            transaction.newest.snapshot = snapshot.revision;
+            Ok(())
+        })
+    }
+
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        self.in_transaction(|transaction| {
+            for event in events {
+                let next = transaction.queue.next_revision();
+                if event.revision != next {
+                    let message = format!("event {next} is next");
+                    return Err(Error::History { revision: event.revision, message }.into());
+                }
+                let text = serde_json::to_string(event).expect("an event has only string keys and finite numbers");
+                transaction.queue.add_event(event.handle, event.change.kind(), text);
+            }
+            transaction.send_if_large()
+        })
+    }
+
+    fn append_log(&mut self, frame: Handle, lines: Vec<String>) -> Result<bool> {
+        let stack = self.stack.id;
+        self.in_transaction(|transaction| {
+            transaction.send()?;
+            let last = logs::last_line(&mut transaction.connection, stack, frame, transaction.deadline)?;
+            transaction.queue.add_log(frame, last + 1, lines);
+            Ok(last == 0)
+        })
+    }
+
+    fn remove_logs(&mut self, frames: &[Handle]) -> Result<()> {
+        self.in_transaction(|transaction| {
+            transaction.queue.remove_logs(frames);
+            Ok(())
+        })
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let Some(mut transaction) = self.open.lock().take() else {
+            return Err(Error::io("commit to", &*self.place, "no transaction is open"));
+        };
+        let deadline = transaction.deadline;
+        let sent = transaction.connection.write(transaction.queue.statements(), Some(&self.end()), deadline);
+        let committed = match sent {
+            Err(Failure::Lost(_)) => self.settle(&mut transaction),
+            sent => sent.map_err(Failure::without_change),
+        };
+        if committed.is_ok() {
+            self.known = transaction.queue.last().or(Some(transaction.newest.mark));
+        }
+        self.server.end_command(transaction.connection);
+        committed
+    }
+
+    fn rollback(&mut self) {
+        let Some(Transaction { mut connection, .. }) = self.open.lock().take() else { return };
+        end(&mut connection, Instant::now() + ROLLBACK_PATIENCE);
+        self.server.end_command(connection);
+    }
+
+    fn has_news(&mut self, patience: Duration) -> Result<bool> {
+        let newest = self.look(patience)?;
+        if self.known == Some(newest.mark) {
+            return Ok(false);
+        }
+        self.server.ask(patience, |connection, deadline| self.check_known(newest, connection, deadline))?;
+        self.seen = Some(newest.mark);
+        Ok(true)
+    }
+
+    fn sync(&mut self, patience: Duration) -> Result<()> {
+        // A commit that waits for the disk has all earlier ones there too.
+        let sql = format!(
+            "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {}; \
+             SELECT id FROM callstack.stacks WHERE id = {} FOR NO KEY UPDATE; COMMIT",
+            patience.as_millis().max(1),
+            self.stack.id
+        );
+        self.server.ask(patience, |connection, deadline| {
+            let is_lazy = connection.run("SELECT 1 WHERE current_setting('synchronous_commit') IN ('off', 'local')", deadline)?;
+            if is_lazy.is_empty() {
+                return Ok(());
+            }
+            let synced = connection.run(&sql, deadline);
+            if synced.is_err() {
+                end(connection, deadline);
+            }
+            synced.map(drop)
+        })
+    }
+}
+
+/// Maximum time for the end of a transaction that is discarded.
+const ROLLBACK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Discards the transaction of a connection. If that fails, the connection is lost, and the server discards it.
+fn end(connection: &mut Connection, deadline: Instant) {
+    if connection.is_usable() {
+        let _ = connection.run("ROLLBACK", deadline);
+    }
+}
+
+/// States in an error of waiting how long that was.
+fn waited(error: Error, patience: Duration) -> Error {
+    match error {
+        Error::Busy { path, .. } => {
+            Error::Busy { path, waited: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX) }
+        }
+        other => other,
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.rollback();
+    }
+}

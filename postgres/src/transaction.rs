@@ -1,0 +1,326 @@
+//! An open transaction: its connection, and what it has to write.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+use std::time::Instant;
+
+use callstack_core::archive::ArchivedFrame;
+use callstack_core::store::Snapshot;
+use callstack_core::Handle;
+use parking_lot::Mutex;
+use tokio_postgres::types::Type;
+
+use crate::connection::{Connection, Values, Write};
+use crate::errors::Failure;
+use crate::store::StackRow;
+
+/// Size of what waits to be written, in bytes, from which it is sent before the commit.
+const LARGE: usize = 4 << 20;
+/// Maximum number of frames in one statement.
+pub(crate) const FRAMES: usize = 512;
+
+/// Where the users of a store find its open transaction.
+pub(crate) type Open = Arc<Mutex<Option<Transaction>>>;
+
+/// The last commit of events: the newest revision, and a random number by which the commit is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) revision: u64,
+    pub(crate) writer: i64,
+}
+
+/// What a stack's row says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Newest {
+    pub(crate) mark: Mark,
+    /// The revision of the newest snapshot; 0: there is none.
+    pub(crate) snapshot: u64,
+    /// The revision that the events of a compacted history follow.
+    pub(crate) base: u64,
+}
+
+/// A transaction that has locked the row of its stack.
+pub(crate) struct Transaction {
+    pub(crate) connection: Connection,
+    /// The thread that has begun it.
+    pub(crate) thread: ThreadId,
+    pub(crate) deadline: Instant,
+    /// The stack's row as it was at the beginning, with the snapshots since then.
+    pub(crate) newest: Newest,
+    pub(crate) queue: Queue,
+    /// True once a part was sent before the commit.
+    pub(crate) is_partly_sent: bool,
+}
+
+impl Transaction {
+    /// A transaction that has just begun.
+    pub(crate) fn new(connection: Connection, newest: Newest, stack: StackRow, deadline: Instant) -> Self {
+        let queue = Queue::new(stack, newest.mark.revision);
+        Self { connection, thread: thread::current().id(), deadline, newest, queue, is_partly_sent: false }
+    }
+
+    /// Sends what waits, so that the transaction can read it.
+    pub(crate) fn send(&mut self) -> Result<(), Failure> {
+        let writes = self.queue.take();
+        if writes.is_empty() {
+            return Ok(());
+        }
+        if !self.is_partly_sent {
+            // A long transaction may wait for its source between two parts.
+            self.connection.run("SET LOCAL idle_in_transaction_session_timeout = '60s'", self.deadline)?;
+            self.is_partly_sent = true;
+        }
+        self.connection.write(&writes, None, self.deadline)
+    }
+
+    /// Sends what waits, if it is much.
+    pub(crate) fn send_if_large(&mut self) -> Result<(), Failure> {
+        if self.queue.bytes < LARGE { Ok(()) } else { self.send() }
+    }
+}
+
+/// What a commit leaves in the database, and no other one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Proof {
+    /// The event of this revision.
+    Event(u64),
+    /// The line of this number in the log of a frame.
+    LogLine(Handle, i64),
+}
+
+/// What a transaction has to write.
+pub(crate) struct Queue {
+    stack: StackRow,
+    /// A random number by which this commit is known.
+    writer: i64,
+    /// The newest event, before this transaction and with those that wait.
+    first: u64,
+    last: u64,
+    /// The first log line: its frame and its number there.
+    log_line: Option<(Handle, i64)>,
+    /// The events that wait, as columns.
+    handles: Vec<i64>,
+    kinds: Vec<&'static str>,
+    texts: Vec<String>,
+    /// The statements before these events.
+    writes: Vec<Write>,
+    /// The approximate size of all in bytes.
+    bytes: usize,
+}
+
+impl Queue {
+    /// An empty queue, whose events follow this revision.
+    pub(crate) fn new(stack: StackRow, follows: u64) -> Self {
+        let (handles, kinds, texts, writes) = Default::default();
+        let writer = random();
+        Self { stack, writer, first: follows, last: follows, log_line: None, handles, kinds, texts, writes, bytes: 0 }
+    }
+
+    /// The revision of the next event.
+    pub(crate) fn next_revision(&self) -> u64 {
+        self.last + 1
+    }
+
+    /// What shows whether the transaction was kept: its last event, or its first log line. `None` if it has neither.
+    pub(crate) fn proof(&self) -> Option<Proof> {
+        match self.log_line {
+            _ if self.last > self.first => Some(Proof::Event(self.last)),
+            Some((frame, line)) => Some(Proof::LogLine(frame, line)),
+            None => None,
+        }
+    }
+
+    pub(crate) fn writer(&self) -> i64 {
+        self.writer
+    }
+
+    /// The newest event after the commit; `None` if the transaction has none.
+    pub(crate) fn last(&self) -> Option<Mark> {
+        (self.last > self.first).then_some(Mark { revision: self.last, writer: self.writer })
+    }
+
+    /// Adds lines to the log of a frame. The first one gets this number.
+    pub(crate) fn add_log(&mut self, frame: Handle, first: i64, lines: Vec<String>) {
+        self.log_line.get_or_insert((frame, first));
+        let bytes = lines.iter().map(String::len).sum();
+        let values: Values = vec![
+            (Box::new(self.writer), Type::INT8),
+            (Box::new(i64::from(frame.number())), Type::INT8),
+            (Box::new(first), Type::INT8),
+            (Box::new(lines), Type::TEXT_ARRAY),
+        ];
+        self.add(WRITE_LOG, values, bytes);
+    }
+
+    /// Adds an event, which gets the next revision.
+    pub(crate) fn add_event(&mut self, handle: Handle, kind: &'static str, text: String) {
+        self.last += 1;
+        self.bytes += text.len() + 64;
+        self.handles.push(handle.number().into());
+        self.kinds.push(kind);
+        self.texts.push(text);
+    }
+
+    /// Adds a statement, whose first two values are the tenant and the stack.
+    pub(crate) fn add(&mut self, sql: &'static str, values: Values, bytes: usize) {
+        self.bytes += bytes + 64;
+        let StackRow { id, tenant } = self.stack;
+        let place: Values = vec![(Box::new(tenant), Type::INT4), (Box::new(id), Type::INT8)];
+        self.writes.push(Write { sql, values: place.into_iter().chain(values).collect(), rows: None });
+    }
+
+    /// Adds the head of a snapshot.
+    pub(crate) fn add_head(&mut self, snapshot: &Snapshot) {
+        let revision = snapshot.revision.cast_signed();
+        let head = snapshot.head.clone();
+        let bytes = head.len();
+        self.add(WRITE_HEAD, vec![(Box::new(revision), Type::INT8), (Box::new(head), Type::TEXT)], bytes);
+    }
+
+    /// Removes all frames of the snapshot. Those of the base are copied before.
+    pub(crate) fn clear_frames(&mut self, base: u64) {
+        if base > 0 {
+            self.add(KEEP_WHOLE_BASE, vec![(Box::new(base.cast_signed()), Type::INT8)], 0);
+        }
+        self.add(CLEAR_FRAMES, Values::new(), 0);
+    }
+
+    /// Removes the logs of frames.
+    pub(crate) fn remove_logs(&mut self, frames: &[Handle]) {
+        let frames: Vec<i64> = frames.iter().map(|frame| frame.number().into()).collect();
+        self.add(REMOVE_LOGS, vec![(Box::new(frames), Type::INT8_ARRAY)], 0);
+    }
+
+    /// Adds frames of a snapshot. Those of the base are copied before they change.
+    pub(crate) fn add_frames(&mut self, frames: Vec<ArchivedFrame>, base: u64) {
+        let mut columns = Columns::default();
+        let bytes = frames.iter().map(|frame| frame.image.len() + frame.session_id.len() + 128).sum();
+        frames.into_iter().for_each(|frame| columns.add(frame));
+        if base > 0 {
+            let values: Values =
+                vec![(Box::new(base.cast_signed()), Type::INT8), (Box::new(columns.handles.clone()), Type::INT8_ARRAY)];
+            self.add(KEEP_BASE, values, 0);
+        }
+        self.add(WRITE_FRAMES, columns.into_values(), bytes);
+    }
+
+    /// The statements of all that waits, in their order.
+    pub(crate) fn statements(&mut self) -> &[Write] {
+        self.seal();
+        &self.writes
+    }
+
+    fn take(&mut self) -> Vec<Write> {
+        self.seal();
+        self.bytes = 0;
+        std::mem::take(&mut self.writes)
+    }
+
+    /// Makes a statement of the events that wait.
+    fn seal(&mut self) {
+        if self.texts.is_empty() {
+            return;
+        }
+        let count = self.texts.len() as u64;
+        let values: Values = vec![
+            (Box::new(self.stack.id), Type::INT8),
+            (Box::new((self.last - count).cast_signed()), Type::INT8),
+            (Box::new(self.last.cast_signed()), Type::INT8),
+            (Box::new(self.writer), Type::INT8),
+            (Box::new(std::mem::take(&mut self.handles)), Type::INT8_ARRAY),
+            (Box::new(std::mem::take(&mut self.kinds)), Type::TEXT_ARRAY),
+            (Box::new(std::mem::take(&mut self.texts)), Type::TEXT_ARRAY),
+        ];
+        self.writes.push(Write { sql: APPEND, values, rows: Some(count) });
+    }
+}
+
+/// Frames as columns.
+#[derive(Default)]
+struct Columns {
+    handles: Vec<i64>,
+    roots: Vec<i64>,
+    ids: Vec<Vec<u8>>,
+    titles: Vec<i64>,
+    statuses: Vec<&'static str>,
+    are_runs: Vec<bool>,
+    places: Vec<Option<i64>>,
+    changes: Vec<i64>,
+    images: Vec<String>,
+}
+
+impl Columns {
+    fn add(&mut self, frame: ArchivedFrame) {
+        let ArchivedFrame { handle, root, session_id, title, status, is_run, place, changed, image } = frame;
+        self.handles.push(handle.number().into());
+        self.roots.push(root.number().into());
+        self.ids.push(session_id.into_bytes());
+        self.titles.push(title.cast_signed());
+        self.statuses.push(status.as_str());
+        self.are_runs.push(is_run);
+        self.places.push(place.map(ordered));
+        self.changes.push(changed.cast_signed());
+        self.images.push(image);
+    }
+
+    fn into_values(self) -> Values {
+        vec![
+            (Box::new(self.handles), Type::INT8_ARRAY),
+            (Box::new(self.roots), Type::INT8_ARRAY),
+            (Box::new(self.ids), Type::BYTEA_ARRAY),
+            (Box::new(self.titles), Type::INT8_ARRAY),
+            (Box::new(self.statuses), Type::TEXT_ARRAY),
+            (Box::new(self.are_runs), Type::BOOL_ARRAY),
+            (Box::new(self.places), Type::INT8_ARRAY),
+            (Box::new(self.changes), Type::INT8_ARRAY),
+            (Box::new(self.images), Type::TEXT_ARRAY),
+        ]
+    }
+}
+
+/// The key of a place as PostgreSQL orders it: its numbers are signed.
+fn ordered(key: u64) -> i64 {
+    (key ^ (1 << 63)).cast_signed()
+}
+
+/// The reverse of [`ordered`].
+pub(crate) fn key_of(ordered: i64) -> u64 {
+    ordered.cast_unsigned() ^ (1 << 63)
+}
+
+/// A number that no other commit has. It is not zero, which a new stack has.
+fn random() -> i64 {
+    let hasher = RandomState::new().build_hasher();
+    hasher.finish().cast_signed() | 1
+}
+
+/// Writes events only if they follow the newest one.
+const APPEND: &str = "WITH moved AS (UPDATE callstack.stacks SET revision = $3, writer = $4 WHERE id = $1 AND revision = $2 \
+    RETURNING tenant) \
+    INSERT INTO callstack.events (tenant, stack, revision, writer, handle, kind, event) \
+    SELECT moved.tenant, $1, $2 + new.place, $4, new.handle, new.kind, new.event FROM moved, \
+    unnest($5, $6, $7) WITH ORDINALITY AS new (handle, kind, event, place)";
+
+const WRITE_LOG: &str = "INSERT INTO callstack.logs (tenant, stack, writer, handle, line, entry) \
+    SELECT $1, $2, $3, $4, $5 + new.place - 1, new.entry FROM unnest($6) WITH ORDINALITY AS new (entry, place)";
+
+const WRITE_HEAD: &str = "WITH noted AS (UPDATE callstack.stacks SET snapshot = $3 WHERE id = $2) \
+    INSERT INTO callstack.heads (tenant, stack, is_base, revision, head) VALUES ($1, $2, false, $3, $4) \
+    ON CONFLICT (stack, is_base) DO UPDATE SET revision = excluded.revision, head = excluded.head";
+
+const KEEP_WHOLE_BASE: &str = "INSERT INTO callstack.base_frames SELECT * FROM callstack.frames \
+    WHERE tenant = $1 AND stack = $2 AND changed <= $3 ON CONFLICT DO NOTHING";
+
+const CLEAR_FRAMES: &str = "DELETE FROM callstack.frames WHERE tenant = $1 AND stack = $2";
+
+const REMOVE_LOGS: &str = "DELETE FROM callstack.logs WHERE tenant = $1 AND stack = $2 AND handle = ANY ($3)";
+
+const KEEP_BASE: &str = "INSERT INTO callstack.base_frames SELECT * FROM callstack.frames \
+    WHERE tenant = $1 AND stack = $2 AND changed <= $3 AND handle = ANY ($4) ON CONFLICT DO NOTHING";
+
+const WRITE_FRAMES: &str = "INSERT INTO callstack.frames \
+    (tenant, stack, handle, tree, session_id, title, status, is_run, place, changed, image) \
+    SELECT $1, $2, * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (stack, handle) DO UPDATE SET \
+    tree = excluded.tree, session_id = excluded.session_id, title = excluded.title, status = excluded.status, \
+    is_run = excluded.is_run, place = excluded.place, changed = excluded.changed, image = excluded.image";

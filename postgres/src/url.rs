@@ -1,0 +1,293 @@
+//! The URL of a stack: `postgres://USER:PASSWORD@HOST:PORT/DATABASE/TENANT/STACK?OPTIONS`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use callstack_core::{Error, Result};
+use percent_encoding::percent_decode_str;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use crate::tls::Verification;
+
+/// The tenant of URLs that name none.
+pub const DEFAULT_TENANT: &str = "default";
+
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+const EXPECTED: &str = "postgres://HOST/DATABASE/STACK, or postgres://HOST/DATABASE/TENANT/STACK";
+
+/// True if a text is the URL of a stack, or of a server, in PostgreSQL. Hosts use it to tell URLs from folders.
+pub fn is_url(text: &str) -> bool {
+    SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+}
+
+/// A server, a database there, and the place of a stack in it.
+///
+/// The form is that of PostgreSQL's own URLs, with the stack behind the database:
+/// `postgres://USER:PASSWORD@HOST:PORT/DATABASE/TENANT/STACK`. Without a tenant it is `default`. Names may be
+/// percent-encoded. A host that is a folder, also percent-encoded (`%2Fvar%2Frun%2Fpostgresql`), is that of a Unix socket.
+/// Several hosts are separated by commas. The options behind `?`:
+///
+/// | option | meaning |
+/// |---|---|
+/// | `sslmode` | `disable`, `prefer` (default) and `require` as in PostgreSQL: `require` encrypts without a look at the certificate. `verify-full`, and `verify-ca`, which means the same here: the certificate must be valid for the host |
+/// | `sslrootcert` | a file with the certificates (PEM) that are trusted in place of the system's |
+/// | `mirror` | a folder for `state.json` and `frames/`. Default: there are no such files |
+/// | `notify` | `true`: each commit notifies [listeners](crate::Listener). It makes commits of all stacks wait for each other. Default `false` |
+/// | others | those of PostgreSQL that the crate `tokio-postgres` knows: `connect_timeout`, `target_session_attrs`, `application_name`, … |
+///
+/// ```
+/// use callstack_postgres::StackUrl;
+///
+/// let url: StackUrl = "postgres://me:secret@db.example/agents/team%201/shop?sslmode=verify-full".parse()?;
+/// assert_eq!((url.tenant(), url.stack()), ("team 1", "shop"));
+/// assert_eq!(url.to_string(), "postgres://db.example/agents/team%201/shop");
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct StackUrl {
+    pub(crate) server: ServerUrl,
+    tenant: String,
+    stack: String,
+    mirror: Option<PathBuf>,
+    notifies: bool,
+}
+
+/// A server and a database there: a [`StackUrl`] without the stack.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerUrl {
+    pub(crate) config: Config,
+    pub(crate) verification: Verification,
+    /// The URL for messages: without user, password and options.
+    pub(crate) shown: String,
+}
+
+impl StackUrl {
+    /// The tenant that the stack belongs to.
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    /// The name of the stack.
+    pub fn stack(&self) -> &str {
+        &self.stack
+    }
+
+    /// The folder of the mirror, if the URL has the option `mirror`.
+    pub fn mirror(&self) -> Option<&PathBuf> {
+        self.mirror.as_ref()
+    }
+
+    /// True if the URL has the option `notify=true`.
+    pub fn notifies(&self) -> bool {
+        self.notifies
+    }
+}
+
+impl std::fmt::Display for StackUrl {
+    /// Writes the URL without user, password and options.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&shown_stack(&self.server.shown, &self.tenant, &self.stack))
+    }
+}
+
+/// The URL of a stack for messages.
+pub(crate) fn shown_stack(server: &str, tenant: &str, stack: &str) -> String {
+    let [tenant, stack] = [tenant, stack].map(encoded);
+    match tenant == DEFAULT_TENANT {
+        true => format!("{server}/{stack}"),
+        false => format!("{server}/{tenant}/{stack}"),
+    }
+}
+
+fn encoded(name: &str) -> String {
+    const KEPT: &percent_encoding::AsciiSet =
+        &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    percent_encoding::utf8_percent_encode(name, KEPT).to_string()
+}
+
+impl FromStr for StackUrl {
+    type Err = Error;
+
+    /// # Errors
+    /// [`Error::Setting`] if the text has another form. The error does not contain the text, which can have a password.
+    fn from_str(text: &str) -> Result<Self> {
+        let Parts { authority, path, options } = Parts::of(text)?;
+        let names: Vec<String> = path.split('/').map(decoded).collect::<Result<_>>()?;
+        let (database, tenant, stack) = match names.as_slice() {
+            [database, stack] => (database, DEFAULT_TENANT, stack),
+            [database, tenant, stack] => (database, tenant.as_str(), stack),
+            _ => return Err(refused("the URL of the stack", EXPECTED)),
+        };
+        if [database, tenant, stack].iter().any(|name| name.is_empty() || name.contains('\0')) {
+            return Err(refused("the URL of the stack", EXPECTED));
+        }
+        let mut own = OwnOptions::default();
+        let server = ServerUrl::parse(authority, database, options, &mut own)?;
+        let OwnOptions { mirror, notifies } = own;
+        Ok(Self { server, tenant: tenant.to_owned(), stack: stack.clone(), mirror, notifies })
+    }
+}
+
+/// The options of a URL that concern the stack.
+#[derive(Default)]
+struct OwnOptions {
+    mirror: Option<PathBuf>,
+    notifies: bool,
+}
+
+impl FromStr for ServerUrl {
+    type Err = Error;
+
+    /// Reads the URL of a server and a database. A stack behind the database is left out.
+    fn from_str(text: &str) -> Result<Self> {
+        let Parts { authority, path, options } = Parts::of(text)?;
+        let database = decoded(path.split('/').next().unwrap_or_default())?;
+        if database.is_empty() {
+            return Err(refused("the URL of the database", "postgres://HOST/DATABASE"));
+        }
+        Self::parse(authority, &database, options, &mut OwnOptions::default())
+    }
+}
+
+impl ServerUrl {
+    fn parse(authority: &str, database: &str, options: &str, own: &mut OwnOptions) -> Result<Self> {
+        let (mut verification, mut roots, mut others) = (None, None, Vec::new());
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            match key {
+                "mirror" => own.mirror = Some(decoded(value)?.into()),
+                "notify" => own.notifies = flag(value)?,
+                "sslrootcert" => roots = Some(PathBuf::from(decoded(value)?)),
+                "sslmode" if matches!(value, "verify-full" | "verify-ca") => {
+                    verification = Some(());
+                    others.push("sslmode=require");
+                }
+                _ => others.push(option),
+            }
+        }
+        let url = format!("postgres://{authority}/?{}", others.join("&"));
+        let mut config = Config::from_str(&url).map_err(|error| {
+            // The cause names the option, and no value of one.
+            let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            Error::io("read", "the URL of the stack", cause)
+        })?;
+        config.dbname(database);
+        if config.get_hosts().is_empty() {
+            config.host("localhost");
+        }
+        let verification = match (verification, roots) {
+            (None, None) => Verification::None,
+            (_, roots) => Verification::Full { roots },
+        };
+        if matches!(verification, Verification::Full { .. }) && config.get_ssl_mode() == SslMode::Disable {
+            return Err(refused("sslmode", "another one than `disable`, together with sslrootcert"));
+        }
+        let shown = format!("postgres://{}/{}", shown_hosts(&config), encoded(database));
+        Ok(Self { config, verification, shown })
+    }
+}
+
+fn shown_hosts(config: &Config) -> String {
+    let ports = config.get_ports();
+    let hosts = config.get_hosts().iter().enumerate().map(|(place, host)| {
+        let host = match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(folder) => encoded(&folder.to_string_lossy()),
+        };
+        match ports.get(place).or(ports.first()) {
+            Some(port) if *port != 5432 => format!("{host}:{port}"),
+            _ => host,
+        }
+    });
+    hosts.collect::<Vec<_>>().join(",")
+}
+
+/// The parts of a URL, as they are written.
+struct Parts<'a> {
+    authority: &'a str,
+    path: &'a str,
+    options: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(text: &'a str) -> Result<Self> {
+        let rest = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme));
+        let parts = rest.and_then(|rest| {
+            let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
+            let (authority, path) = rest.split_once('/')?;
+            Some(Self { authority, path: path.strip_suffix('/').unwrap_or(path), options })
+        });
+        parts.ok_or_else(|| refused("the URL of the stack", EXPECTED))
+    }
+}
+
+fn decoded(text: &str) -> Result<String> {
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(Into::into).map_err(|_| refused("the URL of the stack", "text in UTF-8, percent-encoded"))
+}
+
+fn flag(value: &str) -> Result<bool> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Error::Setting { name: "notify".into(), value: value.into(), expected: "`true` or `false`" }),
+    }
+}
+
+fn refused(name: &str, expected: &'static str) -> Error {
+    Error::Setting { name: name.into(), value: "…".into(), expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        text.parse::<StackUrl>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn urls_name_a_server_a_tenant_and_a_stack() {
+        let url: StackUrl = "postgresql://u:p@one,two:5433/data/web%2Fshop?connect_timeout=3&notify=true".parse().unwrap();
+        assert_eq!((url.tenant(), url.stack(), url.notifies()), ("default", "web/shop", true));
+        assert_eq!(url.to_string(), "postgres://one,two:5433/data/web%2Fshop");
+        assert_eq!(url.server.config.get_dbname(), Some("data"));
+        let url: StackUrl = "postgres://%2Ftmp%2Fserver/data/team/shop/".parse().unwrap();
+        assert_eq!(url.to_string(), "postgres://%2Ftmp%2Fserver/data/team/shop");
+        assert_eq!(url.server.config.get_hosts(), [Host::Unix("/tmp/server".into())]);
+    }
+
+    #[test]
+    fn wrong_urls_are_refused_without_the_password() {
+        for text in [
+            "postgres://u:secret@host",
+            "postgres://u:secret@host/data",
+            "postgres://u:secret@host/data//shop",
+            "postgres://u:secret@host/data/a/b/c",
+            "postgres://u:secret@host/data/%00",
+            "postgres://u:secret@host/data/%ff",
+            "postgres://u:secret@host:port/data/shop",
+            "postgres://u:secret@host/data/shop?sslmode=never",
+            "postgres://u:secret@host/data/shop?color=blue",
+            "postgres://u:secret@host/data/shop?notify=maybe",
+            "mysql://u:secret@host/data/shop",
+        ] {
+            let message = message(text);
+            assert!(!message.contains("secret"), "{text}: {message}");
+        }
+        assert!(message("postgres://host/data").contains("postgres://HOST/DATABASE/STACK"));
+    }
+
+    #[test]
+    fn a_certificate_is_verified_only_if_that_is_asked_for() {
+        let verification = |options: &str| {
+            format!("postgres://h/d/s?{options}").parse::<StackUrl>().unwrap().server.verification
+        };
+        assert!(matches!(verification("sslmode=require"), Verification::None));
+        assert!(matches!(verification("sslmode=verify-full"), Verification::Full { roots: None }));
+        assert!(matches!(verification("sslrootcert=%2Fca.pem"), Verification::Full { roots: Some(_) }));
+        assert!("postgres://h/d/s?sslmode=disable&sslrootcert=a".parse::<StackUrl>().is_err());
+    }
+}
