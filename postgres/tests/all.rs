@@ -1,0 +1,5 @@
+//! The tests of the store in PostgreSQL, with a real server.
+#![cfg(unix)]
+
+mod basics;
+mod support;
