@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callstack_core::Error;
-use futures_util::future::{BoxFuture, FutureExt, MaybeDone, maybe_done};
+use futures_util::future::{BoxFuture, FutureExt, MaybeDone, TryFutureExt, maybe_done};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, SimpleQueryMessage, SimpleQueryRow};
@@ -24,8 +24,6 @@ pub(crate) type Values = Vec<(Box<dyn ToSql + Sync + Send>, Type)>;
 pub(crate) struct Write {
     pub(crate) sql: &'static str,
     pub(crate) values: Values,
-    /// The number of rows that it must write, if that is known.
-    pub(crate) rows: Option<u64>,
 }
 
 impl Write {
@@ -89,18 +87,15 @@ impl Connection {
     /// Runs statements that write, and then `end`, in one round trip. If one fails, the transaction is rolled back at its end.
     pub(crate) fn write(&mut self, writes: &[Write], end: Option<&str>, deadline: Instant) -> Result<(), Failure> {
         let values: Vec<Vec<(&(dyn ToSql + Sync), Type)>> = writes.iter().map(Write::borrowed).collect();
-        let counts: Vec<u64> = self.wait(deadline, |client| {
-            let requests =
-                writes.iter().zip(&values).map(|(write, values)| client.execute_typed(write.sql, values).boxed());
-            let end = end.map(|end| client.batch_execute(end).map(|ended| ended.map(|()| 0)).boxed());
+        self.wait(deadline, |client| {
+            let requests = writes
+                .iter()
+                .zip(&values)
+                .map(|(write, values)| client.execute_typed(write.sql, values).map_ok(drop).boxed());
+            let end = end.map(|end| client.batch_execute(end).boxed());
             let requests: Vec<_> = requests.chain(end).collect();
             in_order(requests).map(|answers| answers.into_iter().collect()).boxed()
-        })?;
-        let is_short = |(write, count): (&Write, &u64)| write.rows.is_some_and(|rows| rows != *count);
-        match writes.iter().zip(&counts).any(is_short) {
-            true => Err(Failure::Refused(Error::replaced(&self.place, "another program has written in spite of the lock"))),
-            false => Ok(()),
-        }
+        })
     }
 
     /// True if requests can be sent.

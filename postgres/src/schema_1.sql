@@ -94,6 +94,24 @@ CREATE TABLE callstack.logs (
     PRIMARY KEY (stack, handle, line)
 );
 
+-- Writes the events of a commit, if they follow the newest one. It is a function because the server keeps the plan of its
+-- statements, which takes longer to make than they take to run.
+CREATE FUNCTION callstack.append(
+    stack bigint, follows bigint, writer bigint, handles bigint[], kinds text[], events text[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    of_tenant int;
+BEGIN
+    UPDATE callstack.stacks SET revision = append.follows + cardinality(append.events), writer = append.writer
+        WHERE stacks.id = append.stack AND stacks.revision = append.follows RETURNING stacks.tenant INTO of_tenant;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the newest event of the stack is not %', append.follows USING ERRCODE = 'serialization_failure';
+    END IF;
+    INSERT INTO callstack.events (tenant, stack, revision, writer, handle, kind, event)
+        SELECT of_tenant, append.stack, append.follows + new.place, append.writer, new.handle, new.kind, new.event
+        FROM unnest(append.handles, append.kinds, append.events) WITH ORDINALITY AS new (handle, kind, event, place);
+END $$;
+
 -- The tenants that the current role may use. Each statement asks once.
 CREATE FUNCTION callstack.my_tenants() RETURNS int[] LANGUAGE sql STABLE AS $$
     SELECT coalesce(array_agg(tenant), '{}') FROM callstack.members WHERE pg_has_role(current_user, role, 'USAGE')

@@ -167,7 +167,7 @@ impl Queue {
         self.bytes += bytes + 64;
         let StackRow { id, tenant } = self.stack;
         let place: Values = vec![(Box::new(tenant), Type::INT4), (Box::new(id), Type::INT8)];
-        self.writes.push(Write { sql, values: place.into_iter().chain(values).collect(), rows: None });
+        self.writes.push(Write { sql, values: place.into_iter().chain(values).collect() });
     }
 
     /// Adds the head of a snapshot.
@@ -226,13 +226,12 @@ impl Queue {
         let values: Values = vec![
             (Box::new(self.stack.id), Type::INT8),
             (Box::new((self.last - count).cast_signed()), Type::INT8),
-            (Box::new(self.last.cast_signed()), Type::INT8),
             (Box::new(self.writer), Type::INT8),
             (Box::new(std::mem::take(&mut self.handles)), Type::INT8_ARRAY),
             (Box::new(std::mem::take(&mut self.kinds)), Type::TEXT_ARRAY),
             (Box::new(std::mem::take(&mut self.texts)), Type::TEXT_ARRAY),
         ];
-        self.writes.push(Write { sql: APPEND, values, rows: Some(count) });
+        self.writes.push(Write { sql: APPEND, values });
     }
 }
 
@@ -295,12 +294,8 @@ fn random() -> i64 {
     hasher.finish().cast_signed() | 1
 }
 
-/// Writes events only if they follow the newest one.
-const APPEND: &str = "WITH moved AS (UPDATE callstack.stacks SET revision = $3, writer = $4 WHERE id = $1 AND revision = $2 \
-    RETURNING tenant) \
-    INSERT INTO callstack.events (tenant, stack, revision, writer, handle, kind, event) \
-    SELECT moved.tenant, $1, $2 + new.place, $4, new.handle, new.kind, new.event FROM moved, \
-    unnest($5, $6, $7) WITH ORDINALITY AS new (handle, kind, event, place)";
+/// Writes events if they follow the newest one, and else fails.
+const APPEND: &str = "SELECT callstack.append($1, $2, $3, $4, $5, $6)";
 
 const WRITE_LOG: &str = "INSERT INTO callstack.logs (tenant, stack, writer, handle, line, entry) \
     SELECT $1, $2, $3, $4, $5 + new.place - 1, new.entry FROM unnest($6) WITH ORDINALITY AS new (entry, place)";

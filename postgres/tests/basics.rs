@@ -9,7 +9,7 @@ use crate::support::{Disk, Server};
 
 #[test]
 fn speed() {
-    let server = Server::start(Disk::Durable, "");
+    let server = Server::start(Disk::Lazy, "");
     let url = format!("{}/shop", server.database());
     let stack = Stack::open_url(&url, StackOptions::default()).unwrap();
     let root = stack.push(NewFrame::new("Build a shop")).unwrap();
