@@ -26,7 +26,11 @@ pub(crate) struct PostgresArchive {
 impl fmt::Debug for PostgresArchive {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, is_base) = (&self.reader.place, self.is_base);
-        formatter.debug_struct("PostgresArchive").field("place", place).field("is_base", &is_base).finish_non_exhaustive()
+        formatter
+            .debug_struct("PostgresArchive")
+            .field("place", place)
+            .field("is_base", &is_base)
+            .finish_non_exhaustive()
     }
 }
 

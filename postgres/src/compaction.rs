@@ -73,7 +73,8 @@ pub(crate) fn restore_base(transaction: &mut Transaction, stack: i64) -> Result<
         let base = newest.base;
         let frames = connection.rows(BASE_HEAD, &[(&stack, Type::INT8)], *deadline)?;
         let frames = frames.first().map_or(0, |row| frames_of(row.get(0)));
-        let sql = filled(RESTORE_BASE, stack).replace("{base}", &base.to_string()).replace("{frames}", &frames.to_string());
+        let sql =
+            filled(RESTORE_BASE, stack).replace("{base}", &base.to_string()).replace("{frames}", &frames.to_string());
         connection.run(&sql, *deadline)?;
     }
     newest.snapshot = newest.base;

@@ -65,7 +65,9 @@ impl Failure {
     pub(crate) fn with_unknown_outcome(self, place: &str) -> Error {
         match self.without_change() {
             Error::Disconnected { path, message, .. } => Error::disconnected(path, message, true),
-            other => Error::disconnected(place, format!("the connection was lost during the commit, and {other}"), true),
+            other => {
+                Error::disconnected(place, format!("the connection was lost during the commit, and {other}"), true)
+            }
         }
     }
 }
@@ -81,8 +83,7 @@ pub(crate) const NO_SCHEMA: &str =
     "the database has no schema of callstack; an owner of the database runs `callstack postgres migrate URL`";
 
 /// The advice in the error for a row that nobody of us has written.
-pub(crate) const ADVICE: &str =
-    "restore the rows of this stack from a backup of the server, or copy the stack with `callstack copy` as far as it can be read";
+pub(crate) const ADVICE: &str = "restore the rows of this stack from a backup of the server, or copy the stack with `callstack copy` as far as it can be read";
 
 /// True for errors after which another connection may work.
 fn is_of_connection(code: &SqlState) -> bool {

@@ -87,7 +87,9 @@ impl Listener {
             let left = deadline.saturating_duration_since(Instant::now());
             match block_on(runtime, within(left, stacks.recv())) {
                 None => return Ok(false),
-                Some(None) => return Err(callstack_core::Error::disconnected(&*place, "the connection was closed", false)),
+                Some(None) => {
+                    return Err(callstack_core::Error::disconnected(&*place, "the connection was closed", false));
+                }
                 Some(Some(found)) if found == *stack => return Ok(true),
                 Some(Some(_)) => {}
             }

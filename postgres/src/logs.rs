@@ -44,7 +44,8 @@ impl LogReader for PostgresLogs {
         let mut last = 0_i64;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let rows = self.reader.rows(LINES, &[(&frame, Type::INT8), (&last, Type::INT8), (&PAGE, Type::INT8)], left)?;
+            let rows =
+                self.reader.rows(LINES, &[(&frame, Type::INT8), (&last, Type::INT8), (&PAGE, Type::INT8)], left)?;
             for row in &rows {
                 last = self.reader.value(row, 0)?;
                 each(self.reader.value(row, 1)?)?;

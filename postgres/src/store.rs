@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use callstack_core::archive::{Archive, ArchivedFrame};
 use callstack_core::store::{CompactedEvents, CompactionLimits, Snapshot};
-use callstack_core::{Durability, Error, Event, EventQuery, Handle, HistoryReader, LogReader, Result, StackOptions, Store};
+use callstack_core::{
+    Durability, Error, Event, EventQuery, Handle, HistoryReader, LogReader, Result, StackOptions, Store,
+};
 use parking_lot::Mutex;
 use tokio_postgres::SimpleQueryRow;
 use tokio_postgres::types::Type;
@@ -249,12 +251,18 @@ impl PostgresStore {
     fn writer_of(&self, proof: Proof, connection: &mut Connection, deadline: Instant) -> Result<Option<i64>, Failure> {
         let stack = &self.stack.id;
         let rows = match proof {
-            Proof::Event(revision) => {
-                connection.rows(WRITER_OF_EVENT, &[(stack, Type::INT8), (&revision.cast_signed(), Type::INT8)], deadline)
-            }
+            Proof::Event(revision) => connection.rows(
+                WRITER_OF_EVENT,
+                &[(stack, Type::INT8), (&revision.cast_signed(), Type::INT8)],
+                deadline,
+            ),
             Proof::LogLine(frame, line) => {
                 let frame = i64::from(frame.number());
-                connection.rows(WRITER_OF_LINE, &[(stack, Type::INT8), (&frame, Type::INT8), (&line, Type::INT8)], deadline)
+                connection.rows(
+                    WRITER_OF_LINE,
+                    &[(stack, Type::INT8), (&frame, Type::INT8), (&line, Type::INT8)],
+                    deadline,
+                )
             }
         };
         Ok(rows?.first().map(|row| row.get(0)))
@@ -326,7 +334,8 @@ impl Store for PostgresStore {
         }
         let reached = self.own_reader().read_events(query, patience, each)?;
         if is_whole {
-            let seen = begun.or(self.seen).filter(|mark| mark.revision == reached.map_or(query.since, |mark| mark.revision));
+            let seen =
+                begun.or(self.seen).filter(|mark| mark.revision == reached.map_or(query.since, |mark| mark.revision));
             self.known = seen.or(reached).or(self.known);
         }
         Ok(())
@@ -466,7 +475,8 @@ impl Store for PostgresStore {
             self.stack.id
         );
         self.server.ask(patience, |connection, deadline| {
-            let is_lazy = connection.run("SELECT 1 WHERE current_setting('synchronous_commit') IN ('off', 'local')", deadline)?;
+            let is_lazy =
+                connection.run("SELECT 1 WHERE current_setting('synchronous_commit') IN ('off', 'local')", deadline)?;
             if is_lazy.is_empty() {
                 return Ok(());
             }

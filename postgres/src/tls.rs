@@ -30,9 +30,10 @@ pub(crate) fn connector(verification: &Verification) -> Result<MakeRustlsConnect
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::io("set up", "encryption", error.to_string()))?;
     let config = match verification {
-        Verification::None => {
-            config.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider))).with_no_client_auth()
-        }
+        Verification::None => config
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+            .with_no_client_auth(),
         Verification::Full { roots } => config.with_root_certificates(trusted(roots.as_deref())?).with_no_client_auth(),
     };
     Ok(MakeRustlsConnect::new(config))

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
+use callstack_core::Handle;
 use callstack_core::archive::ArchivedFrame;
 use callstack_core::store::Snapshot;
-use callstack_core::Handle;
 use parking_lot::Mutex;
 use tokio_postgres::types::Type;
 

@@ -250,7 +250,8 @@ mod tests {
 
     #[test]
     fn urls_name_a_server_a_tenant_and_a_stack() {
-        let url: StackUrl = "postgresql://u:p@one,two:5433/data/web%2Fshop?connect_timeout=3&notify=true".parse().unwrap();
+        let url: StackUrl =
+            "postgresql://u:p@one,two:5433/data/web%2Fshop?connect_timeout=3&notify=true".parse().unwrap();
         assert_eq!((url.tenant(), url.stack(), url.notifies()), ("default", "web/shop", true));
         assert_eq!(url.to_string(), "postgres://one,two:5433/data/web%2Fshop");
         assert_eq!(url.server.config.get_dbname(), Some("data"));
@@ -282,9 +283,8 @@ mod tests {
 
     #[test]
     fn a_certificate_is_verified_only_if_that_is_asked_for() {
-        let verification = |options: &str| {
-            format!("postgres://h/d/s?{options}").parse::<StackUrl>().unwrap().server.verification
-        };
+        let verification =
+            |options: &str| format!("postgres://h/d/s?{options}").parse::<StackUrl>().unwrap().server.verification;
         assert!(matches!(verification("sslmode=require"), Verification::None));
         assert!(matches!(verification("sslmode=verify-full"), Verification::Full { roots: None }));
         assert!(matches!(verification("sslrootcert=%2Fca.pem"), Verification::Full { roots: Some(_) }));

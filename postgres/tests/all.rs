@@ -2,4 +2,5 @@
 #![cfg(unix)]
 
 mod basics;
-mod support;
+mod server;
+mod shared;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
 use callstack_postgres::OpenUrl;
 
-use crate::support::{Disk, Server};
+use crate::server::{Disk, Server};
 
 #[test]
 fn speed() {

@@ -109,7 +109,7 @@ impl Stack {
     #[cfg(all(feature = "session", feature = "sqlite"))]
     pub fn repair(&self) -> Result<()> {
         self.check_working()?;
-        if let Some(folder) = &self.inner.log_folder {
+        if let Some(folder) = self.inner.log_folder.as_ref().filter(|folder| folder.has_file(DATABASE)) {
             let found = super::health::database_of(folder, self.begin_call().remaining())?;
             if let Some(problem) = found.problems.first() {
                 let advice = "nothing was made anew; copy the folder, then make another stack of the events that can be read \

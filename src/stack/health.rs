@@ -105,14 +105,15 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack was not opened in a folder; [`Error::Broken`]; [`Error::Busy`]; the errors of the
-    /// files.
+    /// [`Error::InMemory`] if the stack was not opened in a folder ([`Stack::check_history`] examines every store);
+    /// [`Error::Broken`]; [`Error::Busy`]; the errors of the files.
     pub fn health(&self) -> Result<Health> {
         self.check_working()?;
-        let folder = self.inner.log_folder.as_ref().ok_or(Error::InMemory { what: "files" })?;
+        let folder = self.inner.log_folder.as_ref().filter(|folder| folder.has_file(DATABASE));
+        let folder = folder.ok_or(Error::InMemory { what: "database in a folder" })?;
         let patience = self.begin_call().remaining();
         let database = database_of(folder, patience)?;
-        let history_problems = self.history_problems()?;
+        let history_problems = self.check_history()?;
         let mirror = self.mirror_health(folder)?;
         Ok(self.read(|tree| Health {
             revision: tree.revision(),
@@ -140,8 +141,22 @@ impl Stack {
         }
     }
 
-    /// Compares the events with the snapshot, and the tree that they give with the one that is shown.
-    fn history_problems(&self) -> Result<Vec<String>> {
+    /// Replays the history of any store, and compares the result with the snapshot and with the tree. Returns how they differ, or why
+    /// the history cannot be read; an empty list if it gives the tree. Nothing is written, and commands do not wait for it.
+    ///
+    /// ```
+    /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions};
+    ///
+    /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
+    /// stack.push(NewFrame::new("Build a shop"))?;
+    /// assert!(stack.check_history()?.is_empty());
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Broken`]; [`Error::Busy`]; the errors of the store.
+    pub fn check_history(&self) -> Result<Vec<String>> {
+        self.check_working()?;
         let mut problems = match self.compare_snapshot() {
             Ok(compared) => compared.problems,
             Err(error @ (Error::History { .. } | Error::Damaged { .. })) => vec![error.to_string()],

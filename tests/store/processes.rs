@@ -1,203 +1,45 @@
-//! Tests with many processes on one folder, and with processes that are killed at any moment: no acknowledged command
-//! is lost, duplicated or partially applied.
-//!
-//! The workers are this program, started again with a role in its environment. They print a line for every acknowledged
-//! command. `STACK_TEST_KILLS`, `STACK_TEST_PROCESSES` and `STACK_TEST_COMMANDS` set the amount of work; `make soak`
-//! uses larger values.
+//! Tests with many processes on one folder, and with processes that are killed at any moment. What the workers do is in
+//! `support::processes`.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command as Process, Stdio};
-use std::time::Duration;
 
-use callstack_core::{
-    Change, Event, EventQuery, Frame, LogQuery, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, StackState, Tree,
-};
-use serde_json::json;
+use callstack_core::{Frame, NewFrame, Stack, StackOptions, StackState};
+use support::processes::{Pauses, Suite, setting};
 use tempfile::tempdir;
 
-fn setting(name: &str, default: usize) -> usize {
-    std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is `{value}`")))
+const SUITE: Suite =
+    Suite { open, worker: "store::processes::a_worker", check_left: check_frame_files, check_place: check_files };
+
+fn open(folder: &str, options: StackOptions) -> Stack {
+    Stack::open(folder, options).unwrap()
 }
 
-/// Opens a stack that keeps no finished tree in memory.
-fn open(folder: &Path) -> Stack {
-    Stack::open(folder, StackOptions::default().busy_timeout(120_000).finished_frames(0)).unwrap()
+fn name(folder: &Path) -> &str {
+    folder.to_str().unwrap()
 }
 
-fn start(role: &str, name: &str, folder: &Path) -> Child {
-    Process::new(std::env::current_exe().unwrap())
-        .args(["--exact", "store::processes::a_worker", "--nocapture"])
-        .env("STACK_TEST_ROLE", role)
-        .env("STACK_TEST_NAME", name)
-        .env("STACK_TEST_FOLDER", folder)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
+/// Checks that the files of frames are whole.
+fn check_frame_files(folder: &str) {
+    for entry in fs::read_dir(Path::new(folder).join("frames")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read(&path).unwrap();
+        let is_mirrored = path.extension().is_some_and(|extension| extension == "json");
+        assert!(!is_mirrored || serde_json::from_slice::<Frame>(&text).is_ok(), "{} is not whole", path.display());
+    }
 }
 
-/// The work of a worker. Without a role, as in an ordinary test run, it does nothing.
+/// Does nothing without a role, as in an ordinary test run.
 #[test]
 fn a_worker() {
-    let (Ok(role), Ok(name)) = (std::env::var("STACK_TEST_ROLE"), std::env::var("STACK_TEST_NAME")) else { return };
-    let stack = open(Path::new(&std::env::var_os("STACK_TEST_FOLDER").unwrap()));
-    match role.as_str() {
-        "share" => (0..setting("STACK_TEST_COMMANDS", 200)).for_each(|number| step(&stack, &name, number)),
-        // Opens the stack, which imports its files or brings its database up to date.
-        "import" => {}
-        // Runs until it is killed.
-        "endless" => (0..usize::MAX).for_each(|number| step(&stack, &name, number)),
-        // Says what it begins, so that a kill within it can be told from one before it.
-        "snapshot" => loop {
-            println!("begin");
-            stack.compact_history(0).unwrap();
-            println!("done snapshot");
-            println!("begin");
-            stack.repair().unwrap();
-            println!("done repair");
-        },
-        "compact" => loop {
-            println!("begin");
-            let compaction = stack.compact_history(u64::MAX).unwrap();
-            println!("done compacted {} {}", compaction.trees, compaction.events);
-        },
-        other => panic!("no role is called {other}"),
-    }
-}
-
-/// IDs of the frames that all workers change.
-const SHARED: [&str; 3] = ["shared_0", "shared_1", "shared_2"];
-
-/// Executes one command and prints a line when it is acknowledged. The line describes what the check must find: `kind
-/// frame value`.
-fn step(stack: &Stack, name: &str, number: usize) {
-    let shared = SHARED[number % SHARED.len()];
-    let own = |number: usize| format!("{name}_{number}");
-    let done = match number % 8 {
-        0 => {
-            // Every second one is a tree of its own, which leaves the memory when it is finished.
-            let frame = NewFrame::new("Work").id(own(number)).caller(name);
-            stack.push(if number.is_multiple_of(16) { frame.root() } else { frame.below(shared) }).unwrap();
-            format!("frame {} in_progress", own(number))
-        }
-        1 => {
-            stack.add_artifact(shared, format!("src/{name}_{number}.rs")).unwrap();
-            format!("artifact {shared} src/{name}_{number}.rs")
-        }
-        2 => {
-            stack.add_decision(shared, own(number)).unwrap();
-            format!("decision {shared} {}", own(number))
-        }
-        3 => {
-            stack.pop(own(number - 3).as_str(), PopStatus::Completed, own(number)).unwrap();
-            format!("results {} {}", own(number - 3), own(number))
-        }
-        4 => {
-            let children = ["a", "b"].map(|child| NewFrame::new("Planned").id(format!("{}{child}", own(number))));
-            stack.plan_children(shared, children.to_vec()).unwrap();
-            format!("pair {} planned", own(number))
-        }
-        5 => {
-            stack.add_decision(own(number - 5).as_str(), own(number)).unwrap();
-            format!("decision {} {}", own(number - 5), own(number))
-        }
-        6 => {
-            stack.log(shared).append(&[json!({ "from": own(number), "text": "x".repeat(number % 97) })]).unwrap();
-            format!("log {shared} {}", own(number))
-        }
-        _ => {
-            stack.replace_id(format!("{}a", own(number - 3)).as_str(), format!("{}c", own(number - 3))).unwrap();
-            format!("frame {}c planned", own(number - 3))
-        }
-    };
-    // One write per line, so a kill can only cut the output between lines or within the last one.
-    std::io::stdout().write_all(format!("done {done}\n").as_bytes()).unwrap();
-}
-
-/// The lines that a worker printed. An incomplete last line is ignored.
-fn said(mut child: Child) -> Vec<String> {
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    child.wait().unwrap();
-    acknowledged(&text)
-}
-
-fn acknowledged(text: &str) -> Vec<String> {
-    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-    whole.lines().filter_map(|line| line.strip_prefix("done ")).map(str::to_owned).collect()
-}
-
-/// Checks that every acknowledged command is there exactly once, and that no command is there partially. Returns the
-/// state. `is_compacted`: the events of finished trees can be missing.
-fn check(folder: &Path, acknowledged: &[String], is_compacted: bool) -> StackState {
-    let stack = open(folder);
-    stack.flush().unwrap();
-    let state = stack.state();
-    let frames: BTreeMap<&str, &Frame> = state.frames.iter().map(|frame| (frame.session_id.as_str(), frame)).collect();
-    assert_eq!(frames.len(), state.frames.len(), "no ID is there twice");
-    for frame in &state.frames {
-        for list in [&frame.artifacts, &frame.decisions] {
-            assert_eq!(
-                list.iter().collect::<BTreeSet<_>>().len(),
-                list.len(),
-                "{} has something twice",
-                frame.session_id
-            );
-        }
-    }
-    let logs = SHARED.map(|shared| stack.log(shared).read(&LogQuery::default()).unwrap());
-    let lines = |page: &callstack_core::LogPage| {
-        page.lines.iter().map(|line| line.entry["from"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    let logs: BTreeMap<&str, Vec<String>> = SHARED.into_iter().zip(logs.iter().map(lines)).collect();
-    for line in acknowledged {
-        let [kind, id, value] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        let frame = |id: &str| *frames.get(id).unwrap_or_else(|| panic!("lost: {line}"));
-        let count = match kind {
-            // Later commands may have popped the frame or replaced its ID.
-            "frame" => usize::from(["in_progress", "planned", "completed"].contains(&frame(id).status.as_str())),
-            "artifact" => frame(id).artifacts.iter().filter(|artifact| *artifact == value).count(),
-            "decision" => frame(id).decisions.iter().filter(|decision| *decision == value).count(),
-            "results" => usize::from(frame(id).results.as_deref() == Some(value)),
-            "pair" => usize::from(frames.contains_key(format!("{id}b").as_str())),
-            "log" => logs[id].iter().filter(|from| *from == value).count(),
-            other => panic!("{other}"),
-        };
-        assert_eq!(count, 1, "{line}");
-    }
-    // Each pair of frames was planned by one command, so both exist or neither.
-    for id in frames.keys().filter_map(|id| id.strip_suffix('b')) {
-        let first = ["a", "c"].map(|end| frames.contains_key(format!("{id}{end}").as_str()));
-        assert!(first[0] != first[1], "half of the pair {id} is there");
-    }
-    for id in frames.keys().filter_map(|id| id.strip_suffix(['a', 'c'])) {
-        assert!(frames.contains_key(format!("{id}b").as_str()), "half of the pair {id} is there");
-    }
-    let health = stack.health().unwrap();
-    assert!(health.is_sound(), "{health:?}");
-    if !is_compacted {
-        check_history(&stack, &state);
-    }
-    check_files(folder, &state);
-    state
-}
-
-/// Checks that the events give the state.
-fn check_history(stack: &Stack, state: &StackState) {
-    let history = stack.history(&EventQuery::default()).unwrap();
-    let handles = history.iter().filter(|event| matches!(event.change, Change::Added { .. })).map(|event| event.handle);
-    assert_eq!(handles.collect::<HashSet<_>>().len(), state.frames.len(), "handles are unique");
-    let mut tree = Tree::new();
-    history.iter().try_for_each(|event: &Event| tree.replay(event)).unwrap();
-    assert_eq!(tree.state(), *state, "the tree is a replay of its events");
-    let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
-    assert_eq!(again.state(), *state);
+    SUITE.work();
 }
 
 /// Checks the files beside the database, and the database itself.
-fn check_files(folder: &Path, state: &StackState) {
+fn check_files(folder: &str, stack: &Stack, state: &StackState) {
+    let health = stack.health().unwrap();
+    assert!(health.is_sound(), "{health:?}");
+    let folder = Path::new(folder);
     let text = fs::read_to_string(folder.join("state.json")).unwrap();
     assert_eq!(StackState::from_json(&text).unwrap(), (state.clone(), vec![]), "state.json equals the tree");
     for frame in &state.frames {
@@ -213,39 +55,12 @@ fn check_files(folder: &Path, state: &StackState) {
     assert_eq!(sound, "ok");
 }
 
-fn with_shared_frames(folder: &Path) {
-    let stack = open(folder);
-    for shared in SHARED {
-        stack.push(NewFrame::new("Shared").id(shared).root()).unwrap();
-    }
-}
-
 #[test]
 fn processes_share_a_tree_without_losing_anything() {
     let folder = tempdir().unwrap();
-    with_shared_frames(folder.path());
-    let processes = setting("STACK_TEST_PROCESSES", 16);
-    let commands = setting("STACK_TEST_COMMANDS", 200);
-    let workers: Vec<Child> =
-        (0..processes).map(|number| start("share", &format!("w{number}"), folder.path())).collect();
-    let all: Vec<String> = workers.into_iter().flat_map(said).collect();
-    assert_eq!(all.len(), processes * commands, "every command was acknowledged");
+    SUITE.share(name(folder.path()));
     let log = fs::metadata(folder.path().join("stack.db-wal")).map_or(0, |data| data.len());
     assert!(log < 64 << 20, "the write-ahead log has grown to {log} bytes");
-    let state = check(folder.path(), &all, false);
-    println!("{processes} processes, {} commands, {} frames: nothing lost", all.len(), state.frames.len());
-}
-
-/// Random pauses (xorshift).
-struct Pauses(u64);
-
-impl Pauses {
-    fn below(&mut self, microseconds: u64) -> Duration {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        Duration::from_micros(self.0 % microseconds)
-    }
 }
 
 #[test]
@@ -261,11 +76,11 @@ fn an_import_may_be_killed_at_any_moment() {
         let folder = tempdir().unwrap();
         old.export_files(folder.path()).unwrap();
         let original = fs::read(folder.path().join("state.json")).unwrap();
-        let mut importer = start("import", "importer", folder.path());
+        let mut importer = SUITE.start("import", "importer", name(folder.path()));
         std::thread::sleep(pauses.below(40_000));
         importer.kill().unwrap();
         unfinished += usize::from(!importer.wait().unwrap().success());
-        let stack = open(folder.path());
+        let stack = SUITE.stack(name(folder.path()));
         assert_eq!(stack.repairs(), [], "round {round}");
         assert_eq!(stack.state().frames, old.state().frames, "round {round}: every frame is there once");
         assert_eq!(stack.active(), old.active());
@@ -286,11 +101,11 @@ fn a_migration_may_be_killed_at_any_moment() {
     for round in 0..kills {
         let folder = tempdir().unwrap();
         fs::copy(support::data("stack-database/version-1.db"), folder.path().join("stack.db")).unwrap();
-        let mut migration = start("import", "migration", folder.path());
+        let mut migration = SUITE.start("import", "migration", name(folder.path()));
         std::thread::sleep(pauses.below(40_000));
         migration.kill().unwrap();
         unfinished += usize::from(!migration.wait().unwrap().success());
-        let stack = open(folder.path());
+        let stack = SUITE.stack(name(folder.path()));
         assert_eq!((stack.repairs(), stack.state().to_json()), (&[][..], expected.clone()), "round {round}");
         let health = stack.health().unwrap();
         assert!(health.is_sound() && health.database.version == 2, "round {round}: {health:?}");
@@ -302,70 +117,18 @@ fn a_migration_may_be_killed_at_any_moment() {
 
 #[test]
 fn processes_may_be_killed_at_any_moment() {
-    kill_at_any_moment(&["endless", "endless"]);
+    let folder = tempdir().unwrap();
+    SUITE.kill_at_any_moment(name(folder.path()), &["endless", "endless"]);
 }
 
 #[test]
 fn a_compaction_may_be_killed_at_any_moment_beside_others() {
-    kill_at_any_moment(&["endless", "compact", "endless"]);
+    let folder = tempdir().unwrap();
+    SUITE.kill_at_any_moment(name(folder.path()), &["endless", "compact", "endless"]);
 }
 
 #[test]
 fn a_snapshot_and_a_repair_may_be_killed_at_any_moment_beside_others() {
-    kill_at_any_moment(&["endless", "snapshot", "endless"]);
-}
-
-/// Starts workers with these roles and kills them, again and again. What they have acknowledged must be there each time.
-fn kill_at_any_moment(roles: &[&str]) {
     let folder = tempdir().unwrap();
-    with_shared_frames(folder.path());
-    let kills = setting("STACK_TEST_KILLS", 25);
-    let is_compacted = roles.contains(&"compact");
-    let has_maintenance = roles.iter().any(|role| *role != "endless");
-    let (mut all, mut compacted, mut hits) = (Vec::new(), 0, 0);
-    let mut pauses = Pauses(88_172_645_463_325_252);
-    for round in 0..kills {
-        // Several of them, so that the remaining ones continue after the killed one.
-        let named = roles.iter().enumerate().map(|(number, role)| (role, format!("k{round}x{number}")));
-        let mut workers: Vec<Child> = named.map(|(role, name)| start(role, &name, folder.path())).collect();
-        let outputs = workers.iter_mut().map(|worker| BufReader::new(worker.stdout.take().unwrap()));
-        let mut outputs: Vec<_> = outputs.collect();
-        let mut texts = vec![String::new(); roles.len()];
-        for (output, text) in outputs.iter_mut().zip(&mut texts) {
-            // Waits until the worker has acknowledged a command.
-            while !text.contains("done ") {
-                assert!(output.read_line(text).unwrap() > 0, "a worker ended by itself");
-            }
-        }
-        for worker in &mut workers {
-            std::thread::sleep(pauses.below(12_000));
-            worker.kill().unwrap();
-        }
-        for ((mut worker, mut output), mut text) in workers.into_iter().zip(outputs).zip(texts) {
-            output.read_to_string(&mut text).unwrap();
-            assert_ne!(worker.wait().unwrap().code(), Some(101), "a worker has failed before it was killed");
-            hits += usize::from(text.lines().next_back() == Some("begin"));
-            let is_maintenance =
-                |line: &String| ["compacted ", "snapshot", "repair"].iter().any(|kind| line.starts_with(kind));
-            let (maintenance, commands): (Vec<String>, Vec<String>) =
-                acknowledged(&text).into_iter().partition(is_maintenance);
-            let is_compaction = |line: &&String| line.starts_with("compacted ") && !line.ends_with(" 0");
-            compacted += maintenance.iter().filter(is_compaction).count();
-            all.extend(commands);
-        }
-        for entry in fs::read_dir(folder.path().join("frames")).unwrap() {
-            let path = entry.unwrap().path();
-            let text = fs::read(&path).unwrap();
-            let is_mirrored = path.extension().is_some_and(|extension| extension == "json");
-            assert!(!is_mirrored || serde_json::from_slice::<Frame>(&text).is_ok(), "{} is not whole", path.display());
-        }
-        check(folder.path(), &all, is_compacted);
-    }
-    assert_eq!(compacted > 0, is_compacted, "{compacted} compactions removed events");
-    assert_eq!(hits > 0, has_maintenance, "{hits} kills hit a snapshot, a repair or a compaction");
-    println!(
-        "{kills} rounds of {} kills, {hits} of them within a snapshot, a repair or a compaction, {} commands acknowledged: nothing lost",
-        roles.len(),
-        all.len()
-    );
+    SUITE.kill_at_any_moment(name(folder.path()), &["endless", "snapshot", "endless"]);
 }

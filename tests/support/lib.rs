@@ -7,6 +7,8 @@ pub mod folder;
 #[cfg(feature = "tools")]
 pub mod host;
 pub mod model;
+#[cfg(feature = "sqlite")]
+pub mod processes;
 pub mod promises;
 #[cfg(feature = "tokenizer")]
 pub mod tokenizers;

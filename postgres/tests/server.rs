@@ -64,12 +64,7 @@ impl Server {
 
     /// Starts the server in a folder that is ready.
     pub fn run(folder: TempDir) -> Self {
-        let server = Self {
-            folder,
-            port: free_port(),
-            process: Mutex::new(None),
-            databases: AtomicUsize::new(0),
-        };
+        let server = Self { folder, port: free_port(), process: Mutex::new(None), databases: AtomicUsize::new(0) };
         server.start_again();
         server
     }
