@@ -2,5 +2,6 @@
 #![cfg(unix)]
 
 mod basics;
+mod lost_connections;
 mod server;
 mod shared;

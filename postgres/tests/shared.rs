@@ -1,16 +1,24 @@
 //! The tests that every store has to pass: a model with random commands, many processes on one stack, processes that are killed at
 //! any moment, and failures of each call of the store.
 
-use callstack_core::{Stack, StackOptions, StackState};
-use callstack_postgres::OpenUrl;
+use std::cell::Cell;
+use std::sync::Arc;
+
+use callstack_core::{LogQuery, Stack, StackOptions, StackState, Store};
+use callstack_postgres::{OpenUrl, PostgresOptions, PostgresServer};
 use proptest::prelude::*;
 use support::Random;
+use support::faults::{self, Faulty, Place};
 use support::processes::{Suite, setting};
 
 use crate::server::Server;
 
-const SUITE: Suite =
-    Suite { open, worker: "shared::a_worker", check_left: |_| {}, check_place: |place, stack, state| check(place, stack, state) };
+const SUITE: Suite = Suite {
+    open,
+    worker: "shared::a_worker",
+    check_left: |_| {},
+    check_place: |place, stack, state| check(place, stack, state),
+};
 
 fn open(url: &str, options: StackOptions) -> Stack {
     Stack::open_url(url, options).unwrap()
@@ -62,4 +70,61 @@ fn stacks_do_what_a_naive_model_does() {
         let open = |options| Stack::open_url(&stack, options).unwrap();
         support::model::check_in_store(&mut Random::new(seed), length, seed as usize % 2, &open);
     });
+}
+
+/// A stack in a database.
+struct Row {
+    server: PostgresServer,
+    stack: String,
+}
+
+impl Place for Row {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.server.store("default", &self.stack).unwrap())
+    }
+
+    fn stack(&self, store: Faulty) -> Stack {
+        Stack::with_store(store, StackOptions::default()).unwrap()
+    }
+
+    fn commits_logs(&self) -> bool {
+        true
+    }
+
+    fn log(&self) -> String {
+        let stack =
+            Stack::with_store(self.server.store("default", &self.stack).unwrap(), StackOptions::default()).unwrap();
+        let logs = ["plan-2", "ses_2"].map(|frame| stack.log(frame).read(&LogQuery::default()));
+        logs.into_iter().flatten().flat_map(|page| page.lines).map(|line| line.entry.to_string()).collect()
+    }
+
+    fn check(&self, context: &str) {
+        let stack =
+            Stack::with_store(self.server.store("default", &self.stack).unwrap(), StackOptions::default()).unwrap();
+        assert_eq!(stack.check_history().unwrap(), [""; 0], "{context}");
+    }
+}
+
+/// Makes places in a new database.
+fn places() -> (Arc<Server>, impl Fn() -> Box<dyn Place>) {
+    let server = Server::shared();
+    let connections = PostgresServer::connect(&server.database(), PostgresOptions::default()).unwrap();
+    let count = Cell::new(0);
+    let make = move || {
+        count.set(count.get() + 1);
+        Box::new(Row { server: connections.clone(), stack: format!("stack {}", count.get()) }) as Box<dyn Place>
+    };
+    (server, make)
+}
+
+#[test]
+fn a_store_that_fails_at_any_call_changes_nothing() {
+    let (_server, make) = places();
+    faults::a_store_that_fails_at_any_call_changes_nothing(&make);
+}
+
+#[test]
+fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
+    let (_server, make) = places();
+    faults::a_run_whose_store_fails_at_any_call_goes_on(&make);
 }

@@ -584,7 +584,7 @@ impl Stack {
     /// Appends messages of a session to the log of its frame, each with a time. If they may repeat messages of the log,
     /// those and the ones before them are left out: messages before the first one of a log belong to other frames.
     fn keep_messages(&self, frame: &FrameRef, mut messages: Vec<Message>, may_repeat: bool) -> Result<()> {
-        if self.inner.log_folder.is_none() || self.resolve(frame.clone()).is_err() {
+        if !self.keeps_logs() || self.resolve(frame.clone()).is_err() {
             return Ok(());
         }
         if may_repeat {

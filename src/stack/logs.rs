@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Inner, Stack};
+use super::Stack;
 use crate::error::{Error, Result};
 use crate::frame::{FrameRef, own_log_path};
 use crate::store::logs::{self, Selection};
@@ -76,10 +76,13 @@ impl Stack {
         self.inner.contexts.existing_log(handle, Some(&log_path))
     }
 
-    /// Checks that the stack keeps logs.
+    /// True if the stack keeps logs: in files, or in its store.
+    pub(super) fn keeps_logs(&self) -> bool {
+        self.inner.log_folder.is_some() || self.inner.stored_logs.is_some()
+    }
+
     fn check_logs(&self) -> Result<()> {
-        let Inner { log_folder, stored_logs, .. } = &*self.inner;
-        if log_folder.is_none() && stored_logs.is_none() { Err(Error::InMemory { what: "logs" }) } else { Ok(()) }
+        if self.keeps_logs() { Ok(()) } else { Err(Error::InMemory { what: "logs" }) }
     }
 }
 

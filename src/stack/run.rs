@@ -39,7 +39,7 @@ impl Stack {
     }
 
     fn execute_run(&self, make: impl FnOnce() -> RunCommand) -> Result<Vec<Event>> {
-        let keeps_logs = self.inner.log_folder.is_some();
+        let keeps_logs = self.keeps_logs();
         self.commit(make, |tree, command, now| memory::decide(tree, command, now, keeps_logs))
     }
 

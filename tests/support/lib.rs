@@ -2,6 +2,8 @@
 
 #[cfg(feature = "tools")]
 pub mod agent;
+#[cfg(feature = "tools")]
+pub mod faults;
 #[cfg(feature = "sqlite")]
 pub mod folder;
 #[cfg(feature = "tools")]

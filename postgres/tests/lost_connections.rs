@@ -1,0 +1,272 @@
+//! Connections that break, servers that are killed, networks that are cut: a command is kept once or not at all, and the caller is told
+//! which, or that nobody knows.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callstack_core::{Error, EventQuery, NewFrame, Stack, StackOptions};
+use callstack_postgres::OpenUrl;
+use serde_json::json;
+use support::Random;
+use support::processes::setting;
+
+use crate::server::{Disk, Server, database_of};
+
+/// What a proxy does with the bytes that it passes on.
+#[derive(Default)]
+struct Trouble {
+    /// Number of bytes after which it acts; 0: it passes everything on.
+    after: AtomicU64,
+    /// True: it swallows all further bytes of this connection, and says nothing. False: it closes both sides.
+    is_silent: AtomicBool,
+    /// Time by which it delays each piece, in microseconds.
+    delay: AtomicU64,
+    /// Number of times that it has acted.
+    acts: AtomicU64,
+}
+
+impl Trouble {
+    /// How many of these bytes pass before it acts. `None`: all of them.
+    fn take(&self, length: usize) -> Option<usize> {
+        let length = length as u64;
+        let before = self.after.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+            (left > 0).then(|| if left <= length { 0 } else { left - length })
+        });
+        match before {
+            Ok(left) if left <= length => {
+                self.acts.fetch_add(1, Ordering::SeqCst);
+                Some(left as usize)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A proxy between this process and a server. Returns its port.
+fn proxy(server: u16, trouble: &Arc<Trouble>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let trouble = trouble.clone();
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                let (from, to, trouble) = (from.try_clone().unwrap(), to.try_clone().unwrap(), trouble.clone());
+                thread::spawn(move || pass_on(from, to, &trouble));
+            }
+        }
+    });
+    port
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream, trouble: &Trouble) {
+    let mut bytes = [0; 4096];
+    let mut is_swallowed = false;
+    loop {
+        let length = match from.read(&mut bytes) {
+            Ok(0) | Err(_) => break,
+            Ok(length) => length,
+        };
+        thread::sleep(Duration::from_micros(trouble.delay.load(Ordering::SeqCst)));
+        match trouble.take(length) {
+            None if is_swallowed => {}
+            None if to.write_all(&bytes[..length]).is_ok() => {}
+            Some(passed) => {
+                let _ = to.write_all(&bytes[..passed]);
+                if !trouble.is_silent.load(Ordering::SeqCst) {
+                    break;
+                }
+                is_swallowed = true;
+            }
+            None => break,
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// Checks that each decision of `sure` is there once, that none is there twice, and that none is there that nobody has tried.
+fn check(url: &str, sure: &[String], tried: &[String]) {
+    let stack = Stack::open_url(url, StackOptions::default()).unwrap();
+    let decisions = stack.frame("ses_1").unwrap().decisions;
+    let found: BTreeSet<&String> = decisions.iter().collect();
+    assert_eq!(found.len(), decisions.len(), "a decision is there twice: {decisions:?}");
+    for decision in sure {
+        assert!(found.contains(decision), "{decision} was acknowledged and is lost");
+    }
+    for decision in found {
+        assert!(tried.contains(decision), "{decision} was refused as unchanged, and is there");
+    }
+    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_connection_may_be_cut_after_any_byte() {
+    let server = Server::shared();
+    let database = server.database();
+    let url = format!("{database}/stack");
+    Stack::open_url(&url, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let trouble = Arc::new(Trouble::default());
+    let port = proxy(server.port(), &trouble);
+    let through = format!("postgres://owner@127.0.0.1:{port}/{}/stack?sslmode=disable", database_of(&database));
+    let stack = Stack::open_url(&through, StackOptions::default()).unwrap();
+    let (mut sure, mut tried) = (Vec::new(), Vec::new());
+    let cuts = setting("STACK_TEST_CUTS", 400);
+    for number in 0..cuts as u64 {
+        // A command sends and receives some 800 bytes; a connection that is made anew some more.
+        trouble.after.store(1 + number * 7 % 1_100, Ordering::SeqCst);
+        let decision = format!("decision {number}");
+        match stack.add_decision("ses_1", &*decision) {
+            Ok(()) => {
+                sure.push(decision.clone());
+                tried.push(decision);
+            }
+            Err(Error::Disconnected { is_outcome_unknown: true, .. }) => tried.push(decision),
+            Err(Error::Disconnected { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+        trouble.after.store(0, Ordering::SeqCst);
+    }
+    let acts = trouble.acts.load(Ordering::SeqCst);
+    assert!(acts > cuts as u64 / 2, "only {acts} connections were cut");
+    // The proxy is only in the way once, so the store finds out what has happened.
+    assert_eq!(tried.len(), sure.len(), "the outcome of a commit stayed unknown");
+    check(&url, &sure, &tried);
+    let kept = sure.len();
+    println!("{acts} connections cut, {kept} of {cuts} commands kept, the others known as not kept");
+}
+
+#[test]
+fn a_log_line_is_kept_once_when_its_commit_breaks() {
+    let server = Server::shared();
+    let database = server.database();
+    let trouble = Arc::new(Trouble::default());
+    let port = proxy(server.port(), &trouble);
+    let through = format!("postgres://owner@127.0.0.1:{port}/{}/stack?sslmode=disable", database_of(&database));
+    let stack = Stack::open_url(&through, StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let mut sure = Vec::new();
+    for number in 0..setting("STACK_TEST_CUTS", 400) as u64 {
+        trouble.after.store(1 + number * 7 % 1_100, Ordering::SeqCst);
+        match stack.log("ses_1").append(&[json!({ "line": number })]) {
+            Ok(()) => sure.push(json!(number)),
+            Err(Error::Disconnected { is_outcome_unknown: false, .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+        trouble.after.store(0, Ordering::SeqCst);
+    }
+    let page = stack.log("ses_1").read(&Default::default()).unwrap();
+    let lines: Vec<_> = page.lines.into_iter().map(|line| line.entry["line"].clone()).collect();
+    assert_eq!(lines, sure);
+}
+
+#[test]
+fn a_silent_network_is_an_error_within_the_time_limit() {
+    let server = Server::shared();
+    let database = server.database();
+    let url = format!("{database}/stack");
+    Stack::open_url(&url, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let trouble = Arc::new(Trouble::default());
+    let port = proxy(server.port(), &trouble);
+    let through = format!("postgres://owner@127.0.0.1:{port}/{}/stack?sslmode=disable", database_of(&database));
+    let stack = Stack::open_url(&through, StackOptions::default().busy_timeout(500)).unwrap();
+    trouble.is_silent.store(true, Ordering::SeqCst);
+    let (mut sure, mut tried, mut unknown) = (Vec::new(), Vec::new(), 0);
+    for number in 0..40 {
+        trouble.after.store(1 + number * 61, Ordering::SeqCst);
+        let decision = format!("decision {number}");
+        let begun = Instant::now();
+        match stack.add_decision("ses_1", &*decision) {
+            Ok(()) => {
+                sure.push(decision.clone());
+                tried.push(decision);
+            }
+            Err(Error::Disconnected { is_outcome_unknown: true, .. }) => {
+                tried.push(decision);
+                unknown += 1;
+            }
+            Err(Error::Disconnected { .. } | Error::Busy { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "the call waits without a limit");
+        trouble.after.store(0, Ordering::SeqCst);
+    }
+    assert!(unknown > 0, "no outcome was unknown");
+    let other = Stack::open_url(&url, StackOptions::default().busy_timeout(60_000)).unwrap();
+    other.add_artifact("ses_1", "after").unwrap();
+    check(&url, &sure, &tried);
+}
+
+#[test]
+fn slow_connections_are_only_slow() {
+    let server = Server::shared();
+    let database = server.database();
+    let trouble = Arc::new(Trouble::default());
+    trouble.delay.store(1_000, Ordering::SeqCst);
+    let port = proxy(server.port(), &trouble);
+    let through = format!("postgres://owner@127.0.0.1:{port}/{}/stack?sslmode=disable", database_of(&database));
+    let stack = Stack::open_url(&through, StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    for number in 0..50 {
+        stack.add_decision("ses_1", format!("{number}")).unwrap();
+    }
+    assert_eq!(stack.history(&EventQuery::default()).unwrap().len(), 52);
+}
+
+#[test]
+fn the_server_may_be_killed_at_any_moment() {
+    let server = Server::start(Disk::Durable, "");
+    let url = format!("{}/stack", server.database());
+    Stack::open_url(&url, StackOptions::default()).unwrap().push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let kills = setting("STACK_TEST_SERVER_KILLS", 10);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let workers = ["a", "b"].map(|name| {
+        let (url, is_over) = (url.clone(), is_over.clone());
+        thread::spawn(move || {
+            let stack = Stack::open_url(&url, StackOptions::default().busy_timeout(30_000)).unwrap();
+            let (mut sure, mut tried) = (Vec::new(), Vec::new());
+            for number in 0.. {
+                if is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+                let decision = format!("{name} {number}");
+                match stack.add_decision("ses_1", &*decision) {
+                    Ok(()) => {
+                        sure.push(decision.clone());
+                        tried.push(decision);
+                    }
+                    Err(Error::Disconnected { is_outcome_unknown, .. }) => {
+                        if is_outcome_unknown {
+                            tried.push(decision);
+                        }
+                        // As a caller does.
+                        thread::sleep(Duration::from_millis(5));
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            (sure, tried)
+        })
+    });
+    let mut random = Random::new(7);
+    for _ in 0..kills {
+        thread::sleep(Duration::from_millis(50 + random.below(150) as u64));
+        server.kill();
+        server.start_again();
+    }
+    is_over.store(true, Ordering::SeqCst);
+    let (mut sure, mut tried) = (Vec::new(), Vec::new());
+    for worker in workers {
+        let (more, attempts) = worker.join().unwrap();
+        assert!(more.len() > kills, "a worker has done only {} commands", more.len());
+        sure.extend(more);
+        tried.extend(attempts);
+    }
+    check(&url, &sure, &tried);
+    println!("{kills} kills of the server: {} acknowledged, {} tried, nothing lost", sure.len(), tried.len());
+}

@@ -1,0 +1,316 @@
+//! Failures at every call of a store: the error describes the failure, the tree and the store are unchanged, and the next command
+//! works. The suite is the same for every store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use callstack_core::archive::{Archive, ArchivedFrame};
+use callstack_core::frame::ToolCall;
+use callstack_core::memory::{NewRun, Next, Reply};
+use callstack_core::store::Snapshot;
+use callstack_core::{
+    Change, Error, Event, EventQuery, Handle, HistoryReader, LogQuery, LogReader, NewFrame, PopStatus, Result, Stack,
+    Store, tools,
+};
+use serde_json::json;
+
+/// A place for stacks.
+pub trait Place {
+    /// Opens the store of an empty place.
+    fn store(&self) -> Box<dyn Store>;
+    /// Opens the stack of the place with a store.
+    fn stack(&self, store: Faulty) -> Stack;
+    /// True if the store keeps the logs, so that a commit and its lines are kept together.
+    fn commits_logs(&self) -> bool;
+    /// The log of the frame of [`STORY`], read beside the stack.
+    fn log(&self) -> String;
+    /// Checks that the stack is sound after it was closed.
+    fn check(&self, context: &str);
+}
+
+/// A store that fails one of its calls, either before or after the call has done its work.
+pub struct Faulty {
+    store: Box<dyn Store>,
+    plan: Arc<Plan>,
+}
+
+/// When a [`Faulty`] store fails.
+pub struct Plan {
+    /// Number of successful calls before the one that fails. `NEVER`: no call fails.
+    calls_left: AtomicUsize,
+    after: bool,
+}
+
+const NEVER: usize = usize::MAX;
+
+impl Plan {
+    /// A plan without a failure. `after`: a call fails after it has done its work.
+    pub fn new(after: bool) -> Arc<Self> {
+        Arc::new(Self { calls_left: AtomicUsize::new(NEVER), after })
+    }
+
+    /// Lets the call after this number of further ones fail.
+    pub fn fail_at(&self, call: usize) {
+        self.calls_left.store(call, Ordering::Relaxed);
+    }
+
+    /// True if the call has failed.
+    pub fn has_struck(&self) -> bool {
+        self.calls_left.load(Ordering::Relaxed) == NEVER
+    }
+}
+
+impl Faulty {
+    /// A store that fails according to a plan.
+    pub fn new(store: Box<dyn Store>, plan: &Arc<Plan>) -> Self {
+        Self { store, plan: plan.clone() }
+    }
+
+    fn run<T>(&mut self, action: &'static str, call: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
+        let left = self.plan.calls_left.load(Ordering::Relaxed);
+        if left != NEVER {
+            self.plan.calls_left.store(left.checked_sub(1).unwrap_or(NEVER), Ordering::Relaxed);
+        }
+        let struck = || Err(Error::io(action, "the faulty store", "struck"));
+        match (left, self.plan.after) {
+            (0, false) => struck(),
+            (0, true) => call(&mut *self.store).and_then(|_| struck()),
+            _ => call(&mut *self.store),
+        }
+    }
+}
+
+impl Store for Faulty {
+    fn begin(&mut self, patience: Duration) -> Result<()> {
+        self.run("begin", |store| store.begin(patience))
+    }
+
+    fn read(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        self.run("read", |store| store.read(query, patience, each))
+    }
+
+    fn reader(&self) -> Option<Box<dyn HistoryReader>> {
+        self.store.reader()
+    }
+
+    fn archive(&self) -> Option<Arc<dyn Archive>> {
+        self.store.archive()
+    }
+
+    fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
+        self.run("snapshot", |store| store.snapshot(patience))
+    }
+
+    fn snapshot_revision(&mut self) -> Result<u64> {
+        self.run("snapshot_revision", |store| store.snapshot_revision())
+    }
+
+    fn base_revision(&mut self) -> Result<u64> {
+        self.run("base_revision", |store| store.base_revision())
+    }
+
+    fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
+        self.run("write_snapshot", |store| store.write_snapshot(snapshot, frames))
+    }
+
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        self.run("append", |store| store.append(events))
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogReader>> {
+        self.store.logs()
+    }
+
+    fn append_log(&mut self, frame: Handle, lines: Vec<String>) -> Result<bool> {
+        self.run("append_log", |store| store.append_log(frame, lines))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.run("commit", |store| store.commit())
+    }
+
+    fn rollback(&mut self) {
+        self.store.rollback();
+    }
+
+    fn has_news(&mut self, patience: Duration) -> Result<bool> {
+        self.run("has_news", |store| store.has_news(patience))
+    }
+
+    fn sync(&mut self, patience: Duration) -> Result<()> {
+        self.run("sync", |store| store.sync(patience))
+    }
+}
+
+/// A sequence of commands that changes everything: the tree, the mirror, logs and IDs.
+const STORY: &[fn(&Stack) -> Result<()>] = &[
+    |stack| stack.push(NewFrame::new("Root").id("ses_1")).map(drop),
+    |stack| stack.plan(NewFrame::new("Planned").id("plan-2").below("ses_1")).map(drop),
+    |stack| stack.log("plan-2").append(&[json!({"line": 1})]),
+    |stack| stack.activate("plan-2"),
+    |stack| stack.replace_id("plan-2", "ses_2"),
+    |stack| stack.log("ses_2").append(&[json!({"line": 2})]),
+    |stack| stack.add_artifact("ses_2", "src/lib.rs").map(drop),
+    |stack| stack.pop("ses_2", PopStatus::Completed, "done").map(drop),
+    |stack| stack.flush(),
+];
+
+/// True for the steps that append to a log. If such a step fails, its lines are not in the log.
+fn is_append(step: usize) -> bool {
+    [2, 5].contains(&step)
+}
+
+/// The history of a stack, read by a store of its own.
+fn history(place: &dyn Place) -> Vec<Event> {
+    let mut events = Vec::new();
+    let read = place.store().read(&EventQuery::default(), Duration::from_secs(10), &mut |event| {
+        events.push(event);
+        Ok(())
+    });
+    read.unwrap();
+    events
+}
+
+/// Lets each call of the store fail once while a story is carried out. Nothing is changed by a command that fails. `make` makes an
+/// empty place.
+pub fn a_store_that_fails_at_any_call_changes_nothing(make: &dyn Fn() -> Box<dyn Place>) {
+    let mut strikes = Vec::new();
+    for after in [false, true] {
+        for call in 0.. {
+            let place = &*make();
+            let plan = Plan::new(after);
+            let stack = place.stack(Faulty::new(place.store(), &plan));
+            plan.fail_at(call);
+            for (number, step) in STORY.iter().enumerate() {
+                let before = (stack.state(), place.log(), history(place));
+                let Err(error) = step(&stack) else { continue };
+                let context = format!("step {number}, call {call}, after: {after}: {error}");
+                assert!(plan.has_struck() && error.to_string().ends_with("the faulty store: struck"), "{context}");
+                assert_eq!(stack.state(), before.0, "{context}: the tree is as before");
+                let Error::Io { action, .. } = error else { panic!("{context}") };
+                let was_kept = after && action == "commit";
+                let has_line = was_kept && place.commits_logs() && is_append(number);
+                assert_eq!(
+                    place.log() != before.1,
+                    has_line,
+                    "{context}: the log is as before, or has the line that was kept"
+                );
+                if was_kept {
+                    // The commit was kept, but the call has failed. The next refresh shows it.
+                    let has_events = history(place).len() > before.2.len();
+                    assert!(has_events || has_line, "{context}");
+                    assert!(!has_events || stack.refresh().unwrap(), "{context}");
+                    if is_append(number) && !has_line {
+                        step(&stack).unwrap();
+                    }
+                } else {
+                    assert_eq!(history(place), before.2, "{context}: the store is as before");
+                    step(&stack).unwrap_or_else(|error| panic!("{context}: the next command failed: {error}"));
+                }
+                strikes.push(action);
+            }
+            let page = stack.log("ses_2").read(&LogQuery::default()).unwrap();
+            let lines: Vec<_> = page.lines.into_iter().map(|line| line.entry["line"].clone()).collect();
+            assert_eq!((lines, page.damaged), (vec![json!(1), json!(2)], vec![]), "call {call}, after: {after}");
+            let state = stack.state();
+            drop(stack);
+            place.check(&format!("call {call}, after: {after}"));
+            assert_eq!(state.frames.len(), 2);
+            assert_eq!(state.frames[1].artifacts, ["src/lib.rs"]);
+            assert_eq!(state.frames[1].log_path.as_deref(), Some("logs/ses_2.jsonl"));
+            if !plan.has_struck() {
+                break;
+            }
+        }
+    }
+    for action in ["begin", "read", "append", "commit", "sync"] {
+        let count = strikes.iter().filter(|struck| **struck == action).count();
+        assert!(count >= 2, "{action} failed {count} times: {strikes:?}");
+    }
+}
+
+/// The replies of the model of a run, step by step.
+fn said(step: u64) -> Reply {
+    let call = |id: &str, name: &str, arguments: serde_json::Value| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments: arguments.to_string(),
+    };
+    let calls = match step {
+        1 => vec![
+            call("a", "heap_alloc", json!({"name": "spec", "content": "x"})),
+            call("b", "push_frame", json!({"name": "child", "objective": "Do it"})),
+        ],
+        2 => vec![call("c", "look", json!({}))],
+        3 => vec![call("d", "pop_frame", json!({"result": "done"}))],
+        _ => vec![call("e", "pop_frame", json!({"result": "all done"}))],
+    };
+    Reply::new(format!("step {step}"), calls)
+}
+
+/// Executes the next step of a run. Returns true if the run is over.
+fn advance(stack: &Stack) -> Result<bool> {
+    match tools::advance_run(stack, "run_1")? {
+        Next::Ask(prompt) => stack.run("run_1").reply(said(prompt.step))?,
+        Next::Call(call) => stack.run("run_1").answer(&call.id, "looked", false)?,
+        Next::Over { results, .. } => {
+            assert_eq!(results, "all done");
+            return Ok(true);
+        }
+        other => panic!("the run needs {other:?}"),
+    }
+    Ok(false)
+}
+
+/// Lets each call of the store fail once while a run works. It goes on, and its logs lack nothing.
+pub fn a_run_whose_store_fails_at_any_call_goes_on(make: &dyn Fn() -> Box<dyn Place>) {
+    let mut strikes = 0;
+    for after in [false, true] {
+        for call in 0.. {
+            let place = &*make();
+            let plan = Plan::new(after);
+            let stack = place.stack(Faulty::new(place.store(), &plan));
+            let new = NewRun::new("Do it all").id("run_1");
+            stack.start_run(new).unwrap();
+            plan.fail_at(call);
+            let mut failures = 0;
+            loop {
+                match advance(&stack) {
+                    Ok(true) => break,
+                    Ok(false) => {}
+                    Err(error) => {
+                        assert!(error.to_string().ends_with("the faulty store: struck"), "{error}");
+                        failures += 1;
+                        stack.refresh().unwrap();
+                    }
+                }
+            }
+            strikes += failures;
+            let context = format!("call {call}, after: {after}");
+            let frames = stack.state().frames;
+            assert_eq!(frames.len(), 2, "{context}: nothing is pushed twice");
+            assert_eq!((frames[0].heap.len(), frames[1].results.as_deref()), (1, Some("done")), "{context}");
+            for event in history(place) {
+                let Change::MessagesAdded { messages } = event.change else { continue };
+                let page = stack.log(event.handle).read(&LogQuery::default()).unwrap();
+                for message in messages {
+                    let kept = page.lines.iter().any(|line| line.entry["text"] == message.text());
+                    assert!(kept, "{context}: the log of {} lacks {message:?}", event.handle);
+                }
+            }
+            drop(stack);
+            place.check(&context);
+            if !plan.has_struck() {
+                break;
+            }
+            assert!(failures <= 1, "{context}: {failures} failures");
+        }
+    }
+    assert!(strikes > 40, "only {strikes} failures");
+}
