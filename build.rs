@@ -14,7 +14,8 @@ mod header {
 
     /// In the order in which the header shows them.
     const SOURCES: [&str; 12] = [
-        "version", "code", "text", "error", "stack", "command", "query", "context", "memory", "host", "logs", "history",
+        "version", "code", "text", "error", "stack", "command", "claims", "query", "context", "memory", "host", "logs",
+        "history",
     ];
 
     pub fn write() {
