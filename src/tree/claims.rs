@@ -128,10 +128,11 @@ impl Tree {
     /// [`Error::ClaimLost`]; [`Error::UnknownFrame`].
     pub fn check_claim(&self, claimed: &ClaimedFrame) -> Result<()> {
         let handle = self.resolve(&claimed.handle.into())?;
-        let Claim { worker, generation, .. } = self.node(handle).record().claim.as_deref().cloned().unwrap_or_default();
-        if generation == claimed.generation && worker == claimed.worker {
+        let newest = self.node(handle).record().claim.as_deref();
+        if newest.is_some_and(|newest| newest.generation == claimed.generation && newest.worker == claimed.worker) {
             return Ok(());
         }
+        let Claim { worker, generation, .. } = newest.cloned().unwrap_or_default();
         Err(Error::ClaimLost { handle, worker, generation, refused: claimed.generation })
     }
 

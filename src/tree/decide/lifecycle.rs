@@ -24,7 +24,9 @@ impl Draft<'_> {
     pub(super) fn begin_unseen(&mut self, handle: Handle) {
         let status = FrameStatus::InProgress;
         self.push(handle, Change::StatusChanged { status, results: None, results_compacted: None });
-        self.inherit_registers(handle);
+        if self.tree.node(handle).status() == FrameStatus::Planned {
+            self.inherit_registers(handle);
+        }
     }
 
     /// Gives a frame that begins the registers of its parent, unless it has its own.
