@@ -428,6 +428,22 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_RETRY_LINK 146
 
 /**
+ * The frame cannot be given to a worker, or a worker cannot keep it. The details hold the `reason`.
+ */
+#define CALLSTACK_ERROR_NOT_CLAIMABLE 147
+
+/**
+ * The frame was claimed again, so what its earlier worker still sends is refused. The details hold the `worker` and the
+ * `generation` of the newest claim.
+ */
+#define CALLSTACK_ERROR_CLAIM_LOST 148
+
+/**
+ * The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
+ */
+#define CALLSTACK_ERROR_DISCONNECTED 149
+
+/**
  * `planned`: not begun.
  */
 #define CALLSTACK_STATUS_PLANNED 0
@@ -1103,6 +1119,90 @@ CallstackCode callstack_import(Callstack *stack,
                                CallstackError **error);
 
 /**
+ * Gives a frame that can begin to a worker, for the length of a lease. Of several workers that claim at the same time, in any
+ * processes, each gets another frame. The frame becomes in_progress; the active frame stays.
+ *
+ * First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then planned
+ * frames in creation order. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
+ * completed, and when its children are completed or invalidated; unless the frame above it has ended.
+ *
+ * - `claim`: a JSON object, `{"worker": "build-1", "lease": 60000, "below": "f1", "frame": "f3"}`: the name of the worker, which
+ *   should differ from those of others; the length of the lease in milliseconds, at most 86400000; and if they are given, the
+ *   frame below which the claimed one must be, and the frame to claim.
+ * - `out_claimed`: a JSON object, `{"handle": "f3", "worker": "build-1", "generation": 2, "until": 1795293166903}`: the frame, the
+ *   number of its claim, and the end of the lease; or `null` if there is nothing to claim now.
+ *
+ * Errors: _JSON; _EMPTY for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
+ * cannot be claimed; the storage errors.
+ */
+CallstackCode callstack_claim(Callstack *stack,
+                              const char *claim,
+                              size_t claim_len,
+                              CallstackText *out_claimed,
+                              CallstackError **error);
+
+/**
+ * Gives a worker more time: the lease ends so many milliseconds from now. A lease that has ended can be renewed as long as
+ * nobody else has claimed the frame.
+ *
+ * - `claimed`: what `callstack_claim` has returned.
+ * - `lease`: the length of the lease in milliseconds, at most 86400000.
+ * - `out_claimed`: the same with the new end.
+ *
+ * Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more; _SETTING for the lease;
+ * _JSON; _UNKNOWN_FRAME; the storage errors.
+ */
+CallstackCode callstack_renew_claim(Callstack *stack,
+                                    const char *claimed,
+                                    size_t claimed_len,
+                                    int32_t lease,
+                                    CallstackText *out_claimed,
+                                    CallstackError **error);
+
+/**
+ * Ends the lease of a frame now, so that another worker can claim it. The frame stays in_progress.
+ *
+ * - `claimed`: what `callstack_claim` has returned.
+ *
+ * Errors: those of `callstack_renew_claim`, but for the lease.
+ */
+CallstackCode callstack_release_claim(Callstack *stack,
+                                      const char *claimed,
+                                      size_t claimed_len,
+                                      CallstackError **error);
+
+/**
+ * Returns the same stack for the worker that has a claim: each command with the returned one is refused with _CLAIM_LOST if the
+ * frame was claimed again since, whichever frame the command changes. Commands with `stack` work as before.
+ *
+ * - `claimed`: what `callstack_claim` has returned.
+ * - `out_stack`: the stack of the worker. The caller closes it, and `stack`, in any order.
+ *
+ * Errors: _JSON.
+ */
+CallstackCode callstack_with_claim(Callstack *stack,
+                                   const char *claimed,
+                                   size_t claimed_len,
+                                   Callstack **out_stack,
+                                   CallstackError **error);
+
+/**
+ * Counts the unfinished frames, by what they are for workers. If nothing is `claimable` and nothing is `claimed`, nothing becomes
+ * claimable unless a person or a host does something.
+ *
+ * - `below`: only frames below this one; NULL: all frames.
+ * - `out_left`: a JSON object, `{"claimable": 3, "claimed": 2, "waiting": 40, "begun": 1, "blocked": 0}`: frames that can be
+ *   claimed now; that workers hold; planned ones that wait for others; that a person or a host has begun; blocked ones.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ */
+CallstackCode callstack_work_left(const Callstack *stack,
+                                  const char *below,
+                                  size_t below_len,
+                                  CallstackText *out_left,
+                                  CallstackError **error);
+
+/**
  * Returns the handle of a frame.
  *
  * - `frame`: the frame: a handle, an ID, the beginning of an ID, or a title.
@@ -1135,7 +1235,8 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
  *   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
  *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `call` (the call that runs the frame: `{"host": "…", "caller":
- *   "ses_1", "begunAt": 1795293106903}`), `interruptedAt` (see `callstack_frames`), `summaryRequest` (a summary that was
+ *   "ses_1", "begunAt": 1795293106903}`), `claim` (the last claim of a worker, `{"worker": "build-1", "generation": 2, "until":
+ *   1795293166903}`), `interruptedAt` (see `callstack_frames`), `summaryRequest` (a summary that was
  *   requested: `{"type": "manual_summary", "note": "…", "requestedAt": 1795293106903}`), `usage` (`own` of
  *   `callstack_usage`), `heap` (the chunks of this frame, each as `chunk` in
  *   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
@@ -1785,8 +1886,8 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
  *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
  *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
- *     `delivered`, `forgotten`, `asked`, `answered`, `callBegun`, `callEnded`, `summaryRequested`, `edited`, `stopped` or
- *     `usageRecorded`;
+ *     `delivered`, `forgotten`, `asked`, `answered`, `callBegun`, `callEnded`, `summaryRequested`, `edited`, `stopped`,
+ *     `usageRecorded` or `claimed`;
  *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`.

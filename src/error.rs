@@ -488,6 +488,28 @@ pub enum Error {
         /// The first of them with titles and statuses, and what to do.
         message: String,
     },
+    /// The frame cannot be given to a worker, or a worker cannot keep it.
+    #[error("frame {handle} cannot be given to a worker: {reason}")]
+    NotClaimable {
+        /// The frame.
+        handle: Handle,
+        /// The reason.
+        reason: String,
+    },
+    /// The frame was claimed again, so what its earlier worker still sends is refused.
+    #[error(
+        "frame {handle} {}, so the commands of generation {refused} are refused; stop work on it, and claim another frame", claimed_by(.worker, *.generation)
+    )]
+    ClaimLost {
+        /// The frame.
+        handle: Handle,
+        /// The worker that has it now. Empty if nobody has ever claimed it.
+        worker: String,
+        /// The generation of its claim; 0 if nobody has ever claimed it.
+        generation: u64,
+        /// The generation of the refused command.
+        refused: u64,
+    },
     /// A frame of a list of new frames is refused. The code, and the fields in JSON, are those of the reason.
     #[error("child {number} ({}): {error}", shown(.title))]
     #[serde(serialize_with = "as_reason")]
@@ -625,6 +647,8 @@ impl Error {
             Error::NotPlanned { .. } => "not_planned",
             Error::NotSibling { .. } => "not_sibling",
             Error::NotReady { .. } => "not_ready",
+            Error::NotClaimable { .. } => "not_claimable",
+            Error::ClaimLost { .. } => "claim_lost",
             Error::Child { error, .. } => error.code(),
         }
     }
@@ -637,6 +661,13 @@ fn as_reason<S: Serializer>(_: &usize, _: &str, error: &Error, serializer: S) ->
 /// A list of names as errors show it.
 fn listed(names: &[String]) -> String {
     shown_message(&names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ")).into_owned()
+}
+
+fn claimed_by(worker: &str, generation: u64) -> String {
+    match generation {
+        0 => "was never claimed".to_owned(),
+        _ => format!("was claimed by `{}` (generation {generation})", shown(worker)),
+    }
 }
 
 fn advice_on_retry(status: FrameStatus, newest: &Option<Handle>) -> String {

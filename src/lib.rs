@@ -79,8 +79,8 @@ pub mod vocabulary;
 pub use context::{Budget, Context, Guidance, Settings};
 pub use error::{BudgetUnit, Error, Result};
 pub use frame::{
-    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Repair,
-    Results, StackState,
+    Change, ClaimedFrame, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewClaim, NewFrame, Parent,
+    PopStatus, Repair, Results, StackState,
 };
 #[cfg(feature = "session")]
 pub use stack::HostSettings;

@@ -1,6 +1,7 @@
 //! [`Stack`]: the type that hosts use. It executes commands, answers queries, and produces contexts.
 
 mod archive;
+mod claims;
 mod compact;
 mod deadline;
 mod disk;
@@ -49,8 +50,8 @@ use self::span_clock::SpanClock;
 use crate::context::{Advice, CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, FrameUsage, Handle, Identity, ModelRequest, NewFrame,
-    PLANNED_PREFIX, Parent, PopStatus, Repair, Results, StackState,
+    Change, ClaimedFrame, Event, Frame, FrameEdit, FrameRef, FrameStatus, FrameUsage, Handle, Identity, ModelRequest,
+    NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair, Results, StackState,
 };
 use crate::store::folder::Folder;
 use crate::store::mirror::PATIENCE;
@@ -114,6 +115,8 @@ pub struct Stack {
     inner: Arc<Inner>,
     /// The time limit of the call that this clone belongs to. `None`: each call has a limit of its own.
     deadline: Option<Deadline>,
+    /// The claim without which the commands of this clone are refused: see [`Stack::with_claim`].
+    claim: Option<Arc<ClaimedFrame>>,
 }
 
 struct Inner {
@@ -325,7 +328,10 @@ impl Stack {
     ) -> Result<Vec<Event>> {
         let committed = self.command(|disk, deadline| {
             let (now, command) = ((self.inner.clock)(), make());
-            let committed = disk.commit(&self.inner.tree, deadline, |tree| decide(tree, command, now))?;
+            let committed = disk.commit(&self.inner.tree, deadline, |tree| {
+                self.claim.as_ref().map_or(Ok(()), |claim| tree.check_claim(claim))?;
+                decide(tree, command, now)
+            })?;
             // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
             // error.
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
@@ -361,7 +367,7 @@ impl Stack {
 
     /// A clone for a call that consists of several commands: they share one time limit, which begins now.
     pub(crate) fn as_one_call(&self) -> Self {
-        Self { inner: self.inner.clone(), deadline: Some(self.begin_call().started()) }
+        Self { deadline: Some(self.begin_call().started()), ..self.clone() }
     }
 
     /// Runs code that changes this stack. If it panics, the stack is broken, because the change may be partial.

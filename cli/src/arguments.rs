@@ -8,6 +8,7 @@ use clap::{Args, ColorChoice, CommandFactory, Parser};
 use crate::agent::AgentArguments;
 use crate::commands::StackCommand;
 use crate::exit::Exit;
+use crate::folder::VARIABLE;
 use crate::mcp::{HookArguments, McpArguments};
 
 /// Shows and changes the call stack of agents: a tree of frames, each with a task, criteria and results.
@@ -28,7 +29,7 @@ pub const COMMON: &str = "Options of all commands";
 #[command(next_help_heading = COMMON)]
 pub struct Global {
     /// The folder of the stack. Default: the nearest .callstack or .opencode/stack, in the working folder or above it.
-    #[arg(long, global = true, value_name = "FOLDER", env = "CALLSTACK_DIR", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "FOLDER", env = VARIABLE, hide_env_values = true)]
     pub stack: Option<OsString>,
     /// Write JSON for scripts: {"schemaVersion": 1, "kind": …, "data": …}. `callstack schema` describes it.
     #[arg(long, global = true)]
@@ -87,7 +88,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "heap",
         ],
     ),
-    ("Run", &["agent", "runs", "mcp", "init"]),
+    ("Run", &["work", "agent", "runs", "mcp", "init"]),
     ("Files", &["import", "export", "compact", "schema", "completions", "man"]),
 ];
 

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(not(unix))]
 use std::time::SystemTime;
 
-use callstack_core::{Error, Stack, StackOptions, read_history};
+use callstack_core::{ClaimedFrame, Error, Stack, StackOptions, read_history};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -21,6 +21,11 @@ const USUAL: [&str; 2] = [".callstack", ".opencode/stack"];
 /// The files by which a stack is recognized: its database, or the state that an earlier version or a tool has left.
 const MARKS: [&str; 2] = [DATABASE, "state.json"];
 const DATABASE: &str = "stack.db";
+/// The variable of the environment that names the stack.
+pub const VARIABLE: &str = "CALLSTACK_DIR";
+/// The variables in which a command that works on a frame finds its claim: the handle of the frame, the name of the worker, and
+/// the generation.
+pub const CLAIM_VARIABLES: [&str; 3] = ["CALLSTACK_FRAME", "CALLSTACK_WORKER", "CALLSTACK_GENERATION"];
 /// Its write-ahead log, which is empty when nobody has the database open.
 const LOG: &str = "stack.db-wal";
 
@@ -73,6 +78,15 @@ impl StackFolder {
         path.into_os_string().into_string().map(Some).map_err(no_text)
     }
 
+    /// The variable with which a command that this program starts in the working folder finds the same stack. `None`: it finds
+    /// it as this program has.
+    ///
+    /// # Errors
+    /// As [`StackFolder::named`].
+    pub fn variable(&self) -> Result<Option<(&'static str, OsString)>, Failure> {
+        Ok(self.named()?.map(|named| (VARIABLE, named.into())))
+    }
+
     /// For the messages of a command.
     pub fn same_stack(&self) -> SameStack {
         self.same_stack.clone()
@@ -95,13 +109,17 @@ impl StackFolder {
         Ok(ManuallyDrop::new(opened))
     }
 
-    /// Opens the stack to change it.
+    /// Opens the stack to change it. In a command that `callstack work` has started, the changes are refused when the frame of
+    /// the command was given to another worker; unless the command line names another stack.
     ///
     /// # Errors
     /// As [`StackFolder::open_to_read`].
     pub fn open_to_write(&self) -> Result<ChangedStack, Failure> {
-        let opened = ChangedStack::open(&self.existing()?)?;
+        let mut opened = ChangedStack::open(&self.existing()?)?;
         self.note_opened(&opened);
+        if let Some(claimed) = own_claim().filter(|_| self.same_stack.0.is_none()) {
+            opened.0 = ManuallyDrop::new(opened.with_claim(&claimed));
+        }
         Ok(opened)
     }
 
@@ -327,6 +345,13 @@ fn working_folder() -> Result<PathBuf, Failure> {
 /// The stack that commands in a folder use: in it, or above it.
 fn nearest(here: &Path) -> Option<PathBuf> {
     here.ancestors().flat_map(|folder| USUAL.map(|usual| folder.join(usual))).find(|path| is_stack(path))
+}
+
+/// The claim of the worker that has started this program for a frame.
+fn own_claim() -> Option<ClaimedFrame> {
+    let [handle, worker, generation] = CLAIM_VARIABLES.map(|name| env::var(name).ok());
+    let (handle, generation) = (handle?.parse().ok()?, generation?.parse().ok()?);
+    Some(ClaimedFrame { handle, worker: worker?, generation, until: 0 })
 }
 
 /// The failure of opening a stack. If it was busy, the command has not begun.

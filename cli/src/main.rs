@@ -13,6 +13,8 @@ mod input;
 mod mcp;
 mod output;
 mod prices;
+#[cfg(unix)]
+mod process_group;
 mod run_lock;
 mod runtime;
 mod token;

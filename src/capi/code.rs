@@ -111,8 +111,13 @@ pub const CALLSTACK_ERROR_WAIT_CIRCLE: CallstackCode = 143;
 pub const CALLSTACK_ERROR_NOT_RETRIABLE: CallstackCode = 145;
 /// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
 pub const CALLSTACK_ERROR_RETRY_LINK: CallstackCode = 146;
+/// The frame cannot be given to a worker, or a worker cannot keep it. The details hold the `reason`.
+pub const CALLSTACK_ERROR_NOT_CLAIMABLE: CallstackCode = 147;
+/// The frame was claimed again, so what its earlier worker still sends is refused. The details hold the `worker` and the
+/// `generation` of the newest claim.
+pub const CALLSTACK_ERROR_CLAIM_LOST: CallstackCode = 148;
 /// The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
-pub const CALLSTACK_ERROR_DISCONNECTED: CallstackCode = 148;
+pub const CALLSTACK_ERROR_DISCONNECTED: CallstackCode = 149;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -180,6 +185,8 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::NotPlanned { .. } => CALLSTACK_ERROR_NOT_PLANNED,
         Error::NotSibling { .. } => CALLSTACK_ERROR_NOT_SIBLING,
         Error::NotReady { .. } => CALLSTACK_ERROR_NOT_READY,
+        Error::NotClaimable { .. } => CALLSTACK_ERROR_NOT_CLAIMABLE,
+        Error::ClaimLost { .. } => CALLSTACK_ERROR_CLAIM_LOST,
         Error::Child { error, .. } => code_of(error),
     }
 }

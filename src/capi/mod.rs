@@ -15,6 +15,7 @@
 
 #[cfg(test)]
 mod abi_tests;
+pub mod claims;
 pub mod code;
 pub mod command;
 pub mod context;

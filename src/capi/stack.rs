@@ -70,6 +70,20 @@ impl Callstack {
         }
     }
 
+    /// Runs the body of a function that makes a stack of another one.
+    ///
+    /// # Safety
+    /// As [`Callstack::read`].
+    pub(super) unsafe fn derived(
+        stack: *const Self,
+        out_stack: *mut *mut Callstack,
+        error: *mut *mut CallstackError,
+        body: impl FnOnce(&Stack) -> Result<Stack, Failure>,
+    ) -> CallstackCode {
+        // SAFETY: the caller's promise.
+        unsafe { made(out_stack, error, || Ok(Self::new(body(&Self::working(stack)?.stack)?, Vec::new()))) }
+    }
+
     unsafe fn working<'a>(stack: *const Self) -> Result<&'a Self, Failure> {
         // SAFETY: a stack that is not null is not closed.
         let callstack = unsafe { stack.as_ref() }.ok_or(Failure::Null { argument: "stack" })?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, Frame, FrameEdit, FrameStatus, Handle, Identity, Message, ModelRequest, RegisterValues, RunSettings,
+    Chunk, Claim, Frame, FrameEdit, FrameStatus, Handle, Identity, Message, ModelRequest, RegisterValues, RunSettings,
     SummaryRequest,
 };
 
@@ -212,6 +212,12 @@ pub enum Change {
         /// The request.
         model_request: Box<ModelRequest>,
     },
+    /// A worker has claimed the frame, has got more time, or has released it: then the lease ends at the time of the event.
+    /// Contexts do not show it.
+    Claimed {
+        /// The claim.
+        claim: Claim,
+    },
 }
 
 impl Change {
@@ -247,6 +253,7 @@ impl Change {
         "edited",
         "stopped",
         "usageRecorded",
+        "claimed",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -282,6 +289,7 @@ impl Change {
             Change::Edited { .. } => 27,
             Change::Stopped { .. } => 28,
             Change::UsageRecorded { .. } => 29,
+            Change::Claimed { .. } => 30,
         };
         Change::KINDS[place]
     }
@@ -438,6 +446,7 @@ impl Fields {
             "messagesAdded" => Change::MessagesAdded { messages: given("messages", self.messages)? },
             "edited" => Change::Edited { edit: self.required("edit")? },
             "usageRecorded" => Change::UsageRecorded { model_request: self.required("modelRequest")? },
+            "claimed" => Change::Claimed { claim: self.required("claim")? },
             _ => return Err("cannot be read".to_owned()),
         })
     }
@@ -515,6 +524,7 @@ mod tests {
             Change::Edited { edit: Box::new(FrameEdit::default().title("text").depends_on(["f1"]).root().last()) },
             Change::Stopped { reason: text() },
             Change::UsageRecorded { model_request: Box::new(ModelRequest { output: 7, ..ModelRequest::new("text") }) },
+            Change::Claimed { claim: Claim { worker: text(), generation: 2, until: 9 } },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

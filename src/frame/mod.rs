@@ -5,6 +5,7 @@
 
 mod call;
 mod chunk;
+mod claim;
 mod edit;
 mod event;
 mod file_name;
@@ -25,6 +26,7 @@ mod usage;
 
 pub use call::RunningCall;
 pub use chunk::{Chunk, NewChunk};
+pub use claim::{Claim, ClaimedFrame, NewClaim, WorkLeft};
 pub use edit::FrameEdit;
 pub use event::{Change, Event};
 pub use file_name::{file_name, own_log_path};

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Chunk, FrameRef, FrameStatus, Handle, ModelUsage, Question, Registers, RunningCall, SummaryRequest};
+use super::{
+    Chunk, Claim, FrameRef, FrameStatus, Handle, ModelUsage, Question, Registers, RunningCall, SummaryRequest,
+};
 
 /// Prefix of the IDs of frames that have no session yet.
 pub(crate) const PLANNED_PREFIX: &str = "plan-";
@@ -16,7 +18,7 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
-/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `interruptedAt`, `summaryRequest`, `usage`, `heap`, `registers`,
+/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `claim`, `interruptedAt`, `summaryRequest`, `usage`, `heap`, `registers`,
 /// `retryOf`, `childOrder`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
@@ -95,6 +97,9 @@ pub struct Frame {
     /// The call that runs the frame. Absent if none has begun, or if it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<RunningCall>>,
+    /// The last claim of a worker, also when its lease has ended or the frame is finished. Absent if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Box<Claim>>,
     /// Time at which it was noticed that the host of the frame's call does not exist any more, in milliseconds since the
     /// Unix epoch. The frame can be activated again. Absent if the frame was not interrupted, or works again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +132,7 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "questions", "call", "interruptedAt", "summaryRequest", "usage", "heap", "registers", "retryOf", "childOrder",
+    "questions", "call", "claim", "interruptedAt", "summaryRequest", "usage", "heap", "registers", "retryOf", "childOrder",
     REVISION_KEY, HANDLE_KEY,
 ];
 
@@ -535,6 +540,7 @@ mod tests {
             forgotten_at: Some(1),
             questions: vec![Question::default()],
             call: Some(Box::default()),
+            claim: Some(Box::default()),
             interrupted_at: Some(1),
             summary_request: Some(Box::default()),
             usage: vec![ModelUsage::default()],

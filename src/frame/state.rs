@@ -319,6 +319,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         forgotten_at: fields.number("forgottenAt"),
         questions: fields.read("questions", "a list of questions").unwrap_or_default(),
         call: fields.read("call", "a running call"),
+        claim: fields.read("claim", "a claim"),
         interrupted_at: fields.number("interruptedAt"),
         summary_request: fields.read("summaryRequest", "a request for a summary"),
         usage: fields.read("usage", "a list of sums of model requests").unwrap_or_default(),

@@ -131,7 +131,7 @@ impl Stack {
             #[cfg(feature = "session")]
             host: Default::default(),
         };
-        Self { inner: Arc::new(inner), deadline: None }
+        Self { inner: Arc::new(inner), deadline: None, claim: None }
     }
 
     /// Writes the documented files `state.json` and `frames/` to another folder, for other tools or as a copy.

@@ -334,7 +334,7 @@ impl EventQuery {
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
                            chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded, logMoved, \
                            delivered, forgotten, asked, answered, callBegun, callEnded, summaryRequested, edited, \
-                           stopped or usageRecorded",
+                           stopped, usageRecorded or claimed",
             }),
             _ => Ok(()),
         }

@@ -104,6 +104,14 @@ impl Tree {
             Change::Answered { .. } if node.status() != FrameStatus::Blocked => {
                 Some(format!("it answers {}, which is {}", event.handle, node.status()))
             }
+            Change::Claimed { .. } if node.status() != FrameStatus::InProgress => {
+                Some(format!("it gives a worker {}, which is {}", event.handle, node.status()))
+            }
+            Change::Claimed { claim }
+                if node.record().claim.as_ref().is_some_and(|last| last.generation > claim.generation) =>
+            {
+                Some(format!("it gives a worker {} with an old generation, {}", event.handle, claim.generation))
+            }
             Change::Edited { edit } => self.misfit_of_edit(event.handle, edit),
             Change::ActiveChanged { active: true } if !node.status().is_open() => {
                 Some(format!("it makes {} the active frame, which is {}", event.handle, node.status()))
@@ -288,6 +296,11 @@ impl Tree {
             Change::UsageRecorded { model_request } => {
                 add_usage(&mut self.frame_mut(handle).usage, &ModelUsage::from(&**model_request));
             }
+            // As above.
+            Change::Claimed { claim } => {
+                self.frame_mut(handle).claim = Some(Box::new(claim.clone()));
+                self.note_claim(handle);
+            }
             Change::ChunkAllocated { chunk } => {
                 self.frame_mut(handle).heap.push((**chunk).clone());
                 self.chunks += 1;
@@ -371,6 +384,7 @@ impl Tree {
         }
         self.nodes.push(Node::new(frame, parent, depth, jump));
         self.enter(handle, None);
+        self.note_claim(handle);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
         self.tell_ancestors(handle, false);
         if let Some(previous) = previous {
@@ -540,8 +554,9 @@ impl Tree {
         }
         self.tell_ancestors(handle, was_busy);
         self.leave_finished(handle, was_held);
-        if !status.is_open() && self.active == Some(handle) {
-            self.active = None;
+        if !status.is_open() {
+            self.claimed.remove(&handle);
+            self.active = self.active.filter(|active| *active != handle);
         }
         if !status.is_unfinished() {
             self.unfinished.remove(&handle);

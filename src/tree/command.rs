@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::frame::{
-    Frame, FrameEdit, FrameRef, FrameStatus, Identity, ModelRequest, NewChunk, NewFrame, Parent, PopStatus,
-    RegisterValues, Results, SummaryRequest,
+    ClaimedFrame, Frame, FrameEdit, FrameRef, FrameStatus, Identity, ModelRequest, NewChunk, NewClaim, NewFrame,
+    Parent, PopStatus, RegisterValues, Results, SummaryRequest,
 };
 
 /// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it out.
@@ -121,6 +121,21 @@ pub enum Command {
         host: String,
         /// True: the host does not exist any more. A frame that is in_progress was interrupted.
         interrupted: bool,
+    },
+    /// Give a frame that can be claimed to a worker. A planned or blocked frame becomes in_progress; the active frame stays.
+    /// If no frame can be claimed, nothing changes.
+    Claim(NewClaim),
+    /// Give a worker more time for a frame: the lease ends so many milliseconds from now.
+    RenewClaim {
+        /// The frame and its claim.
+        claimed: ClaimedFrame,
+        /// The length of the lease, as [`NewClaim::lease`].
+        lease: u64,
+    },
+    /// End the lease of a frame now, so that another worker can claim it. It stays in_progress.
+    ReleaseClaim {
+        /// The frame and its claim.
+        claimed: ClaimedFrame,
     },
     /// Block the frames that hosts run, from this frame downwards: they stop, and can be resumed.
     Stop {

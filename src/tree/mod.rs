@@ -7,6 +7,7 @@
 
 mod apply;
 mod archive;
+mod claims;
 mod command;
 mod commit;
 mod comparison;
@@ -137,6 +138,8 @@ pub struct Tree {
     unfinished: BTreeSet<Handle>,
     /// The frames whose calls have not ended.
     called: BTreeSet<Handle>,
+    /// The open frames that a worker has claimed.
+    claimed: BTreeSet<Handle>,
     /// The frames at which somebody has stopped what runs, with the revision and the reason of the last time.
     stops: BTreeMap<Handle, (u64, String)>,
     extra: Map<String, Value>,

@@ -122,6 +122,7 @@ impl Tree {
         if is_called {
             self.called.insert(handle);
         }
+        self.note_claim(handle);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
     }
 

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "tools")]
 pub mod agent;
+pub mod claims;
 #[cfg(feature = "tools")]
 pub mod faults;
 #[cfg(feature = "sqlite")]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 #[cfg(feature = "tools")]
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callstack_core::frame::{NewChunk, Register};
+use callstack_core::frame::{Claim, NewChunk, Register};
 use callstack_core::{
-    Command, Event, FrameEdit, FrameRef, FrameStatus, Identity, NewFrame, Parent, PopStatus, Results, Tree, decide,
+    ClaimedFrame, Command, Event, FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewClaim, NewFrame, Parent,
+    PopStatus, Results, Tree, decide,
 };
 #[cfg(feature = "tools")]
 use callstack_core::{Stack, StackOptions};
@@ -39,6 +40,8 @@ struct Plain {
     held: bool,
     /// The attempt before it.
     retry_of: Option<usize>,
+    /// The last claim.
+    claim: Option<Claim>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -52,30 +55,122 @@ struct Model {
 /// A command of the model, with frames as indices. An index past the end names a frame that does not exist.
 #[derive(Debug, Clone)]
 enum Ask {
-    Add { id: String, parent: Option<usize>, status: FrameStatus, depends_on: Vec<usize> },
-    PlanChildren { parent: usize, ids: Vec<String>, depends_on: Vec<(usize, usize)> },
-    Edit { frame: usize, edit: Edit },
-    Ensure { id: String, parent: Option<usize> },
-    Identify { frame: usize, title: String, criteria: String, provisional: bool },
-    Activate { frame: usize },
-    ReplaceId { frame: usize, id: String },
-    SetStatus { frame: usize, status: FrameStatus },
-    Pop { frame: usize, status: PopStatus },
-    Block { frame: usize, question: String, results: Option<String> },
-    Answer { frame: usize, answer: String },
-    Invalidate { frame: usize, reason: String },
-    AddArtifact { frame: usize, artifact: String },
-    AddDecision { frame: usize, decision: String },
-    Summarize { frame: usize, results: String },
-    Deliver { frame: usize },
-    Forget { frame: usize },
-    SetActive { frame: usize },
-    SetLogPath { frame: usize, log_path: String },
-    AllocateChunk { frame: usize, name: String, content: String },
-    WriteChunk { frame: usize, name: String, content: String },
-    FreeChunk { frame: usize, name: String },
-    UpdateRegisters { frame: usize, register: usize, value: String },
-    Retry { frame: usize, id: String, note: Option<String>, is_interrupted: bool },
+    Add {
+        id: String,
+        parent: Option<usize>,
+        status: FrameStatus,
+        depends_on: Vec<usize>,
+    },
+    PlanChildren {
+        parent: usize,
+        ids: Vec<String>,
+        depends_on: Vec<(usize, usize)>,
+    },
+    Edit {
+        frame: usize,
+        edit: Edit,
+    },
+    Ensure {
+        id: String,
+        parent: Option<usize>,
+    },
+    Identify {
+        frame: usize,
+        title: String,
+        criteria: String,
+        provisional: bool,
+    },
+    Activate {
+        frame: usize,
+    },
+    ReplaceId {
+        frame: usize,
+        id: String,
+    },
+    SetStatus {
+        frame: usize,
+        status: FrameStatus,
+    },
+    Pop {
+        frame: usize,
+        status: PopStatus,
+    },
+    Block {
+        frame: usize,
+        question: String,
+        results: Option<String>,
+    },
+    Answer {
+        frame: usize,
+        answer: String,
+    },
+    Invalidate {
+        frame: usize,
+        reason: String,
+    },
+    AddArtifact {
+        frame: usize,
+        artifact: String,
+    },
+    AddDecision {
+        frame: usize,
+        decision: String,
+    },
+    Summarize {
+        frame: usize,
+        results: String,
+    },
+    Deliver {
+        frame: usize,
+    },
+    Forget {
+        frame: usize,
+    },
+    SetActive {
+        frame: usize,
+    },
+    SetLogPath {
+        frame: usize,
+        log_path: String,
+    },
+    AllocateChunk {
+        frame: usize,
+        name: String,
+        content: String,
+    },
+    WriteChunk {
+        frame: usize,
+        name: String,
+        content: String,
+    },
+    FreeChunk {
+        frame: usize,
+        name: String,
+    },
+    UpdateRegisters {
+        frame: usize,
+        register: usize,
+        value: String,
+    },
+    Retry {
+        frame: usize,
+        id: String,
+        note: Option<String>,
+        is_interrupted: bool,
+    },
+    Claim {
+        worker: &'static str,
+        lease: u64,
+        below: Option<usize>,
+        frame: Option<usize>,
+    },
+    /// Renews a claim, or without a lease releases it.
+    EndClaim {
+        frame: usize,
+        worker: &'static str,
+        generation: u64,
+        lease: Option<u64>,
+    },
 }
 
 /// An edit with frames as indices.
@@ -109,7 +204,21 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
     let status = FrameStatus::ALL[random.below(6)];
     let name = |random: &mut Random| ["", "one", "two", "three", "tw\no"][random.below(5)].to_owned();
     let content = |random: &mut Random| "x".repeat([0, 5, 100_000, 100_001][random.below(4)]);
-    match random.below(44) {
+    let worker = |random: &mut Random| ["", "one", "two", "two"][random.below(4)];
+    let lease = |random: &mut Random| [0, 2, 20, 20, Claim::LONGEST_LEASE, Claim::LONGEST_LEASE + 1][random.below(6)];
+    match random.below(54) {
+        44..51 => Ask::Claim {
+            worker: worker(random),
+            lease: lease(random),
+            below: random.once_in(4).then_some(frame),
+            frame: random.once_in(3).then(|| random.below(count + 1)),
+        },
+        51..54 => Ask::EndClaim {
+            frame,
+            worker: worker(random),
+            generation: random.below(3) as u64,
+            lease: random.once_in(2).then(|| lease(random)),
+        },
         33..37 => Ask::Retry {
             frame,
             id: id(random),
@@ -267,6 +376,19 @@ fn command(model: &Model, ask: &Ask) -> Command {
             note: note.clone(),
             is_interrupted: *is_interrupted,
         },
+        Ask::Claim { worker, lease, below, frame: at } => {
+            let mut claim = NewClaim::new(*worker, *lease);
+            (claim.below, claim.frame) = (below.as_ref().map(frame), at.as_ref().map(frame));
+            Command::Claim(claim)
+        }
+        Ask::EndClaim { frame: at, worker, generation, lease } => {
+            let handle = Handle::from_index(*at).unwrap();
+            let claimed = ClaimedFrame { handle, worker: (*worker).to_owned(), generation: *generation, until: 0 };
+            match lease {
+                Some(lease) => Command::RenewClaim { claimed, lease: *lease },
+                None => Command::ReleaseClaim { claimed },
+            }
+        }
     }
 }
 
@@ -542,6 +664,55 @@ impl Model {
         Ok(())
     }
 
+    /// True if a worker can claim a frame at this time.
+    fn can_be_claimed(&self, frame: usize, now: u64) -> bool {
+        let plain = &self.frames[frame];
+        let depends_on_completed = |frame: usize| {
+            let mut dependencies = self.frames[frame].depends_on.iter().map(|dependency| self.newest(*dependency));
+            dependencies.all(|dependency| self.frames[dependency].status == FrameStatus::Completed)
+        };
+        let is_planned = |frame: &usize| self.frames[*frame].status == FrameStatus::Planned;
+        match (plain.status, &plain.claim) {
+            (FrameStatus::Planned, _) => {
+                let above = self.above(frame);
+                let planned: Vec<usize> = above.iter().copied().take_while(is_planned).collect();
+                let begun = above.get(planned.len());
+                let mut children = (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame));
+                depends_on_completed(frame)
+                    && planned.into_iter().all(depends_on_completed)
+                    && begun.is_none_or(|begun| self.is_open(*begun))
+                    && children.all(|child| {
+                        self.is_retried(child)
+                            || matches!(self.frames[child].status, FrameStatus::Completed | FrameStatus::Invalidated)
+                    })
+            }
+            (FrameStatus::InProgress, Some(claim)) => claim.until <= now || claim.until > now + Claim::LONGEST_LEASE,
+            (FrameStatus::Blocked, Some(_)) => plain.questions.last().is_some_and(|(_, answer)| answer.is_some()),
+            _ => false,
+        }
+    }
+
+    fn claim(&mut self, worker: &str, until: u64, below: Option<usize>, frame: Option<usize>, now: u64) -> Answer {
+        let is_meant =
+            |at: &usize| below.is_none_or(|below| self.above(*at).contains(&below)) && self.can_be_claimed(*at, now);
+        if frame.is_some_and(|frame| !is_meant(&frame)) {
+            return Err("not_claimable");
+        }
+        let begun = |at: &usize| self.frames[*at].status != FrameStatus::Planned;
+        let until_of = |at: &usize| self.frames[*at].claim.as_ref().map_or(0, |claim| claim.until);
+        let all = || (0..self.frames.len()).filter(is_meant);
+        let first = frame.or_else(|| all().filter(begun).min_by_key(until_of)).or_else(|| all().next());
+        let Some(first) = first else { return Ok(()) };
+        if !begun(&first) && self.frames[first].registers.is_none() {
+            self.begin_registers(first);
+        }
+        let plain = &mut self.frames[first];
+        plain.status = FrameStatus::InProgress;
+        let generation = plain.claim.as_ref().map_or(1, |claim| claim.generation + 1);
+        plain.claim = Some(Claim { worker: worker.to_owned(), generation, until });
+        Ok(())
+    }
+
     /// The children of a frame, or the roots, in their order.
     fn level(&self, parent: Option<usize>) -> Vec<usize> {
         self.order.iter().copied().filter(|frame| self.frames[*frame].parent == parent).collect()
@@ -589,14 +760,39 @@ impl Model {
     }
 
     /// Executes a command on the model. After an error the model is in no defined state.
-    fn carry_out(&mut self, ask: &Ask) -> Answer {
-        self.execute(ask)?;
+    fn carry_out(&mut self, ask: &Ask, now: u64) -> Answer {
+        self.execute(ask, now)?;
         self.order.extend(self.order.len()..self.frames.len());
         Ok(())
     }
 
-    fn execute(&mut self, ask: &Ask) -> Answer {
+    fn execute(&mut self, ask: &Ask, now: u64) -> Answer {
+        let end_of = |lease: u64| match lease {
+            1..=Claim::LONGEST_LEASE => Ok(now + lease),
+            _ => Err("setting"),
+        };
         match ask {
+            Ask::Claim { worker, lease, below, frame } => {
+                if worker.is_empty() {
+                    return Err("empty");
+                }
+                let until = end_of(*lease)?;
+                below.iter().chain(frame).try_for_each(|frame| self.there(*frame))?;
+                self.claim(worker, until, *below, *frame, now)?;
+            }
+            Ask::EndClaim { frame, worker, generation, lease } => {
+                let until = lease.map_or(Ok(now), end_of)?;
+                self.there(*frame)?;
+                let plain = &mut self.frames[*frame];
+                let claim = plain.claim.clone().ok_or("claim_lost")?;
+                if (claim.worker.as_str(), claim.generation) != (*worker, *generation) {
+                    return Err("claim_lost");
+                }
+                if plain.status != FrameStatus::InProgress {
+                    return Err("not_claimable");
+                }
+                plain.claim = Some(Claim { until, ..claim });
+            }
             Ask::Edit { frame, edit } => self.edit(*frame, edit)?,
             Ask::Add { id, parent, status, depends_on } => {
                 if let Some(parent) = parent {
@@ -877,6 +1073,7 @@ fn view(tree: &Tree) -> Model {
                 .map(|file| std::array::from_fn(|index| file.get(Register::ALL[index]).to_owned())),
             held: tree.is_held(handle),
             retry_of: node.retry_of().map(|earlier| earlier.index()),
+            claim: frame.claim.map(|claim| *claim),
         }
     });
     let children = tree.handles().flat_map(|handle| tree.children(handle));
@@ -944,7 +1141,7 @@ pub fn check(random: &mut Random, length: usize) {
         history.extend_from_slice(events);
 
         let mut expected = model.clone();
-        let answer = expected.carry_out(&ask);
+        let answer = expected.carry_out(&ask, now);
         assert_eq!(decided.map(drop).map_err(|error| error.code()), answer, "{ask:?}");
         if answer.is_ok() {
             model = expected;
@@ -1006,7 +1203,7 @@ pub fn check_in_store(
         let user = if random.once_in(8) { &other } else { &stack };
         let done = user.execute(command(&model, &ask));
         let mut expected = model.clone();
-        let answer = expected.carry_out(&ask);
+        let answer = expected.carry_out(&ask, now.load(Ordering::Relaxed));
         assert_eq!(done.map(drop).map_err(|error| error.code()), answer, "{ask:?}");
         if answer.is_ok() {
             model = expected;

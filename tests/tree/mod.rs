@@ -1,5 +1,6 @@
 //! Tests of trees: commands, queries, states and imports.
 
+mod claims;
 mod damage;
 mod edits;
 mod errors;

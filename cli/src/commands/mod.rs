@@ -33,6 +33,7 @@ mod tree;
 pub mod usage;
 mod view;
 mod watch;
+mod work;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -89,6 +90,14 @@ pub enum StackCommand {
     Artifact(artifact::Arguments),
     /// Shows and changes the texts on the heap, which are in every request.
     Heap(heap::Arguments),
+    /// Runs a command for each frame that can begin.
+    ///
+    /// The command gets the context of the frame on its standard input, and the frame in CALLSTACK_FRAME, CALLSTACK_SESSION and
+    /// CALLSTACK_TITLE. Exit status 0 completes the frame, with what the command has written as its results; 75 puts it back for
+    /// later; 77 blocks it, with what the command has written as the question; any other one fails it. Several workers share the
+    /// frames of a stack; a frame whose worker is gone is given to another one. The program ends when nothing is left that can
+    /// begin, with 1 if the command has failed a frame.
+    Work(work::Arguments),
     /// Makes the stack smaller: removes the events of finished trees, and old logs.
     Compact(compact::Arguments),
     /// Adds the plan of another tool, or the frames of a state.
@@ -182,6 +191,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Decide(arguments) => report_change(output, &decide::run(arguments, folder)?)?,
         StackCommand::Artifact(arguments) => report_change(output, &artifact::run(arguments, folder)?)?,
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
+        StackCommand::Work(arguments) => return work::run(&arguments, folder, output),
         StackCommand::Compact(arguments) => report_change(output, &compact::run(&arguments, folder)?)?,
         StackCommand::Import(arguments) => report_change(output, &import::run(arguments, folder)?)?,
         StackCommand::Init(arguments) => report_change(output, &init::run(&arguments, folder)?)?,
@@ -234,6 +244,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<view::ServedView>(),
         schema::of::<view::WrittenView>(),
         watch::schemas(),
+        schema::of::<work::Worked>(),
         #[cfg(all(unix, feature = "agent"))]
         schema::of::<crate::agent::RunResult>(),
     ])

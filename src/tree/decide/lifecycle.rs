@@ -11,17 +11,31 @@ use crate::tree::Draft;
 impl Draft<'_> {
     /// Starts a planned frame.
     pub(super) fn begin(&mut self, handle: Handle) -> Result<()> {
-        let node = self.tree.node(handle);
-        let from = node.status();
+        let from = self.tree.node(handle).status();
         if from != FrameStatus::Planned {
             return Err(Error::Transition { handle, from, to: FrameStatus::InProgress });
         }
         self.set_status(handle, FrameStatus::InProgress, None, None)?;
+        self.inherit_registers(handle);
+        Ok(())
+    }
+
+    /// Starts a planned frame, or goes on with a blocked one. The active frame stays.
+    pub(super) fn begin_unseen(&mut self, handle: Handle) {
+        let status = FrameStatus::InProgress;
+        self.push(handle, Change::StatusChanged { status, results: None, results_compacted: None });
+        if self.tree.node(handle).status() == FrameStatus::Planned {
+            self.inherit_registers(handle);
+        }
+    }
+
+    /// Gives a frame that begins the registers of its parent, unless it has its own.
+    fn inherit_registers(&mut self, handle: Handle) {
+        let node = self.tree.node(handle);
         let inherited = node.parent().and_then(|parent| inherited_registers(self.tree, parent, node.record()));
         if let Some(registers) = inherited.filter(|_| node.record().registers.is_none()) {
             self.push(handle, Change::RegistersChanged { registers });
         }
-        Ok(())
     }
 
     pub(super) fn pop(&mut self, handle: Handle, status: PopStatus, results: Results) -> Result<()> {

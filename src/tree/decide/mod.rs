@@ -2,6 +2,7 @@
 
 mod adding;
 mod calls;
+mod claims;
 mod editing;
 mod lifecycle;
 mod memory;
@@ -32,6 +33,7 @@ pub(crate) use memory::known_chunk;
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
 /// - [`Error::Running`]: [`Command::BeginCall`] of a frame that a host runs already.
+/// - [`Error::NotClaimable`], [`Error::ClaimLost`], [`Error::Setting`]: the commands for claims.
 /// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that cannot be; another parent for an attempt by
 ///   [`Command::Edit`].
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
@@ -69,6 +71,9 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
             draft.begin_call(tree.resolve(&frame)?, session_id, caller, host)?;
         }
         Command::EndCall { frame, host, interrupted } => draft.end_call(tree.resolve(&frame)?, &host, interrupted),
+        Command::Claim(claim) => draft.claim(claim)?,
+        Command::RenewClaim { claimed, lease } => draft.renew_claim(claimed, lease)?,
+        Command::ReleaseClaim { claimed } => draft.release_claim(claimed)?,
         Command::Stop { frame, reason } => draft.stop(frame, &reason)?,
         Command::RequestSummary { frame, request } => draft.request_summary(tree.resolve(&frame)?, request)?,
         Command::Deliver { frame } => draft.deliver(tree.resolve(&frame)?)?,

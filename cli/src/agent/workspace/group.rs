@@ -1,29 +1,21 @@
-//! The process group of a command. It is killed when the command ends, when this process gives it up, and when this
-//! process itself ends, however it ends.
+//! A shell command in a process group of its own, and its output.
 
 use std::ffi::OsString;
-use std::io::{self, PipeWriter};
+use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 
-/// What the watcher of a group does: it waits for the end of its input, and kills the group to which it belongs. The
-/// other end of its input is in this process alone, so it is closed when this process ends.
-const WATCHER: &str = "read -r line; kill -KILL 0";
+use crate::process_group::ProcessGroup;
 
 /// A command, all processes that it has started in its process group, and their output.
 pub(super) struct Group {
     leader: Child,
-    /// `None` when the group has been killed: from then on the system can use its ID again.
-    id: Option<Pid>,
+    processes: ProcessGroup,
     output: Receiver,
-    /// The watcher kills the group when this is closed.
-    _life: PipeWriter,
-    _watcher: Child,
 }
 
 impl Group {
@@ -38,15 +30,8 @@ impl Group {
         let mut leader = shell.spawn()?;
         // Closes this process's writing ends of the pipe.
         drop(shell);
-        let id = leader.id().and_then(|id| i32::try_from(id).ok());
-        let (end, life) = io::pipe()?;
-        let mut watcher = Command::new("sh");
-        watcher.arg("-c").arg(WATCHER).process_group(id.unwrap_or_default());
-        watcher.stdin(end).stdout(Stdio::null()).stderr(Stdio::null());
-        match (watcher.spawn(), Receiver::from_owned_fd(reader.into())) {
-            (Ok(watcher), Ok(output)) => {
-                Ok(Self { leader, id: id.and_then(Pid::from_raw), output, _life: life, _watcher: watcher })
-            }
+        match (ProcessGroup::of(leader.id().unwrap_or_default()), Receiver::from_owned_fd(reader.into())) {
+            (Ok(processes), Ok(output)) => Ok(Self { leader, processes, output }),
             (Err(error), _) | (_, Err(error)) => {
                 let _ = leader.start_kill();
                 Err(error)
@@ -79,22 +64,12 @@ impl Group {
 
     /// Asks the processes of the group to end.
     pub(super) fn terminate(&self) {
-        if let Some(id) = self.id {
-            let _ = kill_process_group(id, Signal::TERM);
-        }
+        self.processes.terminate();
     }
 
     /// Kills the remaining processes of the group.
     pub(super) fn kill(&mut self) {
-        if let Some(id) = self.id.take() {
-            let _ = kill_process_group(id, Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
+        self.processes.kill();
     }
 }
 

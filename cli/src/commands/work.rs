@@ -1,0 +1,423 @@
+//! `callstack work`: runs a command for each frame that can begin, one after the other. Any number of such workers share a
+//! stack.
+
+mod process;
+
+use std::ffi::OsString;
+use std::io::{self, BufWriter};
+use std::process::{ExitStatus, id};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callstack_core::frame::WorkLeft;
+use callstack_core::{
+    ClaimedFrame, Error, FrameRef, FrameStatus, Handle, NewClaim, PopStatus, Results, Settings, Stack, Tree,
+};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use self::process::{Process, Written};
+use super::changed::{ChangedFrame, list, next};
+use super::context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::{CLAIM_VARIABLES, SameStack, StackFolder};
+use crate::output::{Medium, Output, Page, Report, count};
+
+/// The exit status of a command that cannot be carried out now (EX_TEMPFAIL of sysexits.h).
+const LATER: i32 = 75;
+/// The exit status of a command that may not go on by itself (EX_NOPERM of sysexits.h).
+const BLOCKED: i32 = 77;
+/// A frame that was put back waits for so long after its first claim, and for twice as long after each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// How often the stack is looked at while nothing can be claimed: soon after a change, and then more seldom.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+/// How often the running command is looked at: soon after its start, and then more seldom.
+const CHECKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+/// Results with more characters get their last paragraph as their compacted form.
+const COMPACT: usize = 1_000;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Only frames below this one.
+    #[arg(long, value_name = "FRAME")]
+    below: Option<FrameRef>,
+    /// The name of this worker, different from those of other workers. Default: worker- and the number of the process.
+    #[arg(long, value_name = "NAME")]
+    worker: Option<String>,
+    /// How long a frame stays with this worker after it was last heard of, in seconds. It renews that while the command runs.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    lease: u64,
+    /// Maximum number of frames; then the program ends.
+    #[arg(long, value_name = "FRAMES")]
+    limit: Option<usize>,
+    /// Wait for new frames when nothing is left to do, until the program is interrupted.
+    #[arg(long)]
+    wait: bool,
+    /// The command, with its arguments. It is not given to a shell: sh -c '…' does that.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// What this worker has done, and what is left.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Worked {
+    /// The name of the worker.
+    worker: String,
+    /// Number of frames that the command has completed.
+    completed: usize,
+    /// Number of frames that it has failed.
+    failed: usize,
+    /// Number of frames that it has blocked.
+    blocked: usize,
+    /// Number of times that it has put a frame back for later.
+    later: usize,
+    /// Number of times that a frame was taken from this worker.
+    lost: usize,
+    /// What is left.
+    left: WorkLeft,
+    /// The frames that have ended and for which planned ones wait in vain: failed or invalidated.
+    in_the_way: Vec<Handle>,
+    #[serde(skip)]
+    same_stack: SameStack,
+}
+
+/// How the work on a frame has ended for this worker.
+enum Outcome {
+    /// The command has ended, and so has the frame.
+    Ended(PopStatus),
+    /// The frame waits for another try.
+    Later,
+    /// Somebody else has the frame now, or has ended it.
+    Lost(Error),
+    /// The user has interrupted the program, and the frame was released.
+    Interrupted,
+}
+
+/// A worker, with all that it needs for a frame.
+struct Worker<'a> {
+    stack: &'a Stack,
+    name: String,
+    lease: Duration,
+    below: Option<Handle>,
+    command: &'a [OsString],
+    settings: Settings,
+    /// The variable with which the command finds the stack, if this program was told where it is.
+    place: Option<(&'static str, OsString)>,
+    is_interrupted: Arc<AtomicBool>,
+}
+
+pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, is_interrupted.clone())?;
+    }
+    let stack = folder.open_to_write()?;
+    let worker = Worker {
+        stack: &stack,
+        name: arguments.worker.clone().unwrap_or_else(|| format!("worker-{}", id())),
+        lease: Duration::from_secs(arguments.lease),
+        below: arguments.below.clone().map(|below| stack.resolve(below)).transpose()?,
+        command: &arguments.command,
+        settings: Settings::default().budget(context::budget(None)?),
+        place: folder.variable()?,
+        is_interrupted,
+    };
+    let mut worked = Worked {
+        worker: worker.name.clone(),
+        completed: 0,
+        failed: 0,
+        blocked: 0,
+        later: 0,
+        lost: 0,
+        left: WorkLeft::default(),
+        in_the_way: Vec::new(),
+        same_stack: folder.same_stack(),
+    };
+    worker.work(arguments, &mut worked)?;
+    worked.left = worker.left()?;
+    worked.in_the_way = stack.read(|tree| in_the_way(tree, worker.below));
+    output.report(&worked)?;
+    Ok(match worker.is_interrupted() {
+        true => Exit::Interrupted,
+        false if worked.failed > 0 => Exit::Failed,
+        false => Exit::Done,
+    })
+}
+
+impl Worker<'_> {
+    /// Works until nothing is left to do, the limit is reached, or the user interrupts the program.
+    fn work(&self, arguments: &Arguments, worked: &mut Worked) -> Result<(), Failure> {
+        let mut pause = LOOKS.0;
+        let mut frames = 0;
+        while !self.is_interrupted() && arguments.limit.is_none_or(|limit| frames < limit) {
+            let Some(claimed) = self.claim()? else {
+                let left = self.left()?;
+                if left.claimable == 0 && left.claimed == 0 && !arguments.wait {
+                    break;
+                }
+                thread::sleep(pause);
+                pause = LOOKS.1.min(pause * 2);
+                continue;
+            };
+            pause = LOOKS.0;
+            frames += 1;
+            let outcome = self.work_on(&claimed)?;
+            self.say(claimed.handle, &outcome);
+            *match outcome {
+                Outcome::Ended(PopStatus::Completed) => &mut worked.completed,
+                Outcome::Ended(PopStatus::Failed) => &mut worked.failed,
+                Outcome::Ended(PopStatus::Blocked) => &mut worked.blocked,
+                Outcome::Later => &mut worked.later,
+                Outcome::Lost(_) => &mut worked.lost,
+                Outcome::Interrupted => break,
+            } += 1;
+        }
+        Ok(())
+    }
+
+    fn claim(&self) -> Result<Option<ClaimedFrame>, Failure> {
+        let mut claim = NewClaim::new(self.name.clone(), milliseconds(self.lease));
+        claim.below = self.below.map(FrameRef::from);
+        match self.stack.claim(claim) {
+            // The next look may succeed.
+            Err(Error::Busy { .. }) => Ok(None),
+            claimed => Ok(claimed?),
+        }
+    }
+
+    /// Runs the command on a frame, and records how it has ended.
+    fn work_on(&self, claimed: &ClaimedFrame) -> Result<Outcome, Failure> {
+        let started = self.start(claimed);
+        let mut process = started.inspect_err(|_| drop(self.stack.release_claim(claimed)))?;
+        match self.follow(claimed, &mut process)? {
+            Ok(status) => self.record(claimed, status, process),
+            Err(outcome) => {
+                process.stop();
+                if let Outcome::Interrupted = outcome {
+                    // If that fails, the lease ends by itself.
+                    let _ = self.stack.release_claim(claimed);
+                }
+                Ok(outcome)
+            }
+        }
+    }
+
+    fn start(&self, claimed: &ClaimedFrame) -> Result<Process, Failure> {
+        let handle = claimed.handle;
+        let context = self.stack.context_uncached(handle, &self.settings)?;
+        let frame = self.stack.frame(handle)?;
+        let [handle_name, worker_name, generation_name] = CLAIM_VARIABLES;
+        let mut variables = Vec::from([
+            (handle_name, handle.to_string()),
+            (worker_name, claimed.worker.clone()),
+            (generation_name, claimed.generation.to_string()),
+            ("CALLSTACK_SESSION", frame.session_id),
+            ("CALLSTACK_TITLE", frame.title),
+        ])
+        .into_iter()
+        // No variable can hold this character.
+        .map(|(name, value)| (name, OsString::from(value.replace('\0', "\u{FFFD}"))))
+        .collect::<Vec<_>>();
+        variables.extend(self.place.clone());
+        Process::start(self.command, &context.xml, &variables)
+            .map_err(|error| Failure::of_file("run", self.command[0].to_string_lossy(), &error))
+    }
+
+    /// Waits for the end of the command, and keeps the frame meanwhile. Returns why it is not to go on, if so.
+    fn follow(&self, claimed: &ClaimedFrame, process: &mut Process) -> Result<Result<ExitStatus, Outcome>, Failure> {
+        // The time of the system, not that of the stack: the command takes real time.
+        let mut renew_at = Instant::now() + self.lease / 3;
+        let mut pause = CHECKS.0;
+        loop {
+            if let Some(status) = process.ended()? {
+                return Ok(Ok(status));
+            }
+            if self.is_interrupted() {
+                return Ok(Err(Outcome::Interrupted));
+            }
+            if Instant::now() >= renew_at {
+                match self.stack.renew_claim(claimed, milliseconds(self.lease)) {
+                    Ok(_) => renew_at = Instant::now() + self.lease / 3,
+                    // Tried again at the next look.
+                    Err(Error::Busy { .. }) => {}
+                    Err(error) => return Ok(Err(lost(error)?)),
+                }
+            }
+            thread::sleep(pause);
+            pause = CHECKS.1.min(pause * 2);
+        }
+    }
+
+    /// Ends a frame by the exit status of its command and by what it has written.
+    fn record(&self, claimed: &ClaimedFrame, status: ExitStatus, process: Process) -> Result<Outcome, Failure> {
+        let written = process.written()?;
+        let stack = self.stack.with_claim(claimed);
+        let handle = claimed.handle;
+        loop {
+            let recorded = match status.code() {
+                Some(0) => stack.pop(handle, PopStatus::Completed, results(&written)).map(|_| PopStatus::Completed),
+                Some(LATER) => match stack.renew_claim(claimed, milliseconds(self.pause(claimed))) {
+                    Ok(_) => return Ok(Outcome::Later),
+                    Err(error) => Err(error),
+                },
+                Some(BLOCKED) => stack.block(handle, question(&written), None).map(|_| PopStatus::Blocked),
+                _ => stack.pop(handle, PopStatus::Failed, failure(status, &written)).map(|_| PopStatus::Failed),
+            };
+            match recorded {
+                Ok(status) => return Ok(Outcome::Ended(status)),
+                // What the command has done must not be lost.
+                Err(Error::Busy { .. }) if !self.is_interrupted() => {}
+                Err(error) => return lost(error),
+            }
+        }
+    }
+
+    /// How long a frame waits that was put back: longer each time.
+    fn pause(&self, claimed: &ClaimedFrame) -> Duration {
+        let doublings = claimed.generation.saturating_sub(1).min(16) as u32;
+        self.lease.min(FIRST_PAUSE * 2_u32.pow(doublings))
+    }
+
+    fn left(&self) -> Result<WorkLeft, Failure> {
+        Ok(self.stack.work_left(self.below.map(FrameRef::from))?)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.is_interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Writes a line about a frame to the standard error.
+    fn say(&self, handle: Handle, outcome: &Outcome) {
+        let frame = self.stack.read(|tree| ChangedFrame::of(tree, handle));
+        let mut writer = BufWriter::new(io::stderr().lock());
+        let mut page = Page::new(&mut writer, Medium::errors());
+        // Fails only if nobody reads it.
+        let _ = match outcome {
+            Outcome::Ended(_) => page.line(frame.line(frame.status.as_str())),
+            Outcome::Later => page.line(frame.line("put back")),
+            Outcome::Lost(error) => page.notice("lost", &error.to_string()),
+            Outcome::Interrupted => page.line(frame.line("released")),
+        };
+    }
+}
+
+/// What follows from a refusal: the frame is not this worker's any more.
+///
+/// # Errors
+/// Errors that are no such refusal.
+fn lost(error: Error) -> Result<Outcome, Failure> {
+    match error {
+        Error::ClaimLost { .. } | Error::NotClaimable { .. } | Error::Transition { .. } => Ok(Outcome::Lost(error)),
+        other => Err(other.into()),
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    time.as_millis() as u64
+}
+
+/// The results of a completed frame: all that the command has written. Of long ones the last paragraph is for prompts.
+fn results(written: &Written) -> Results {
+    match written.output.as_str() {
+        "" => Results::new("The command has ended without output."),
+        output if output.chars().count() > COMPACT => Results::new(output).compacted(last_paragraph(output)),
+        output => Results::new(output),
+    }
+}
+
+/// The last paragraph of a text, or its end.
+fn last_paragraph(text: &str) -> &str {
+    let paragraph = text.rsplit("\n\n").next().unwrap_or(text).trim();
+    let start = paragraph.char_indices().rev().nth(COMPACT - 1).map_or(0, |(start, _)| start);
+    &paragraph[start..]
+}
+
+fn question(written: &Written) -> String {
+    let said = [&written.output, &written.errors].into_iter().find(|text| !text.is_empty());
+    said.map_or("The command needs a person, and has not said why.", |said| last_paragraph(said)).to_owned()
+}
+
+/// Why the command has failed: how it has ended, and the end of what it has said.
+fn failure(status: ExitStatus, written: &Written) -> Results {
+    let said = [&written.errors, &written.output].into_iter().find(|text| !text.is_empty());
+    let said = said.map_or(String::new(), |said| format!(": {}", said.trim_end()));
+    let full = format!("{status}{said}");
+    match full.chars().count() > COMPACT {
+        true => {
+            let compacted = format!("{status}: {}", last_paragraph(&full));
+            Results::new(full).compacted(compacted)
+        }
+        false => Results::new(full),
+    }
+}
+
+/// The frames that have ended without completion, and that planned frames need.
+fn in_the_way(tree: &Tree, below: Option<Handle>) -> Vec<Handle> {
+    let is_meant = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
+    let planned = tree.with_status(FrameStatus::Planned).filter(is_meant);
+    let needed = planned.flat_map(|handle| {
+        let failed = |child: &Handle| {
+            let child = tree.node(*child);
+            child.status() == FrameStatus::Failed && child.retried_as().is_none()
+        };
+        let dependencies = tree.unfinished_dependencies(handle);
+        let ended = dependencies.filter(|dependency| !tree.node(*dependency).status().is_unfinished());
+        ended.chain(tree.children(handle).iter().copied().filter(failed))
+    });
+    let mut needed: Vec<Handle> = needed.collect();
+    needed.sort_unstable();
+    needed.dedup();
+    needed
+}
+
+impl Report for Worked {
+    const KIND: &'static str = "worked";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let mut done = count(self.completed, "frame") + " completed";
+        let WorkLeft { claimable, claimed, waiting, begun, blocked, .. } = self.left;
+        let add = |text: &mut String, parts: &[(usize, &str)]| {
+            for (number, what) in parts.iter().filter(|(number, _)| *number > 0) {
+                let separator = if text.is_empty() { "" } else { ", " };
+                text.push_str(&format!("{separator}{number} {what}"));
+            }
+        };
+        add(
+            &mut done,
+            &[
+                (self.failed, "failed"),
+                (self.blocked, "blocked"),
+                (self.later, "put back for later"),
+                (self.lost, "lost to others"),
+            ],
+        );
+        page.text(0, &done)?;
+        let mut left = String::new();
+        add(
+            &mut left,
+            &[
+                (claimable, "can begin"),
+                (claimed, "with other workers"),
+                (waiting, "waiting for others"),
+                (begun, "begun by persons or hosts"),
+                (blocked, "blocked"),
+            ],
+        );
+        if left.is_empty() {
+            return page.text(0, "nothing is left");
+        }
+        page.text(0, &format!("left: {left}"))?;
+        list(page, "waited for in vain", &self.in_the_way)?;
+        match self.in_the_way.first() {
+            Some(first) => next(page, &self.same_stack, format_args!("callstack retry {first} --note TEXT")),
+            None if blocked > 0 => next(page, &self.same_stack, "callstack answer"),
+            None => Ok(()),
+        }
+    }
+}

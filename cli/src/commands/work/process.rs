@@ -1,0 +1,161 @@
+//! The command that works on a frame: how it is started, watched and stopped, and what it has written.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[cfg(unix)]
+use crate::process_group::ProcessGroup;
+
+/// Of a longer output the end is kept, in bytes.
+const KEPT_OUTPUT: u64 = 32_768;
+/// Of what the command has written to its standard error the end is kept, in bytes.
+const KEPT_ERRORS: usize = 4_096;
+/// How long a command that is stopped may tidy up.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long the rest of the standard error is waited for: a process that has left the group can hold it open.
+const REST: Duration = Duration::from_secs(1);
+
+/// A running command. When it is dropped, it is killed, and so is everything that it has started in its process group.
+pub struct Process {
+    child: Child,
+    #[cfg(unix)]
+    group: ProcessGroup,
+    output: File,
+    errors: Errors,
+}
+
+/// What an ended command has written.
+pub struct Written {
+    /// The standard output, or its end.
+    pub output: String,
+    /// The end of the standard error.
+    pub errors: String,
+}
+
+impl Process {
+    /// Starts a command with this text as its standard input, and these variables beside its environment. What it writes to its
+    /// standard error is passed on.
+    ///
+    /// # Errors
+    /// If it cannot be started, or its files cannot be made.
+    pub fn start(command: &[OsString], input: &str, variables: &[(&str, OsString)]) -> io::Result<Self> {
+        let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        // Files never fill up as pipes do, so nobody has to write and read while the command runs.
+        let (mut from, output) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        from.write_all(input.as_bytes())?;
+        from.rewind()?;
+        let mut process = Command::new(program);
+        process.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
+        process.stdin(from).stdout(output.try_clone()?).stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut process, 0);
+        let mut child = process.spawn()?;
+        let errors = Errors::follow(child.stderr.take());
+        #[cfg(unix)]
+        let group = ProcessGroup::of(child.id()).inspect_err(|_| drop(child.kill()))?;
+        Ok(Self {
+            child,
+            #[cfg(unix)]
+            group,
+            output,
+            errors,
+        })
+    }
+
+    /// How the command has ended; `None` while it runs.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Asks the command to end, and kills it if it does not.
+    pub fn stop(mut self) {
+        #[cfg(unix)]
+        self.group.terminate();
+        let end = Instant::now() + if cfg!(unix) { GRACE } else { Duration::ZERO };
+        while Instant::now() < end && matches!(self.ended(), Ok(None)) {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What the ended command has written. What it has started in its process group and left running is killed.
+    ///
+    /// # Errors
+    /// If its output cannot be read.
+    pub fn written(mut self) -> io::Result<Written> {
+        self.kill();
+        let length = self.output.seek(SeekFrom::End(0))?;
+        let left_out = length.saturating_sub(KEPT_OUTPUT);
+        self.output.seek(SeekFrom::Start(left_out))?;
+        let mut kept = Vec::new();
+        (&self.output).take(KEPT_OUTPUT).read_to_end(&mut kept)?;
+        let kept = String::from_utf8_lossy(&kept);
+        let output = match left_out {
+            0 => kept.trim().to_owned(),
+            _ => format!("[the first {left_out} bytes are left out]\n{}", kept.trim()),
+        };
+        Ok(Written { output, errors: self.errors.end() })
+    }
+
+    fn kill(&mut self) {
+        #[cfg(unix)]
+        self.group.kill();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The standard error of a command, which a thread passes on.
+struct Errors {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    /// Closed at the end of the standard error.
+    is_open: Receiver<()>,
+}
+
+impl Errors {
+    fn follow(errors: Option<ChildStderr>) -> Self {
+        let kept = Arc::default();
+        let (open, is_open) = channel();
+        if let Some(errors) = errors {
+            let kept = Arc::clone(&kept);
+            thread::spawn(move || pass_on(errors, &kept, open));
+        }
+        Self { kept, is_open }
+    }
+
+    /// The end of what was written.
+    fn end(&self) -> String {
+        // Nothing is ever sent: the end is that the sender has gone.
+        let _: Result<(), RecvTimeoutError> = self.is_open.recv_timeout(REST);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(kept.make_contiguous()).trim().to_owned()
+    }
+}
+
+/// Passes the standard error of a command on to that of this program, and keeps its end.
+fn pass_on(mut errors: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: Sender<()>) {
+    let mut buffer = [0; 1 << 12];
+    while let Ok(count @ 1..) = errors.read(&mut buffer) {
+        // Fails only if nobody reads it.
+        let _ = io::stderr().write_all(&buffer[..count]);
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(&buffer[..count]);
+        let excess = kept.len().saturating_sub(KEPT_ERRORS);
+        kept.drain(..excess);
+    }
+}

@@ -1,0 +1,138 @@
+//! Claims in the C interface: workers that share the frames of a stack.
+
+use std::ffi::c_char;
+
+use super::code::CallstackCode;
+use super::error::{CallstackError, Failure};
+use super::stack::Callstack;
+use super::text::{CallstackText, optional_text, record, to_json};
+use crate::frame::{ClaimedFrame, FrameRef};
+
+/// Gives a frame that can begin to a worker, for the length of a lease. Of several workers that claim at the same time, in any
+/// processes, each gets another frame. The frame becomes in_progress; the active frame stays.
+///
+/// First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then planned
+/// frames in creation order. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
+/// completed, and when its children are completed or invalidated; unless the frame above it has ended.
+///
+/// - `claim`: a JSON object, `{"worker": "build-1", "lease": 60000, "below": "f1", "frame": "f3"}`: the name of the worker, which
+///   should differ from those of others; the length of the lease in milliseconds, at most 86400000; and if they are given, the
+///   frame below which the claimed one must be, and the frame to claim.
+/// - `out_claimed`: a JSON object, `{"handle": "f3", "worker": "build-1", "generation": 2, "until": 1795293166903}`: the frame, the
+///   number of its claim, and the end of the lease; or `null` if there is nothing to claim now.
+///
+/// Errors: _JSON; _EMPTY for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
+/// cannot be claimed; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_claim(
+    stack: *mut Callstack,
+    claim: *const c_char,
+    claim_len: usize,
+    out_claimed: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_claimed, error, |stack| {
+            Ok(to_json(&stack.claim(record("claim", claim, claim_len)?)?))
+        })
+    }
+}
+
+/// Gives a worker more time: the lease ends so many milliseconds from now. A lease that has ended can be renewed as long as
+/// nobody else has claimed the frame.
+///
+/// - `claimed`: what `callstack_claim` has returned.
+/// - `lease`: the length of the lease in milliseconds, at most 86400000.
+/// - `out_claimed`: the same with the new end.
+///
+/// Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more; _SETTING for the lease;
+/// _JSON; _UNKNOWN_FRAME; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_renew_claim(
+    stack: *mut Callstack,
+    claimed: *const c_char,
+    claimed_len: usize,
+    lease: i32,
+    out_claimed: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_claimed, error, |stack| {
+            // A negative number is refused as 0 is.
+            let lease = u64::try_from(lease).unwrap_or_default();
+            Ok(to_json(&Some(stack.renew_claim(&self::claimed(claimed, claimed_len)?, lease)?)))
+        })
+    }
+}
+
+/// Ends the lease of a frame now, so that another worker can claim it. The frame stays in_progress.
+///
+/// - `claimed`: what `callstack_claim` has returned.
+///
+/// Errors: those of `callstack_renew_claim`, but for the lease.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_release_claim(
+    stack: *mut Callstack,
+    claimed: *const c_char,
+    claimed_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, (), error, |stack| Ok(stack.release_claim(&self::claimed(claimed, claimed_len)?)?))
+    }
+}
+
+/// Returns the same stack for the worker that has a claim: each command with the returned one is refused with _CLAIM_LOST if the
+/// frame was claimed again since, whichever frame the command changes. Commands with `stack` work as before.
+///
+/// - `claimed`: what `callstack_claim` has returned.
+/// - `out_stack`: the stack of the worker. The caller closes it, and `stack`, in any order.
+///
+/// Errors: _JSON.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_with_claim(
+    stack: *mut Callstack,
+    claimed: *const c_char,
+    claimed_len: usize,
+    out_stack: *mut *mut Callstack,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::derived(stack, out_stack, error, |stack| Ok(stack.with_claim(&self::claimed(claimed, claimed_len)?)))
+    }
+}
+
+/// Counts the unfinished frames, by what they are for workers. If nothing is `claimable` and nothing is `claimed`, nothing becomes
+/// claimable unless a person or a host does something.
+///
+/// - `below`: only frames below this one; NULL: all frames.
+/// - `out_left`: a JSON object, `{"claimable": 3, "claimed": 2, "waiting": 40, "begun": 1, "blocked": 0}`: frames that can be
+///   claimed now; that workers hold; planned ones that wait for others; that a person or a host has begun; blocked ones.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_work_left(
+    stack: *const Callstack,
+    below: *const c_char,
+    below_len: usize,
+    out_left: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::read(stack, out_left, error, |stack| {
+            let below = optional_text("below", below, below_len)?;
+            Ok(to_json(&stack.work_left(below.map(FrameRef::from))?))
+        })
+    }
+}
+
+/// Reads a claim.
+unsafe fn claimed(data: *const c_char, len: usize) -> Result<ClaimedFrame, Failure> {
+    // SAFETY: the caller promises as much as the callee asks.
+    unsafe { record("claimed", data, len) }
+}

@@ -1,0 +1,121 @@
+//! Claims: workers on one stack share its frames, each frame for one worker at a time.
+
+use std::sync::Arc;
+
+use super::Stack;
+use crate::error::Result;
+use crate::frame::{Change, ClaimedFrame, Event, FrameRef, NewClaim, WorkLeft};
+use crate::tree::Command;
+
+impl Stack {
+    /// Gives a frame to a worker, for the length of its lease. `None` if there is nothing to claim now; [`Stack::work_left`]
+    /// says whether that can change. Of several workers that claim at the same time, in any processes, each gets another
+    /// frame.
+    ///
+    /// First come the frames whose worker has let its lease end, the one that waits longest before the others, then planned
+    /// frames in creation order. **A planned frame can be claimed** when its dependencies are completed, and those of the
+    /// planned frames above it; when its children are completed or invalidated, so that the work of a frame with children is
+    /// to put their results together; and unless the frame above it has ended. A failed child or dependency is in the way until
+    /// it is begun anew ([`Stack::retry`]) or invalidated. **A blocked frame** that a worker has begun can be claimed when it was
+    /// answered. Frames that a person or a host has begun are theirs.
+    ///
+    /// The frame becomes in_progress; the active frame of the stack stays. Each claim of a frame has a generation, and only the
+    /// newest one counts: give it with all that the worker records ([`Stack::with_claim`]), so that a worker that was given up
+    /// changes nothing. The time is that of the stack's [`Clock`](super::Clock), so a wrong clock can end the lease of another
+    /// worker too early, which costs work but no results.
+    ///
+    /// ```
+    /// use callstack_core::{NewClaim, NewFrame, PopStatus, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.plan(NewFrame::new("Shop"))?;
+    /// let cart = stack.plan(NewFrame::new("Cart").below(shop))?;
+    /// let claimed = stack.claim(NewClaim::new("worker 1", 60_000))?.expect("something can be claimed");
+    /// assert_eq!((claimed.handle, claimed.generation), (cart, 1));
+    /// assert_eq!(stack.claim(NewClaim::new("worker 2", 60_000))?, None, "the shop comes after the cart");
+    ///
+    /// stack.with_claim(&claimed).pop(cart, PopStatus::Completed, "Cart in src/cart.rs")?;
+    /// assert_eq!(stack.claim(NewClaim::new("worker 2", 60_000))?.map(|claimed| claimed.handle), Some(shop));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Empty`](crate::Error::Empty) if the name of the worker is blank; [`Error::Setting`](crate::Error::Setting) if the
+    /// lease is 0 or longer than [`Claim::LONGEST_LEASE`](crate::frame::Claim::LONGEST_LEASE); [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame); [`Error::NotClaimable`](crate::Error::NotClaimable), with the
+    /// reason, if [`NewClaim::frame`] cannot be claimed.
+    pub fn claim(&self, claim: NewClaim) -> Result<Option<ClaimedFrame>> {
+        Ok(claimed_in(&self.execute(Command::Claim(claim))?))
+    }
+
+    /// Gives a worker more time: the lease ends so many milliseconds from now. Returns the claim with its new end. A worker
+    /// renews long before the end, for example after a third of its lease. A lease that has ended can be renewed as long as
+    /// nobody else has claimed the frame.
+    ///
+    /// # Errors
+    /// [`Error::ClaimLost`](crate::Error::ClaimLost) if the frame was claimed again;
+    /// [`Error::NotClaimable`](crate::Error::NotClaimable) if it is not in_progress any more, because somebody has finished,
+    /// blocked or invalidated it: in both cases the worker should stop. [`Error::Setting`](crate::Error::Setting) for the lease;
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame).
+    pub fn renew_claim(&self, claimed: &ClaimedFrame, lease: u64) -> Result<ClaimedFrame> {
+        let events = self.execute(Command::RenewClaim { claimed: claimed.clone(), lease })?;
+        Ok(claimed_in(&events).unwrap_or_else(|| claimed.clone()))
+    }
+
+    /// Ends the lease of a frame now, so that another worker can claim it. The frame stays in_progress.
+    ///
+    /// # Errors
+    /// As [`Stack::renew_claim`], but for the lease.
+    pub fn release_claim(&self, claimed: &ClaimedFrame) -> Result<()> {
+        self.execute(Command::ReleaseClaim { claimed: claimed.clone() }).map(drop)
+    }
+
+    /// The same stack for the worker that has this claim: each command of the returned stack, and of its clones, is refused if
+    /// the frame was claimed again since, which is checked in the same transaction. That holds for all commands, whichever
+    /// frame they change. A lease that has ended is no reason for a refusal as long as nobody else has claimed the frame.
+    /// Commands of `self` work as before: what a person does needs no claim.
+    ///
+    /// ```
+    /// # use callstack_core::{NewClaim, NewFrame, PopStatus, Stack, StackOptions};
+    /// # use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
+    /// # let time = Arc::new(AtomicU64::new(1_000));
+    /// # let now = time.clone();
+    /// # let stack = Stack::with_options(StackOptions::default().clock(Arc::new(move || now.load(Ordering::Relaxed))));
+    /// stack.plan(NewFrame::new("Cart"))?;
+    /// let slow = stack.claim(NewClaim::new("slow", 500))?.unwrap();
+    /// # time.store(2_000, Ordering::Relaxed);
+    /// // 1000 milliseconds later
+    /// let fast = stack.claim(NewClaim::new("fast", 500))?.unwrap();
+    /// assert_eq!((fast.handle, fast.generation), (slow.handle, 2));
+    /// let late = stack.with_claim(&slow).pop(slow.handle, PopStatus::Completed, "done");
+    /// assert_eq!(late.unwrap_err().code(), "claim_lost");
+    /// stack.with_claim(&fast).pop(fast.handle, PopStatus::Completed, "done")?;
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    pub fn with_claim(&self, claimed: &ClaimedFrame) -> Stack {
+        Self { claim: Some(Arc::new(claimed.clone())), ..self.clone() }
+    }
+
+    /// Counts what is left to do for workers: below a frame, or for `None` in the whole stack. If nothing is claimable and
+    /// nothing is claimed, nothing becomes claimable unless a person or a host does something.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::Broken`](crate::Error::Broken).
+    pub fn work_left(&self, below: Option<FrameRef>) -> Result<WorkLeft> {
+        let now = (self.inner.clock)();
+        match below {
+            Some(below) => self.query(below, |tree, handle| tree.work_left(Some(handle), now)),
+            None => self.check_working().map(|()| self.read(|tree| tree.work_left(None, now))),
+        }
+    }
+}
+
+/// The claim among the events of a command.
+fn claimed_in(events: &[Event]) -> Option<ClaimedFrame> {
+    let of = |event: &Event| match &event.change {
+        Change::Claimed { claim } => Some(ClaimedFrame::of(event.handle, claim)),
+        _ => None,
+    };
+    events.iter().find_map(of)
+}

@@ -1,0 +1,146 @@
+//! Which frames workers can claim, and what keeps the others from it.
+
+use super::Tree;
+use crate::error::{Error, Result};
+use crate::frame::{Claim, ClaimedFrame, FrameStatus, Handle, WorkLeft};
+use crate::steps::step;
+
+/// Why a frame cannot be claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// A worker holds it.
+    Held,
+    /// It is in progress, and no worker has claimed it, or a host runs it.
+    Begun,
+    /// It is blocked, and has no answer with which a worker could go on.
+    Blocked,
+    /// It has ended.
+    Ended,
+    /// This frame, which is it or a planned one above it, depends on that one, which is not completed.
+    Dependency(Handle, Handle),
+    /// This child is neither completed nor invalidated.
+    Child(Handle),
+    /// This frame above it has ended, so nobody wants it any more.
+    Above(Handle),
+    /// It is not below this frame, which the claim names.
+    NotBelow(Handle),
+}
+
+impl Tree {
+    /// The frames that workers have claimed and that have not ended, in creation order, also those whose leases have ended.
+    pub fn claimed(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.claimed.iter().copied()
+    }
+
+    /// The first frame that a worker can claim: of those whose lease has ended the one that waits longest, else the first
+    /// planned one.
+    pub(super) fn claimable(&self, below: Option<Handle>, now: u64) -> Option<Handle> {
+        let is_meant = |handle: &Handle| {
+            below.is_none_or(|below| self.is_ancestor(below, *handle)) && self.obstacle(*handle, now).is_none()
+        };
+        let until = |handle: &Handle| self.node(*handle).record().claim.as_ref().map_or(0, |claim| claim.until);
+        let lapsed = self.claimed().filter(is_meant).min_by_key(until);
+        lapsed.or_else(|| self.with_status(FrameStatus::Planned).find(is_meant))
+    }
+
+    /// What keeps a worker from claiming a frame now. `None`: nothing.
+    pub(super) fn obstacle(&self, handle: Handle, now: u64) -> Option<Obstacle> {
+        let frame = self.node(handle).record();
+        match (frame.status, &frame.claim) {
+            (FrameStatus::Planned, _) => self.obstacle_of_planned(handle),
+            (FrameStatus::InProgress, Some(claim)) if frame.call.is_none() => {
+                claim.is_held(now).then_some(Obstacle::Held)
+            }
+            (FrameStatus::InProgress, _) => Some(Obstacle::Begun),
+            (FrameStatus::Blocked, Some(_)) if frame.call.is_none() && frame.pending_answer().is_some() => None,
+            (FrameStatus::Blocked, _) => Some(Obstacle::Blocked),
+            _ => Some(Obstacle::Ended),
+        }
+    }
+
+    /// A planned frame waits for its own dependencies and for those of the planned frames above it, which need them for all of
+    /// their work. It comes after its children: a frame with children is the work of putting theirs together.
+    fn obstacle_of_planned(&self, handle: Handle) -> Option<Obstacle> {
+        let unready = |frame: Handle| {
+            self.unfinished_dependencies(frame).next().map(|dependency| Obstacle::Dependency(frame, dependency))
+        };
+        let is_in_the_way = |child: &&Handle| {
+            step();
+            let child = self.node(**child);
+            let is_done = matches!(child.status(), FrameStatus::Completed | FrameStatus::Invalidated);
+            !is_done && child.retried_as().is_none()
+        };
+        // The last children are those that are done last.
+        let child = || self.children(handle).iter().rev().find(is_in_the_way).copied().map(Obstacle::Child);
+        let above = || {
+            for frame in self.ancestors(handle) {
+                match self.node(frame).status() {
+                    FrameStatus::Planned => {
+                        if let Some(unready) = unready(frame) {
+                            return Some(unready);
+                        }
+                    }
+                    status => return (!status.is_open()).then_some(Obstacle::Above(frame)),
+                }
+            }
+            None
+        };
+        unready(handle).or_else(child).or_else(above)
+    }
+
+    /// The error for a frame that cannot be claimed.
+    pub(super) fn not_claimable(&self, handle: Handle, obstacle: Obstacle) -> Error {
+        let status = |handle: Handle| self.node(handle).status();
+        let reason = match obstacle {
+            Obstacle::Held => "a worker has claimed it, and its lease has not ended".to_owned(),
+            Obstacle::Begun => "it is in_progress, and no worker has claimed it".to_owned(),
+            Obstacle::Blocked => {
+                "it is blocked; a worker can go on with what workers have begun, when it is answered".to_owned()
+            }
+            Obstacle::Ended => format!("it is {}", status(handle)),
+            Obstacle::Dependency(frame, other) => format!("{frame} depends on {other}, which is {}", status(other)),
+            Obstacle::Child(child) => format!("it comes after its children, and {child} is {}", status(child)),
+            Obstacle::Above(above) => format!("{above} above it is {}", status(above)),
+            Obstacle::NotBelow(top) => format!("it is not below {top}"),
+        };
+        Error::NotClaimable { handle, reason }
+    }
+
+    /// Counts what is left to do for workers, below a frame or everywhere, at this time.
+    pub fn work_left(&self, below: Option<Handle>, now: u64) -> WorkLeft {
+        let mut left = WorkLeft::default();
+        for handle in self.unfinished().filter(|handle| below.is_none_or(|below| self.is_ancestor(below, *handle))) {
+            *match self.obstacle(handle, now) {
+                None => &mut left.claimable,
+                Some(Obstacle::Held) => &mut left.claimed,
+                Some(Obstacle::Begun) => &mut left.begun,
+                Some(Obstacle::Blocked) => &mut left.blocked,
+                Some(_) => &mut left.waiting,
+            } += 1;
+        }
+        left
+    }
+
+    /// Checks that a claim is still the newest one of its frame. Its lease may have ended, as long as nobody else has claimed
+    /// the frame.
+    ///
+    /// # Errors
+    /// [`Error::ClaimLost`]; [`Error::UnknownFrame`].
+    pub fn check_claim(&self, claimed: &ClaimedFrame) -> Result<()> {
+        let handle = self.resolve(&claimed.handle.into())?;
+        let newest = self.node(handle).record().claim.as_deref();
+        if newest.is_some_and(|newest| newest.generation == claimed.generation && newest.worker == claimed.worker) {
+            return Ok(());
+        }
+        let Claim { worker, generation, .. } = newest.cloned().unwrap_or_default();
+        Err(Error::ClaimLost { handle, worker, generation, refused: claimed.generation })
+    }
+
+    /// Notes that the frame was claimed, unless it has ended.
+    pub(super) fn note_claim(&mut self, handle: Handle) {
+        let frame = self.node(handle).record();
+        if frame.claim.is_some() && frame.status.is_open() {
+            self.claimed.insert(handle);
+        }
+    }
+}

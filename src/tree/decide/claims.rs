@@ -1,0 +1,71 @@
+//! Commands for the claims of workers.
+
+use super::not_empty;
+use crate::error::{Error, Result};
+use crate::frame::{Change, Claim, ClaimedFrame, FrameStatus, Handle, NewClaim};
+use crate::tree::Draft;
+use crate::tree::claims::Obstacle;
+
+impl Draft<'_> {
+    /// Gives a frame to a worker. Nothing happens if none can be claimed, except that a named one is refused.
+    pub(super) fn claim(&mut self, claim: NewClaim) -> Result<()> {
+        let (tree, now) = (self.tree, self.now);
+        let NewClaim { worker, lease, below, frame } = claim;
+        not_empty("worker", &worker)?;
+        let until = self.end_of_lease(lease)?;
+        let below = below.map(|below| tree.resolve(&below)).transpose()?;
+        let named = frame.map(|frame| tree.resolve(&frame)).transpose()?;
+        if let Some(handle) = named {
+            let outside = below.filter(|below| !tree.is_ancestor(*below, handle)).map(Obstacle::NotBelow);
+            if let Some(obstacle) = outside.or_else(|| tree.obstacle(handle, now)) {
+                return Err(tree.not_claimable(handle, obstacle));
+            }
+        }
+        if let Some(handle) = named.or_else(|| tree.claimable(below, now)) {
+            let frame = tree.node(handle).record();
+            let generation = frame.claim.as_ref().map_or(0, |claim| claim.generation).saturating_add(1);
+            if frame.status != FrameStatus::InProgress {
+                self.begin_unseen(handle);
+            }
+            self.push(handle, Change::Claimed { claim: Claim { worker, generation, until } });
+        }
+        Ok(())
+    }
+
+    /// Gives a worker more time.
+    pub(super) fn renew_claim(&mut self, claimed: ClaimedFrame, lease: u64) -> Result<()> {
+        let until = self.end_of_lease(lease)?;
+        self.end_claim(claimed, until)
+    }
+
+    /// Lets other workers claim a frame at once.
+    pub(super) fn release_claim(&mut self, claimed: ClaimedFrame) -> Result<()> {
+        self.end_claim(claimed, self.now)
+    }
+
+    /// Sets the end of the lease of a frame that its worker still works on.
+    fn end_claim(&mut self, claimed: ClaimedFrame, until: u64) -> Result<()> {
+        self.tree.check_claim(&claimed)?;
+        let ClaimedFrame { handle, worker, generation, .. } = claimed;
+        self.check_in_progress(handle)?;
+        self.push(handle, Change::Claimed { claim: Claim { worker, generation, until } });
+        Ok(())
+    }
+
+    /// A frame that a person has finished, blocked or invalidated has no worker any more.
+    fn check_in_progress(&self, handle: Handle) -> Result<()> {
+        match self.tree.node(handle).status() {
+            FrameStatus::InProgress => Ok(()),
+            FrameStatus::Blocked => Err(self.tree.not_claimable(handle, Obstacle::Blocked)),
+            _ => Err(self.tree.not_claimable(handle, Obstacle::Ended)),
+        }
+    }
+
+    fn end_of_lease(&self, lease: u64) -> Result<u64> {
+        if (1..=Claim::LONGEST_LEASE).contains(&lease) {
+            return Ok(self.now.saturating_add(lease));
+        }
+        let expected = "1 to 86400000 milliseconds";
+        Err(Error::Setting { name: "lease".into(), value: lease.to_string(), expected })
+    }
+}

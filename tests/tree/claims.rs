@@ -1,0 +1,335 @@
+//! Tests of claims: which frames workers can claim, and that only the newest claim of a frame counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::frame::{Claim, WorkLeft};
+use callstack_core::{
+    ClaimedFrame, Command, Error, EventQuery, FrameRef, FrameStatus, Handle, MemoryStore, NewClaim, NewFrame,
+    PopStatus, Stack, StackState,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use support::{Random, options_at};
+
+/// A stack with a history whose clock shows the returned number.
+fn stack() -> (Stack, Arc<AtomicU64>) {
+    let now = Arc::new(AtomicU64::new(1_000));
+    (Stack::with_store(MemoryStore::new(), options_at(&now)).unwrap(), now)
+}
+
+fn plan(stack: &Stack, title: &str, below: Option<Handle>, depends_on: &[Handle]) -> Handle {
+    let mut frame = NewFrame::new(title).root();
+    if let Some(below) = below {
+        frame = frame.below(below);
+    }
+    frame.depends_on = depends_on.iter().copied().map(FrameRef::from).collect();
+    stack.plan(frame).unwrap()
+}
+
+fn claim(stack: &Stack, worker: &str) -> Option<ClaimedFrame> {
+    stack.claim(NewClaim::new(worker, 100)).unwrap()
+}
+
+fn claimed(stack: &Stack, worker: &str) -> ClaimedFrame {
+    claim(stack, worker).expect("something can be claimed")
+}
+
+/// Ends a frame for its worker.
+fn end(stack: &Stack, claimed: &ClaimedFrame, status: PopStatus) -> Result<(), Error> {
+    stack.with_claim(claimed).pop(claimed.handle, status, "done").map(drop)
+}
+
+/// Why a frame cannot be claimed.
+fn reason(stack: &Stack, frame: Handle) -> String {
+    match stack.claim(NewClaim::new("one", 100).frame(frame)).unwrap_err() {
+        Error::NotClaimable { handle, reason } if handle == frame => reason,
+        other => panic!("{other}"),
+    }
+}
+
+/// The counts of `claimable`, `claimed`, `waiting`, `begun` and `blocked`.
+fn left(stack: &Stack, below: Option<Handle>) -> [usize; 5] {
+    let WorkLeft { claimable, claimed, waiting, begun, blocked, .. } =
+        stack.work_left(below.map(FrameRef::from)).unwrap();
+    [claimable, claimed, waiting, begun, blocked]
+}
+
+#[test]
+fn a_plan_of_several_levels_is_done_from_below() {
+    let (stack, _) = stack();
+    let shop = plan(&stack, "Shop", None, &[]);
+    let base = plan(&stack, "Base", Some(shop), &[]);
+    let cart = plan(&stack, "Cart", Some(shop), &[base]);
+    let sum = plan(&stack, "Sum", Some(cart), &[]);
+    let tax = plan(&stack, "Tax", Some(cart), &[sum]);
+    assert_eq!(left(&stack, None), [1, 0, 4, 0, 0]);
+    assert_eq!(left(&stack, Some(cart)), [0, 0, 2, 0, 0]);
+    assert_eq!(reason(&stack, sum), format!("{cart} depends on {base}, which is planned"));
+    assert_eq!(reason(&stack, tax), format!("{tax} depends on {sum}, which is planned"));
+    assert_eq!(reason(&stack, shop), format!("it comes after its children, and {cart} is planned"));
+    for expected in [base, sum, tax, cart, shop] {
+        let claimed = claimed(&stack, "one");
+        assert_eq!(claimed.handle, expected);
+        assert_eq!(stack.frame(expected).unwrap().status, FrameStatus::InProgress);
+        assert_eq!(stack.active(), None, "a claim changes no active frame");
+        assert_eq!(claim(&stack, "two"), None);
+        end(&stack, &claimed, PopStatus::Completed).unwrap();
+    }
+    assert_eq!(left(&stack, None), [0; 5]);
+}
+
+#[test]
+fn failed_frames_are_in_the_way_until_they_are_begun_anew_or_invalidated() {
+    let (stack, _) = stack();
+    let shop = plan(&stack, "Shop", None, &[]);
+    let cart = plan(&stack, "Cart", Some(shop), &[]);
+    let mail = plan(&stack, "Mail", Some(shop), &[]);
+    end(&stack, &claimed(&stack, "one"), PopStatus::Failed).unwrap();
+    end(&stack, &claimed(&stack, "one"), PopStatus::Completed).unwrap();
+    assert_eq!(claim(&stack, "one"), None);
+    assert_eq!(reason(&stack, shop), format!("it comes after its children, and {cart} is failed"));
+    let again = stack.retry(cart, None).unwrap().handle;
+    assert_eq!(claimed(&stack, "one").handle, again);
+    stack.invalidate(again, "not needed").unwrap();
+    assert_eq!(claimed(&stack, "one").handle, shop);
+    assert_eq!(reason(&stack, mail), "it is completed");
+}
+
+#[test]
+fn what_persons_and_hosts_have_begun_is_theirs() {
+    let (stack, _) = stack();
+    let shop = stack.push(NewFrame::new("Shop")).unwrap();
+    let cart = plan(&stack, "Cart", Some(shop), &[]);
+    assert_eq!(reason(&stack, shop), "it is in_progress, and no worker has claimed it");
+    assert_eq!(claimed(&stack, "one").handle, cart);
+    assert_eq!(stack.active(), Some(shop));
+    assert_eq!(left(&stack, None), [0, 1, 0, 1, 0]);
+    let late = plan(&stack, "Late", Some(shop), &[]);
+    stack.pop(shop, PopStatus::Failed, "no shop").unwrap();
+    assert_eq!(reason(&stack, late), format!("{shop} above it is failed"));
+    assert_eq!(claim(&stack, "two"), None);
+}
+
+#[test]
+fn a_named_frame_and_frames_below_another_can_be_claimed() {
+    let (stack, _) = stack();
+    let [first, second] = ["First", "Second"].map(|title| plan(&stack, title, None, &[]));
+    let inner = plan(&stack, "Inner", Some(second), &[]);
+    let below = NewClaim::new("one", 100).below(second);
+    let refused = stack.claim(below.clone().frame(first)).unwrap_err().to_string();
+    assert_eq!(refused, format!("frame {first} cannot be given to a worker: it is not below {second}"));
+    assert_eq!(stack.claim(below.clone()).unwrap().unwrap().handle, inner);
+    assert_eq!(stack.claim(below).unwrap(), None);
+    assert_eq!(reason(&stack, inner), "a worker has claimed it, and its lease has not ended");
+    assert_eq!(stack.claim(NewClaim::new("one", 100).frame(first)).unwrap().unwrap().handle, first);
+}
+
+#[test]
+fn a_lease_that_has_ended_gives_the_frame_to_another_worker() {
+    let (stack, now) = stack();
+    let frame = plan(&stack, "Cart", None, &[]);
+    let first = claimed(&stack, "one");
+    assert_eq!((first.generation, first.until), (1, 1_100));
+    now.store(1_050, Ordering::Relaxed);
+    let renewed = stack.renew_claim(&first, 100).unwrap();
+    assert_eq!((renewed.generation, renewed.until), (1, 1_150));
+    now.store(1_149, Ordering::Relaxed);
+    assert_eq!(claim(&stack, "two"), None);
+    now.store(1_150, Ordering::Relaxed);
+    stack.with_claim(&first).add_artifact(frame, "late.rs").expect("nobody else has claimed it");
+    let second = claimed(&stack, "two");
+    assert_eq!((second.handle, second.generation), (frame, 2));
+    let worker = stack.with_claim(&first);
+    let before = stack.state();
+    let refusals = [
+        worker.pop(frame, PopStatus::Completed, "done").map(drop),
+        worker.add_artifact(frame, "cart.rs").map(drop),
+        worker.clone().add_decision(frame, "so be it"),
+        worker.plan(NewFrame::new("More").below(frame)).map(drop),
+        worker.execute(Command::SetActive { frame: frame.into() }).map(drop),
+        worker.renew_claim(&first, 100).map(drop),
+        stack.renew_claim(&first, 100).map(drop),
+        stack.release_claim(&first),
+    ];
+    for refused in refusals {
+        let error = refused.unwrap_err();
+        assert_eq!(error.code(), "claim_lost");
+        assert_eq!(
+            error.to_string(),
+            "frame f1 was claimed by `two` (generation 2), so the commands of generation 1 are refused; stop work on it, and \
+             claim another frame"
+        );
+        assert_eq!(
+            serde_json::to_value(error).unwrap(),
+            json!({"handle": "f1", "worker": "two", "generation": 2, "refused": 1})
+        );
+    }
+    assert_eq!(stack.state(), before);
+    end(&stack, &second, PopStatus::Completed).unwrap();
+    assert_eq!(end(&stack, &second, PopStatus::Completed).unwrap_err().code(), "transition");
+    assert_eq!(stack.frame(frame).unwrap().claim.unwrap().generation, 2, "the record keeps the last claim");
+}
+
+#[test]
+fn a_released_frame_is_claimed_first_and_a_person_needs_no_claim() {
+    let (stack, _) = stack();
+    let [first, second] = ["First", "Second"].map(|title| plan(&stack, title, None, &[]));
+    let released = claimed(&stack, "one");
+    stack.release_claim(&released).unwrap();
+    assert_eq!(left(&stack, None), [2, 0, 0, 0, 0]);
+    let again = claimed(&stack, "two");
+    assert_eq!((again.handle, again.generation), (first, 2));
+    stack.pop(first, PopStatus::Completed, "a person has done it").unwrap();
+    let ended = stack.renew_claim(&again, 100).unwrap_err();
+    assert_eq!(ended.to_string(), "frame f1 cannot be given to a worker: it is completed");
+    assert_eq!(claimed(&stack, "two").handle, second);
+}
+
+#[test]
+fn a_blocked_frame_of_a_worker_is_claimed_again_when_it_was_answered() {
+    let (stack, _) = stack();
+    let frame = plan(&stack, "Tax", None, &[]);
+    let first = claimed(&stack, "one");
+    stack.with_claim(&first).block(frame, "Which rate?", None).unwrap();
+    assert_eq!(left(&stack, None), [0, 0, 0, 0, 1]);
+    assert_eq!(claim(&stack, "two"), None);
+    assert_eq!(stack.renew_claim(&first, 100).unwrap_err().code(), "not_claimable");
+    stack.answer(frame, "20 %").unwrap();
+    assert_eq!(left(&stack, None), [1, 0, 0, 0, 0]);
+    let second = claimed(&stack, "two");
+    assert_eq!((second.handle, second.generation), (frame, 2));
+    assert_eq!(stack.frame(frame).unwrap().status, FrameStatus::InProgress);
+    // What a person has blocked and begun stays with persons.
+    let own = stack.push(NewFrame::new("Own").root()).unwrap();
+    stack.block(own, "Which one?", None).unwrap();
+    stack.answer(own, "that one").unwrap();
+    assert_eq!(claim(&stack, "two"), None);
+}
+
+#[test]
+fn a_clock_that_is_far_ahead_keeps_no_frame_for_ever() {
+    let (stack, now) = stack();
+    let frame = plan(&stack, "Cart", None, &[]);
+    now.store(10 * Claim::LONGEST_LEASE, Ordering::Relaxed);
+    assert_eq!(claimed(&stack, "ahead").handle, frame);
+    now.store(1_000, Ordering::Relaxed);
+    let right = claimed(&stack, "right");
+    assert_eq!((right.handle, right.generation, right.until), (frame, 2, 1_100));
+}
+
+#[test]
+fn wrong_claims_are_refused() {
+    let (stack, _) = stack();
+    let frame = plan(&stack, "Cart", None, &[]);
+    let code = |claim: NewClaim| stack.claim(claim).unwrap_err().code();
+    assert_eq!(code(NewClaim::new("  ", 100)), "empty");
+    assert_eq!(code(NewClaim::new("one", 0)), "setting");
+    assert_eq!(code(NewClaim::new("one", Claim::LONGEST_LEASE + 1)), "setting");
+    assert_eq!(code(NewClaim::new("one", 100).below("nothing")), "unknown_frame");
+    assert_eq!(code(NewClaim::new("one", 100).frame("f9")), "unknown_frame");
+    let never = ClaimedFrame { handle: frame, worker: String::new(), generation: 0, until: 0 };
+    let refused = stack.with_claim(&never).add_decision(frame, "x").unwrap_err().to_string();
+    assert!(refused.starts_with("frame f1 was never claimed, so the commands of generation 0"), "{refused}");
+    let nowhere = ClaimedFrame { handle: Handle::from_index(8).unwrap(), ..never };
+    assert_eq!(stack.release_claim(&nowhere).unwrap_err().code(), "unknown_frame");
+    assert_eq!(stack.work_left(Some("f9".into())).unwrap_err().code(), "unknown_frame");
+    assert_eq!(claimed(&stack, "one").handle, frame, "nothing was changed");
+}
+
+#[test]
+fn a_claim_in_files_is_kept_whatever_it_is() {
+    let read = |claim: Value| {
+        let frame = json!({"sessionID": "a", "status": "in_progress", "title": "A", "successCriteria": "", "createdAt": 1,
+            "artifacts": [], "decisions": [], "claim": claim});
+        let state = json!({"version": 1, "frames": {"a": frame}, "rootFrameIDs": ["a"], "updatedAt": 1}).to_string();
+        let (state, repairs) = StackState::from_json(&state).unwrap();
+        let (stack, _) = Stack::from_state(state, options_at(&Arc::new(AtomicU64::new(50))));
+        (stack, repairs.len())
+    };
+    let whole = json!({"worker": "one", "generation": 3, "until": 40});
+    let (stack, repairs) = read(whole.clone());
+    assert_eq!(repairs, 0);
+    assert_eq!(serde_json::to_value(stack.frame("a").unwrap()).unwrap()["claim"], whole);
+    assert_eq!(claimed(&stack, "two").generation, 4, "generations go on");
+    for odd in [json!(5), json!({"generation": -1}), json!({"worker": []}), json!([1])] {
+        let (stack, repairs) = read(odd.clone());
+        assert_eq!((repairs, &stack.frame("a").unwrap().extra["claim (unreadable)"]), (1, &odd));
+        assert_eq!(claim(&stack, "two"), None, "nobody has claimed it");
+    }
+    for none in [Value::Null, json!({})] {
+        assert_eq!(read(none).1, 0);
+    }
+    // A generation cannot grow any more: the name of the worker still tells its claims apart.
+    let (stack, _) = read(json!({"worker": "one", "generation": u64::MAX, "until": u64::MAX}));
+    let second = claimed(&stack, "two");
+    assert_eq!(second.generation, u64::MAX);
+    let first = ClaimedFrame { worker: "one".into(), ..second };
+    assert_eq!(stack.release_claim(&first).unwrap_err().code(), "claim_lost");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Workers claim, renew, release and end frames while their clock stands still, goes on or is set back. Only the newest
+    /// claim of a frame is ever accepted, and each frame is ended once.
+    #[test]
+    fn at_any_time_one_generation_of_a_frame_counts(seed in any::<u64>(), length in 1usize..200) {
+        let random = &mut Random::new(seed);
+        let (stack, now) = stack();
+        let mut frames: Vec<Handle> = Vec::new();
+        for number in 0..1 + random.below(6) {
+            let dependency = frames.get(random.below(number + 1)).copied();
+            let frame = plan(&stack, &format!("Part {number}"), None, dependency.as_slice());
+            frames.push(frame);
+        }
+        let mut all: Vec<ClaimedFrame> = Vec::new();
+        let mut newest: BTreeMap<Handle, (u64, u64)> = BTreeMap::new();
+        let mut ended: BTreeMap<Handle, usize> = BTreeMap::new();
+        for _ in 0..length {
+            let time = now.load(Ordering::Relaxed);
+            match random.below(8) {
+                0 => now.store(time + random.below(300) as u64, Ordering::Relaxed),
+                1 if random.once_in(4) => now.store(time.saturating_sub(random.below(300) as u64), Ordering::Relaxed),
+                2..5 => {
+                    let worker = ["one", "two", "three"][random.below(3)];
+                    if let Some(claimed) = claim(&stack, worker) {
+                        let (generation, until) = newest.get(&claimed.handle).copied().unwrap_or_default();
+                        prop_assert!(until <= time, "the lease of {} has ended", claimed.handle);
+                        prop_assert_eq!(claimed.generation, generation + 1);
+                        prop_assert!(!ended.contains_key(&claimed.handle));
+                        newest.insert(claimed.handle, (claimed.generation, claimed.until));
+                        all.push(claimed);
+                    }
+                }
+                _ if all.is_empty() => {}
+                kind => {
+                    let claimed = all[random.below(all.len())].clone();
+                    let handle = claimed.handle;
+                    let is_newest = newest[&handle].0 == claimed.generation;
+                    let done = match kind {
+                        5 => stack.renew_claim(&claimed, 100).map(|renewed| renewed.until),
+                        6 => stack.release_claim(&claimed).map(|()| time),
+                        _ if random.once_in(3) => {
+                            let ends = end(&stack, &claimed, PopStatus::Completed);
+                            ends.map(|()| *ended.entry(handle).or_default() += 1).map(|()| newest[&handle].1)
+                        }
+                        _ => stack.with_claim(&claimed).add_decision(handle, "so").map(|()| newest[&handle].1),
+                    };
+                    match done {
+                        Ok(until) => {
+                            prop_assert!(is_newest, "{claimed:?} is old");
+                            newest.insert(handle, (claimed.generation, until));
+                        }
+                        Err(error) => prop_assert_eq!(error.code() == "claim_lost", !is_newest, "{}", error),
+                    }
+                }
+            }
+        }
+        prop_assert!(ended.values().all(|times| *times == 1));
+        let history = stack.history(&EventQuery::default()).unwrap();
+        let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), options_at(&now)).unwrap();
+        prop_assert_eq!(again.state(), stack.state());
+    }
+}
