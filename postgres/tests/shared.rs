@@ -2,6 +2,7 @@
 //! any moment, and failures of each call of the store.
 
 use std::cell::Cell;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use callstack_core::{LogQuery, Stack, StackOptions, StackState, Store};
@@ -127,4 +128,29 @@ fn a_store_that_fails_at_any_call_changes_nothing() {
 fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
     let (_server, make) = places();
     faults::a_run_whose_store_fails_at_any_call_goes_on(&make);
+}
+
+/// The URL of the stack that a worker opens.
+const CLAIMS_URL: &str = "CLAIM_TEST_URL";
+
+#[test]
+fn a_claiming_worker() {
+    support::claims::work(|options| open(&std::env::var(CLAIMS_URL).unwrap(), options));
+}
+
+#[test]
+fn workers_that_are_killed_or_have_wrong_clocks_do_each_frame_once() {
+    let server = Server::shared();
+    let url = format!("{}/claims", server.database());
+    let stack = open(&url, StackOptions::default());
+    support::claims::check(&stack, |variables| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "shared::a_claiming_worker", "--nocapture"])
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .env(CLAIMS_URL, &url)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    assert_eq!(stack.check_history().unwrap(), [""; 0]);
 }

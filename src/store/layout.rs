@@ -225,7 +225,8 @@ fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>)
 }
 
 /// Links the files of a folder into a new subfolder of this name, where they remain after the mirror replaces the
-/// originals. Either all files are linked or none. Without files, there is no subfolder.
+/// originals. Either all files are linked or none. Without files, there is no subfolder. Another process can remove the file of a
+/// frame meanwhile, when it replaces the ID of the frame.
 pub(crate) fn keep(folder: &Folder, name: &str) -> Result<()> {
     if folder.is_taken(UNFINISHED) {
         // It contains only links, left by a process that was killed at this point.
@@ -241,7 +242,10 @@ pub(crate) fn keep(folder: &Folder, name: &str) -> Result<()> {
     folder.make_subfolder(UNFINISHED)?;
     folder.make_subfolder(&format!("{UNFINISHED}/{FRAMES}"))?;
     for file in files {
-        folder.second_name(file, &format!("{UNFINISHED}/{file}"))?;
+        let linked = folder.second_name(file, &format!("{UNFINISHED}/{file}"));
+        if folder.has_file(file) {
+            linked?;
+        }
     }
     folder.rename(UNFINISHED, &folder.unused(name))
 }
