@@ -1,4 +1,4 @@
-//! The folder of the stack that a command uses.
+//! The stack that a command uses: in a folder, or on a server.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,6 +15,7 @@ use callstack_core::{ClaimedFrame, Error, Stack, StackOptions, read_history};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::server::{ServerStack, is_url};
 
 /// The folders in which hosts keep a stack, relative to the folder of a project. The first one wins.
 const USUAL: [&str; 2] = [".callstack", ".opencode/stack"];
@@ -35,6 +36,8 @@ const STATE_FILE_FRAMES: usize = 500;
 /// The stack that the user means: a given folder, or the nearest one.
 pub struct StackFolder {
     given: Option<PathBuf>,
+    /// The given stack is on a server.
+    server: Option<ServerStack>,
     same_stack: SameStack,
     /// The stack that was opened last.
     opened: Mutex<Option<Stack>>,
@@ -46,7 +49,7 @@ pub struct StackFolder {
 pub struct SameStack(Option<String>);
 
 /// The database of a stack as a file: another file in the same place differs, also if it is a copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DatabaseFile {
     /// The device and the number of the file on it.
     #[cfg(unix)]
@@ -59,18 +62,28 @@ impl StackFolder {
     /// `given`: the value of `--stack` or `CALLSTACK_DIR`. An empty one counts as none. `is_repeated`: the commands that
     /// messages advise need it too, because it was given on the command line.
     pub fn new(given: Option<OsString>, is_repeated: bool) -> Self {
-        let given = given.filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        let named = given.as_ref().filter(|_| is_repeated).map(|folder| folder.to_string_lossy());
+        let given = given.filter(|folder| !folder.is_empty());
+        let url = given.as_ref().and_then(|given| given.to_str()).filter(|given| is_url(given));
+        let server = url.map(|url| ServerStack::new(url.to_owned()));
+        let named = given.as_ref().filter(|_| is_repeated).map(|folder| match &server {
+            Some(server) => server.shown().into(),
+            None => folder.to_string_lossy(),
+        });
         // A name that no shell can write cannot be repeated.
         let option = named.and_then(|name| Some(format!("--stack {}", shlex::try_quote(&name).ok()?)));
-        Self { given, same_stack: SameStack(option), opened: Mutex::default() }
+        let same_stack = SameStack(option);
+        let given = given.filter(|_| server.is_none()).map(PathBuf::from);
+        Self { given, server, same_stack, opened: Mutex::default() }
     }
 
-    /// The path of the folder that the caller has named, from the root of the file system. `None` if it is to be found.
+    /// The path of the folder that the caller has named, from the root of the file system, or the URL. `None` if it is to be found.
     ///
     /// # Errors
     /// If it cannot be written as text.
     pub fn named(&self) -> Result<Option<String>, Failure> {
+        if let Some(server) = &self.server {
+            return Ok(Some(server.url().to_owned()));
+        }
         let Some(given) = &self.given else { return Ok(None) };
         let failed = |error: io::Error| Failure::of_file("find", given.display(), &error);
         let path = std::path::absolute(given).map_err(failed)?;
@@ -98,6 +111,11 @@ impl StackFolder {
     /// # Errors
     /// If there is no stack, or only the files of an earlier version; the errors of [`Stack::open`].
     pub fn open_to_read(&self) -> Result<ManuallyDrop<Stack>, Failure> {
+        if let Some(server) = &self.server {
+            let opened = server.open(StackOptions::default().mirror(false))?;
+            self.note_opened(&opened);
+            return Ok(ManuallyDrop::new(opened));
+        }
         let folder = self.existing()?;
         if !folder.join(DATABASE).is_file() {
             let message = format!("{} has files of an earlier version, and no database yet", folder.display());
@@ -115,7 +133,10 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::open_to_read`].
     pub fn open_to_write(&self) -> Result<ChangedStack, Failure> {
-        let mut opened = ChangedStack::open(&self.existing()?)?;
+        let mut opened = match &self.server {
+            Some(server) => ChangedStack::of(server.open(ChangedStack::options())?),
+            None => ChangedStack::open(&self.existing()?)?,
+        };
         self.note_opened(&opened);
         if let Some(claimed) = own_claim().filter(|_| self.same_stack.0.is_none()) {
             opened.0 = ManuallyDrop::new(opened.with_claim(&claimed));
@@ -142,6 +163,10 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::existing`]; if the file cannot be looked at.
     pub fn database_file(&self) -> Result<DatabaseFile, Failure> {
+        if self.server.is_some() {
+            // The store notices when a server does not have the same stack any more.
+            return Ok(DatabaseFile::default());
+        }
         let path = self.existing()?.join(DATABASE);
         let data = fs::metadata(&path).map_err(|error| Failure::of_file("look at", path.display(), &error))?;
         Ok(DatabaseFile::of(&data))
@@ -160,7 +185,10 @@ impl StackFolder {
     ) -> Result<T, Failure> {
         self.check_same(known)?;
         let options = ChangedStack::options().busy_timeout(patience);
-        let stack = Stack::open(self.existing()?, options).map_err(of_opening)?;
+        let stack = match &self.server {
+            Some(server) => server.open(options)?,
+            None => Stack::open(self.existing()?, options).map_err(of_opening)?,
+        };
         // The folder can have been replaced before the database was opened.
         self.check_same(known)?;
         change(&stack)
@@ -185,11 +213,21 @@ impl StackFolder {
             let stack = self.open_to_write()?;
             return change(&stack);
         }
-        let folder = self.of_new()?;
-        if !is_stack(&folder) {
-            change(&Stack::in_memory())?;
-        }
-        let stack = ChangedStack::open(&folder)?;
+        let stack = match &self.server {
+            Some(server) => {
+                if !server.exists()? {
+                    change(&Stack::in_memory())?;
+                }
+                ChangedStack::of(server.open_or_make(ChangedStack::options())?)
+            }
+            None => {
+                let folder = self.of_new()?;
+                if !is_stack(&folder) {
+                    change(&Stack::in_memory())?;
+                }
+                ChangedStack::open(&folder)?
+            }
+        };
         change(&stack)
     }
 
@@ -199,6 +237,13 @@ impl StackFolder {
     /// # Errors
     /// The errors of [`Stack::open`]; as [`StackFolder::of_new`].
     pub fn open_to_serve(&self, is_new: bool) -> Result<Option<(Stack, PathBuf)>, Failure> {
+        if let Some(server) = &self.server {
+            let path = server.local_folder()?;
+            return match is_new || server.exists()? {
+                true => Ok(Some((server.open_or_make(StackOptions::default())?, path))),
+                false => Ok(None),
+            };
+        }
         let path = match self.existing() {
             Ok(path) => path,
             Err(_) if is_new => self.of_new()?,
@@ -214,6 +259,10 @@ impl StackFolder {
     /// # Errors
     /// If there is a stack already; if the events do not fit together; as [`StackFolder::of_new`].
     pub fn rebuild<R: BufRead>(&self, history: impl Fn() -> Result<R, Failure>) -> Result<ChangedStack, Failure> {
+        if let Some(server) = &self.server {
+            refuse_compacted(history()?)?;
+            return server.rebuild(history()?).map(ChangedStack::of).map_err(of_rebuilding);
+        }
         let folder = self.of_new()?;
         let check_free = || match is_stack(&folder) {
             true => {
@@ -224,24 +273,16 @@ impl StackFolder {
             false => Ok(()),
         };
         check_free()?;
-        if read_history(history()?).next().is_some_and(|first| first.is_ok_and(|first| first.revision > 1)) {
-            let message = "the history does not begin with event 1: the stack from which it comes was compacted";
-            return Err(Failure::new(Exit::Refused, "compacted", message)
-                .next("export its frames instead: callstack export --format state"));
-        }
+        refuse_compacted(history()?)?;
         let failed = |error: io::Error| Failure::of_file("make a stack in", folder.display(), &error);
         // Within the folder if it exists, because a mounted one is another file system than that around it.
         let path = std::path::absolute(&folder).map_err(failed)?;
         let place = path.ancestors().find(|place| place.is_dir()).unwrap_or(&path);
         let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(place).map_err(failed)?;
         let made = unfinished.path().join("stack");
-        let refused = |error: Error| match error {
-            Error::Json { .. } | Error::History { .. } => Failure::new(Exit::Refused, error.code(), error.to_string()),
-            other => other.into(),
-        };
         Stack::rebuild(&made, history()?, StackOptions::default().mirror(false))
             .and_then(Stack::close)
-            .map_err(refused)?;
+            .map_err(of_rebuilding)?;
         check_free()?;
         move_into(&made, &folder).map_err(|error| check_free().err().unwrap_or_else(|| failed(error)))?;
         ChangedStack::open(&folder)
@@ -267,11 +308,30 @@ impl StackFolder {
         }
     }
 
-    /// The path of the stack's folder.
+    /// The stack's name for people: the path of its folder, or its URL without a password.
+    ///
+    /// # Errors
+    /// As [`StackFolder::existing`].
+    pub fn shown(&self) -> Result<String, Failure> {
+        match &self.server {
+            Some(server) => Ok(server.shown()),
+            None => Ok(self.existing()?.display().to_string()),
+        }
+    }
+
+    /// True if the stack is on a server.
+    pub fn is_on_server(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// The path of the stack's folder. For a stack on a server it is a folder of this machine's user, for what hosts keep beside it.
     ///
     /// # Errors
     /// If there is none, with what to do next.
     pub fn existing(&self) -> Result<PathBuf, Failure> {
+        if let Some(server) = &self.server {
+            return server.local_folder();
+        }
         let missing = |message: String| Failure::new(Exit::Failed, "no_stack", message);
         if let Some(given) = &self.given {
             return if is_stack(given) {
@@ -354,6 +414,28 @@ fn own_claim() -> Option<ClaimedFrame> {
     Some(ClaimedFrame { handle, worker: worker?, generation, until: 0 })
 }
 
+/// Refuses a history that does not begin with the first event.
+fn refuse_compacted(history: impl BufRead) -> Result<(), Failure> {
+    match read_history(history).next() {
+        Some(Ok(first)) if first.revision > 1 => {
+            let message = "the history does not begin with event 1: the stack from which it comes was compacted";
+            Err(Failure::new(Exit::Refused, "compacted", message)
+                .next("export its frames instead: callstack export --format state"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The failure of making a stack from a history. A wrong history is the user's mistake.
+fn of_rebuilding(error: Error) -> Failure {
+    match error {
+        Error::Json { .. } | Error::History { .. } | Error::NotEmpty { .. } => {
+            Failure::new(Exit::Refused, error.code(), error.to_string())
+        }
+        other => other.into(),
+    }
+}
+
 /// The failure of opening a stack. If it was busy, the command has not begun.
 fn of_opening(error: Error) -> Failure {
     Failure::from(error).before_change()
@@ -367,7 +449,11 @@ pub struct ChangedStack(ManuallyDrop<Stack>);
 
 impl ChangedStack {
     fn open(folder: &Path) -> Result<Self, Failure> {
-        Ok(Self(ManuallyDrop::new(Stack::open(folder, Self::options()).map_err(of_opening)?)))
+        Ok(Self::of(Stack::open(folder, Self::options()).map_err(of_opening)?))
+    }
+
+    fn of(stack: Stack) -> Self {
+        Self(ManuallyDrop::new(stack))
     }
 
     fn options() -> StackOptions {

@@ -17,6 +17,7 @@ mod prices;
 mod process_group;
 mod run_lock;
 mod runtime;
+mod server;
 mod token;
 mod view;
 mod watch;

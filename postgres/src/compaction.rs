@@ -21,8 +21,9 @@ pub(crate) fn compact(
     limits: &CompactionLimits<'_>,
 ) -> Result<CompactedEvents, Failure> {
     transaction.is_partly_sent = true;
-    let Transaction { connection, newest, deadline, .. } = transaction;
-    let (deadline, base) = (*deadline, newest.base);
+    let deadline = transaction.deadline();
+    let Transaction { connection, newest, .. } = transaction;
+    let base = newest.base;
     let mut trees: Vec<(Handle, i64)> = Vec::new();
     for row in connection.rows(FINISHED_TREES, &[(&stack, Type::INT8)], deadline)? {
         let (root, changed): (i64, i64) = (row.get(0), row.get(1));
@@ -66,16 +67,17 @@ pub(crate) fn compact(
 /// Replaces the snapshot by the base, or removes it if there is no base.
 pub(crate) fn restore_base(transaction: &mut Transaction, stack: i64) -> Result<(), Failure> {
     transaction.is_partly_sent = true;
-    let Transaction { connection, newest, deadline, .. } = transaction;
+    let deadline = transaction.deadline();
+    let Transaction { connection, newest, .. } = transaction;
     if newest.base == 0 {
-        connection.run(&filled(REMOVE_SNAPSHOT, stack), *deadline)?;
+        connection.run(&filled(REMOVE_SNAPSHOT, stack), deadline)?;
     } else {
         let base = newest.base;
-        let frames = connection.rows(BASE_HEAD, &[(&stack, Type::INT8)], *deadline)?;
+        let frames = connection.rows(BASE_HEAD, &[(&stack, Type::INT8)], deadline)?;
         let frames = frames.first().map_or(0, |row| frames_of(row.get(0)));
         let sql =
             filled(RESTORE_BASE, stack).replace("{base}", &base.to_string()).replace("{frames}", &frames.to_string());
-        connection.run(&sql, *deadline)?;
+        connection.run(&sql, deadline)?;
     }
     newest.snapshot = newest.base;
     Ok(())

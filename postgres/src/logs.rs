@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use callstack_core::store::StoredLog;
 use callstack_core::{Handle, LogReader, Result};
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::archive::handle_of;
 use crate::connection::Connection;
@@ -39,13 +39,12 @@ impl PostgresLogs {
 
 impl LogReader for PostgresLogs {
     fn read(&self, frame: Handle, patience: Duration, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
-        let deadline = Instant::now() + patience;
         let frame = i64::from(frame.number());
         let mut last = 0_i64;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let rows =
-                self.reader.rows(LINES, &[(&frame, Type::INT8), (&last, Type::INT8), (&PAGE, Type::INT8)], left)?;
+            let values: [(&(dyn ToSql + Sync), Type); 3] =
+                [(&frame, Type::INT8), (&last, Type::INT8), (&PAGE, Type::INT8)];
+            let rows = self.reader.rows(LINES, &values, patience)?;
             for row in &rows {
                 last = self.reader.value(row, 0)?;
                 each(self.reader.value(row, 1)?)?;

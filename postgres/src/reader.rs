@@ -64,20 +64,19 @@ impl PostgresReader {
             && let Some(transaction) = open.lock().as_mut().filter(|open| open.thread == thread::current().id())
         {
             let sent = transaction.send();
-            let deadline = transaction.deadline;
+            let deadline = transaction.deadline();
             return sent.and_then(|()| run(&mut transaction.connection, deadline)).map_err(Failure::without_change);
         }
         self.server.ask(patience, run)
     }
 
-    /// Passes the matching events to `each`, a page at a time. Returns the last one.
+    /// Passes the matching events to `each`, a page at a time. Returns the last one. `patience` is for each page.
     pub(crate) fn read_events(
         &self,
         query: &EventQuery,
         patience: Duration,
         each: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<Option<Mark>> {
-        let deadline = Instant::now() + patience;
         let frame = query.frame.map(|frame| i64::from(frame.number()));
         let until = query.until.map_or(i64::MAX, number);
         let by_frame = if frame.is_some() { "handle = $4" } else { "$4::bigint IS NULL" };
@@ -99,7 +98,7 @@ impl PostgresReader {
                 (&query.kind, Type::TEXT),
                 (&limit, Type::INT8),
             ];
-            let rows = self.rows(&sql, &values, deadline.saturating_duration_since(Instant::now()))?;
+            let rows = self.rows(&sql, &values, patience)?;
             for row in &rows {
                 let mark = Mark { revision: self.value::<i64>(row, 0)?.cast_unsigned(), writer: self.value(row, 1)? };
                 each(self.event(mark.revision, self.value(row, 2)?)?)?;

@@ -1,11 +1,12 @@
 //! A database on a server, and the connections to it that the stacks share.
 
 use std::fmt;
+use std::io::BufRead;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::{Error, Result};
+use callstack_core::{Error, Result, Stack, StackOptions};
 use parking_lot::{Condvar, Mutex};
 use tokio_postgres::types::Type;
 
@@ -264,18 +265,56 @@ pub trait OpenUrl: Sized {
     /// # Errors
     /// As [`PostgresServer::connect`] and [`PostgresServer::store`]; [`Error::History`] if the events do not fit together; the
     /// errors of the folder of the mirror.
-    fn open_url(url: &str, options: callstack_core::StackOptions) -> Result<Self>;
+    fn open_url(url: &str, options: StackOptions) -> Result<Self>;
+
+    /// As [`OpenUrl::open_url`], but returns `None` if the stack does not exist.
+    ///
+    /// # Errors
+    /// As [`OpenUrl::open_url`].
+    fn open_existing_url(url: &str, options: StackOptions) -> Result<Option<Self>>;
+
+    /// Makes the stack of a URL from a history, as
+    /// [`Stack::rebuild_in_store`] does.
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`] if it has events; as [`Stack::rebuild_in_store`] and [`OpenUrl::open_url`].
+    fn rebuild_at_url(url: &str, history: impl BufRead, options: StackOptions) -> Result<Self>;
 }
 
-impl OpenUrl for callstack_core::Stack {
-    fn open_url(url: &str, options: callstack_core::StackOptions) -> Result<Self> {
-        let url: StackUrl = url.parse()?;
-        let server = PostgresServer::of(url.server.clone(), PostgresOptions::of(&options).notifies(url.notifies()));
-        server.check_schema()?;
-        let store = server.store(url.tenant(), url.stack())?;
-        match url.mirror() {
-            Some(folder) => Self::open_with_store(folder, store, options),
-            None => Self::with_store(store, options),
-        }
+impl OpenUrl for Stack {
+    fn open_url(url: &str, options: StackOptions) -> Result<Self> {
+        let (server, url) = connected(url, &options)?;
+        opened(server.store(url.tenant(), url.stack())?, &url, options)
+    }
+
+    fn open_existing_url(url: &str, options: StackOptions) -> Result<Option<Self>> {
+        let (server, url) = connected(url, &options)?;
+        let store = server.existing_store(url.tenant(), url.stack())?;
+        store.map(|store| opened(store, &url, options)).transpose()
+    }
+
+    fn rebuild_at_url(url: &str, history: impl BufRead, options: StackOptions) -> Result<Self> {
+        let (server, url) = connected(url, &options)?;
+        Self::rebuild_in_store(server.store(url.tenant(), url.stack())?, history, options).map_err(
+            |error| match error {
+                Error::NotEmpty { .. } => Error::NotEmpty { path: url.to_string() },
+                other => other,
+            },
+        )
+    }
+}
+
+/// The server of a stack with these options.
+fn connected(url: &str, options: &StackOptions) -> Result<(PostgresServer, StackUrl)> {
+    let url: StackUrl = url.parse()?;
+    let server = PostgresServer::of(url.server.clone(), PostgresOptions::of(options).notifies(url.notifies()));
+    server.check_schema()?;
+    Ok((server, url))
+}
+
+fn opened(store: PostgresStore, url: &StackUrl, options: StackOptions) -> Result<Stack> {
+    match url.mirror().filter(|_| options.mirror) {
+        Some(folder) => Stack::open_with_store(folder, store, options),
+        None => Stack::with_store(store, options),
     }
 }

@@ -212,8 +212,9 @@ impl PostgresStore {
     /// Ends the commit of a transaction whose connection was lost: connects again, and finds out whether it was kept. If it was not,
     /// and nobody has committed since, commits it again.
     fn settle(&self, transaction: &mut Transaction) -> Result<()> {
-        let Transaction { deadline, newest, queue, is_partly_sent, .. } = transaction;
-        let (deadline, before) = (*deadline, newest.mark);
+        let deadline = transaction.deadline();
+        let Transaction { newest, queue, is_partly_sent, .. } = transaction;
+        let before = newest.mark;
         let settled = self.server.persist(deadline, |server| {
             let mut connection = server.idle_or_new(deadline)?;
             // The row is free only once the server has ended the broken transaction.
@@ -420,7 +421,8 @@ impl Store for PostgresStore {
         let stack = self.stack.id;
         self.in_transaction(|transaction| {
             transaction.send()?;
-            let last = logs::last_line(&mut transaction.connection, stack, frame, transaction.deadline)?;
+            let deadline = transaction.deadline();
+            let last = logs::last_line(&mut transaction.connection, stack, frame, deadline)?;
             transaction.queue.add_log(frame, last + 1, lines);
             Ok(last == 0)
         })
@@ -437,7 +439,7 @@ impl Store for PostgresStore {
         let Some(mut transaction) = self.open.lock().take() else {
             return Err(Error::io("commit to", &*self.place, "no transaction is open"));
         };
-        let deadline = transaction.deadline;
+        let deadline = transaction.deadline();
         let sent = transaction.connection.write(transaction.queue.statements(), Some(&self.end()), deadline);
         let committed = match sent {
             Err(Failure::Lost(_)) => self.settle(&mut transaction),

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use callstack_core::Handle;
 use callstack_core::archive::ArchivedFrame;
@@ -17,6 +17,8 @@ use crate::store::StackRow;
 
 /// Size of what waits to be written, in bytes, from which it is sent before the commit.
 const LARGE: usize = 4 << 20;
+/// Maximum wait for an answer to a part of a large transaction.
+const BULK_PATIENCE: Duration = Duration::from_secs(120);
 /// Maximum number of frames in one statement.
 pub(crate) const FRAMES: usize = 512;
 
@@ -45,7 +47,8 @@ pub(crate) struct Transaction {
     pub(crate) connection: Connection,
     /// The thread that has begun it.
     pub(crate) thread: ThreadId,
-    pub(crate) deadline: Instant,
+    /// The end of the time limit of the call.
+    limit: Instant,
     /// The stack's row as it was at the beginning, with the snapshots since then.
     pub(crate) newest: Newest,
     pub(crate) queue: Queue,
@@ -55,9 +58,15 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     /// A transaction that has just begun.
-    pub(crate) fn new(connection: Connection, newest: Newest, stack: StackRow, deadline: Instant) -> Self {
+    pub(crate) fn new(connection: Connection, newest: Newest, stack: StackRow, limit: Instant) -> Self {
         let queue = Queue::new(stack, newest.mark.revision);
-        Self { connection, thread: thread::current().id(), deadline, newest, queue, is_partly_sent: false }
+        Self { connection, thread: thread::current().id(), limit, newest, queue, is_partly_sent: false }
+    }
+
+    /// The time until which an answer is awaited. The time limit of a call is for waits for others; a transaction with much to write
+    /// or to remove has longer, as long as the server answers.
+    pub(crate) fn deadline(&self) -> Instant {
+        if self.is_partly_sent { self.limit.max(Instant::now() + BULK_PATIENCE) } else { self.limit }
     }
 
     /// Sends what waits, so that the transaction can read it.
@@ -68,10 +77,11 @@ impl Transaction {
         }
         if !self.is_partly_sent {
             // A long transaction may wait for its source between two parts.
-            self.connection.run("SET LOCAL idle_in_transaction_session_timeout = '60s'", self.deadline)?;
             self.is_partly_sent = true;
+            self.connection.run("SET LOCAL idle_in_transaction_session_timeout = '60s'", self.deadline())?;
         }
-        self.connection.write(&writes, None, self.deadline)
+        let deadline = self.deadline();
+        self.connection.write(&writes, None, deadline)
     }
 
     /// Sends what waits, if it is much.

@@ -1,5 +1,6 @@
 //! The URL of a stack: `postgres://USER:PASSWORD@HOST:PORT/DATABASE/TENANT/STACK?OPTIONS`.
 
+use std::env;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -26,7 +27,8 @@ pub fn is_url(text: &str) -> bool {
 /// The form is that of PostgreSQL's own URLs, with the stack behind the database:
 /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE/TENANT/STACK`. Without a tenant it is `default`. Names may be
 /// percent-encoded. A host that is a folder, also percent-encoded (`%2Fvar%2Frun%2Fpostgresql`), is that of a Unix socket.
-/// Several hosts are separated by commas. The options behind `?`:
+/// Several hosts are separated by commas. A password that the URL lacks is taken from the environment variable `PGPASSWORD`. The
+/// options behind `?`:
 ///
 /// | option | meaning |
 /// |---|---|
@@ -173,6 +175,11 @@ impl ServerUrl {
             Error::io("read", "the URL of the stack", cause)
         })?;
         config.dbname(database);
+        if config.get_password().is_none()
+            && let Some(password) = env::var_os("PGPASSWORD").and_then(|password| password.into_string().ok())
+        {
+            config.password(password);
+        }
         if config.get_hosts().is_empty() {
             config.host("localhost");
         }

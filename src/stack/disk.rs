@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
-#[cfg(feature = "sqlite")]
 use std::slice;
 use std::sync::Arc;
 
@@ -155,7 +154,6 @@ impl Disk {
 
     /// Records a whole history in an empty store, in one transaction, and replaces the tree by that of the history. Takes the
     /// events one by one, and holds few finished trees in memory. Returns false if the store has events already.
-    #[cfg(feature = "sqlite")]
     pub(super) fn record(
         &mut self,
         tree: &SharedTree,
@@ -755,7 +753,6 @@ fn list_changed(store: &mut dyn Store, mirror: &mut Mirror, tree: &Tree, deadlin
 }
 
 /// Commits a history, and returns its tree. Trees that have finished leave the memory meanwhile.
-#[cfg(feature = "sqlite")]
 fn commit_history(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
@@ -782,7 +779,6 @@ fn commit_history(
 }
 
 /// Checks that no event is missing before this one.
-#[cfg(feature = "sqlite")]
 fn check_gap(tree: &Tree, event: &Event) -> Result<()> {
     let next = tree.revision().saturating_add(1);
     if event.revision <= next {

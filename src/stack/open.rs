@@ -1,7 +1,7 @@
 //! Opening, refreshing, flushing, exporting and closing of stacks with a store.
 
 use std::cell::RefCell;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 use std::mem;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::frame::Repair;
 use crate::store::folder::Folder;
 use crate::store::mirror::{Mirror, PATIENCE, Source};
-use crate::store::{DATABASE, MirrorStatus, Store, layout};
+use crate::store::{DATABASE, MirrorStatus, Store, layout, read_history};
 use crate::tree::{Commit, Tree};
 
 impl Stack {
@@ -68,6 +68,35 @@ impl Stack {
     pub fn with_store(store: impl Store + 'static, options: StackOptions) -> Result<Self> {
         let deadline = Deadline::begin(options.busy_limit());
         Self::founded(None, Box::new(store), options, &deadline, |_, _| Ok(Vec::new()))
+    }
+
+    /// Makes a stack in an empty store, without a folder, from a history that [`Stack::export_history`] has written. The stack has the
+    /// same frames with the same handles, and the same history. The history is read event by event, and few finished trees are held
+    /// in memory.
+    ///
+    /// ```
+    /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions};
+    ///
+    /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
+    /// stack.push(NewFrame::new("Build a shop"))?;
+    /// let mut history = Vec::new();
+    /// stack.export_history(&mut history)?;
+    /// let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, StackOptions::default())?;
+    /// assert_eq!(copy.state(), stack.state());
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`] if the store has events; [`Error::Json`] with the line, or [`Error::History`] with the event, for an
+    /// invalid history; the errors of the store.
+    pub fn rebuild_in_store(store: impl Store + 'static, history: impl BufRead, options: StackOptions) -> Result<Self> {
+        let deadline = Deadline::begin(options.busy_limit()).started();
+        let mut was_empty = false;
+        let stack = Self::founded(None, Box::new(store), options, &deadline, |disk, tree| {
+            was_empty = disk.record(tree, &deadline, read_history(history))?;
+            Ok(Vec::new())
+        })?;
+        if was_empty { Ok(stack) } else { Err(Error::NotEmpty { path: "the store".into() }) }
     }
 
     /// Opens a stack from the history of a store. `found` gives an empty history its first events, and returns what it has

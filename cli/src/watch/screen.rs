@@ -70,7 +70,7 @@ impl<'a> Screen<'a> {
             stack,
             folder,
             file: folder.database_file()?,
-            name: one_line(&path.display().to_string()),
+            name: one_line(&folder.shown()?),
             view: View::new(),
             times: Times::default(),
             details: Details::new(path, folder.same_stack()),
