@@ -57,12 +57,14 @@ impl Report for Compacted {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.events > 0 {
             let removed = format!("{} of {}", count(self.events as usize, "event"), count(self.trees, "finished tree"));
-            let sizes = format!(
-                "the database has {} bytes now, {} before",
-                number(self.bytes_after),
-                number(self.bytes_before)
-            );
-            page.text(0, &format!("removed {removed}; {sizes}"))?;
+            // A server does not say how much room a stack has there.
+            let sizes = match self.bytes_before {
+                0 => String::new(),
+                before => {
+                    format!("; the database has {} bytes now, {} before", number(self.bytes_after), number(before))
+                }
+            };
+            page.text(0, &format!("removed {removed}{sizes}"))?;
         } else if self.days == 0 {
             page.text(0, "no finished tree has events that can go")?;
         } else {

@@ -29,7 +29,7 @@ pub struct Arguments {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnosis {
-    /// The folder of the stack.
+    /// The folder of the stack, or its URL.
     folder: String,
     /// The version of the program.
     program_version: &'static str,
@@ -40,10 +40,12 @@ pub struct Diagnosis {
     is_sound: bool,
     /// What is wrong, each with what to do. Empty if the stack is sound.
     problems: Vec<Problem>,
-    /// Absent if the stack cannot be opened.
+    /// Absent if the stack cannot be opened, or is on a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<Health>,
-    sizes: Sizes,
+    /// Absent for a stack on a server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sizes: Option<Sizes>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -71,7 +73,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     if arguments.repair {
         folder.open_to_write()?.repair()?;
     }
-    let mut diagnosis = Diagnosis { is_repaired: arguments.repair, ..Diagnosis::of(&folder.existing()?) };
+    let examined = match folder.is_on_server() {
+        true => Diagnosis::of_server(folder)?,
+        false => Diagnosis::of(&folder.existing()?),
+    };
+    let mut diagnosis = Diagnosis { is_repaired: arguments.repair, ..examined };
     let same_stack = folder.same_stack();
     diagnosis.problems.iter_mut().for_each(|problem| problem.next_step = same_stack.named_in(&problem.next_step));
     output.report(&diagnosis)?;
@@ -94,8 +100,28 @@ impl Diagnosis {
             is_sound: problems.is_empty(),
             problems,
             health: examined.ok(),
-            sizes: Sizes::of(folder),
+            sizes: Some(Sizes::of(folder)),
         }
+    }
+
+    /// Replays the history of a stack on a server. The server itself is its administrators' to examine.
+    fn of_server(folder: &StackFolder) -> Result<Self, Failure> {
+        let problems = folder.open_to_read()?.check_history()?.into_iter().map(|problem| Problem {
+            message: format!("the history: {problem}"),
+            next_step: "`callstack doctor --repair` makes the snapshot of the events anew; if it fails, restore the rows of the \
+                        stack from a backup of the server"
+                .to_owned(),
+        });
+        let problems: Vec<Problem> = problems.collect();
+        Ok(Self {
+            folder: folder.shown()?,
+            program_version: env!("CARGO_PKG_VERSION"),
+            is_repaired: false,
+            is_sound: problems.is_empty(),
+            problems,
+            health: None,
+            sizes: None,
+        })
     }
 }
 
@@ -202,7 +228,8 @@ impl Report for Diagnosis {
         field(page, "program", self.program_version.to_owned())?;
         if let Some(health) = &self.health {
             let version = format!("version {} of {}", health.database.version, health.database.supported_version);
-            field(page, "database", format!("{version}, {} bytes", number(self.sizes.database)))?;
+            let bytes = self.sizes.as_ref().map_or(0, |sizes| sizes.database);
+            field(page, "database", format!("{version}, {} bytes", number(bytes)))?;
             let content = format!("{}, {}", count(health.frames, "frame"), count(health.revision as usize, "event"));
             let compacted = match health.database.compacted_to {
                 0 => String::new(),
@@ -212,13 +239,14 @@ impl Report for Diagnosis {
             field(page, "mirror", mirror_in_words(&health.mirror, health.revision))?;
             health.hosts.iter().try_for_each(|host| field(page, "host", host_in_words(host)))?;
         }
-        let Sizes { write_ahead_log, logs, mirror, .. } = &self.sizes;
-        let [write_ahead_log, logs, mirror] = [write_ahead_log, logs, mirror].map(|bytes| number(*bytes));
-        let free = number(self.health.as_ref().map_or(0, |health| health.database.free_bytes));
-        let sizes = format!(
-            "free in the database {free}, write-ahead log {write_ahead_log}, logs {logs}, mirror {mirror} bytes"
-        );
-        field(page, "sizes", sizes)?;
+        if let Some(Sizes { write_ahead_log, logs, mirror, .. }) = &self.sizes {
+            let [write_ahead_log, logs, mirror] = [write_ahead_log, logs, mirror].map(|bytes| number(*bytes));
+            let free = number(self.health.as_ref().map_or(0, |health| health.database.free_bytes));
+            let sizes = format!(
+                "free in the database {free}, write-ahead log {write_ahead_log}, logs {logs}, mirror {mirror} bytes"
+            );
+            field(page, "sizes", sizes)?;
+        }
         if self.is_repaired {
             page.line(Line::new().plain("The snapshot of the database, state.json and frames/ were made anew."))?;
         }

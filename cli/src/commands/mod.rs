@@ -7,6 +7,7 @@ mod artifact;
 pub mod changed;
 mod compact;
 pub mod context;
+mod copy;
 mod decide;
 mod doctor;
 mod edit;
@@ -21,6 +22,8 @@ pub mod invalidate;
 pub mod log;
 mod plan;
 mod pop;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod push;
 mod ready;
 pub mod retry;
@@ -102,6 +105,13 @@ pub enum StackCommand {
     Compact(compact::Arguments),
     /// Adds the plan of another tool, or the frames of a state.
     Import(import::Arguments),
+    /// Copies a stack to another place: from a folder to a server, or back.
+    ///
+    /// The copy has the same history and the same frames, which is checked. The stack itself stays as it is.
+    Copy(copy::Arguments),
+    /// Prepares a PostgreSQL database for stacks, says who may use them, and lists them.
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::Arguments),
     /// Tells a host of agents, such as Claude Code or Cursor, to start `callstack mcp` in this project.
     ///
     /// Nothing else in the settings of the host changes. --undo takes the entry back.
@@ -194,6 +204,9 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Work(arguments) => return work::run(&arguments, folder, output),
         StackCommand::Compact(arguments) => report_change(output, &compact::run(&arguments, folder)?)?,
         StackCommand::Import(arguments) => report_change(output, &import::run(arguments, folder)?)?,
+        StackCommand::Copy(arguments) => report_change(output, &copy::run(arguments)?)?,
+        #[cfg(feature = "postgres")]
+        StackCommand::Postgres(arguments) => postgres::run(arguments, output)?,
         StackCommand::Init(arguments) => report_change(output, &init::run(&arguments, folder)?)?,
         StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
         StackCommand::Export(arguments) => return export::run(&arguments, folder, output),
@@ -214,6 +227,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<artifact::RecordedArtifact>(),
         schema::of::<compact::Compacted>(),
         schema::of::<context::FrameContext>(),
+        schema::of::<copy::Copied>(),
         schema::of::<decide::RecordedDecision>(),
         schema::of::<doctor::Diagnosis>(),
         schema::of::<edit::Edited>(),
@@ -228,6 +242,12 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<log::Log>(),
         schema::of::<plan::Planned>(),
         schema::of::<pop::Popped>(),
+        #[cfg(feature = "postgres")]
+        schema::of::<postgres::ChangedAccess>(),
+        #[cfg(feature = "postgres")]
+        schema::of::<postgres::MigratedSchema>(),
+        #[cfg(feature = "postgres")]
+        schema::of::<postgres::Stacks>(),
         schema::of::<push::Pushed>(),
         schema::of::<ready::Ready>(),
         schema::of::<retry::Retried>(),

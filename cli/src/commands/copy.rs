@@ -1,0 +1,180 @@
+//! `callstack copy`: copies a stack to another place, from a folder to a server or back.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, PipeReader, Read};
+use std::thread::{self, JoinHandle};
+
+use callstack_core::{Handle, LogQuery, Stack};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{Page, Report, count};
+
+/// Number of lines of a log that are copied at a time.
+const LINES: usize = 1_000;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The stack: its folder, or its URL. It stays as it is.
+    #[arg(value_name = "FROM")]
+    from: OsString,
+    /// Where the copy is made: a folder without a stack, or the URL of a stack that does not exist.
+    #[arg(value_name = "TO")]
+    to: OsString,
+}
+
+/// A stack that was copied. Its history was replayed, and gives the same frames.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Copied {
+    /// Where the copy is.
+    to: String,
+    /// Number of events.
+    events: u64,
+    /// Number of frames.
+    frames: usize,
+    /// Number of lines of logs.
+    log_lines: usize,
+}
+
+impl Report for Copied {
+    const KIND: &'static str = "copied";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let Self { to, events, frames, log_lines } = self;
+        let content = format!(
+            "{}, {} and {}",
+            count(*events as usize, "event"),
+            count(*frames, "frame"),
+            count(*log_lines, "log line")
+        );
+        page.text(0, &format!("copied {content} to {to}, and compared the copy with the original"))
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<Copied, Failure> {
+    let [from, to] = [arguments.from, arguments.to].map(|place| StackFolder::new(Some(place), true));
+    let stack = from.open_to_read()?;
+    let copy = to.rebuild(|| HistoryOf::new(&stack))?;
+    let log_lines = copy_logs(&stack, &copy)?;
+    compare(&stack, &copy)?;
+    let (events, frames) = copy.read(|tree| (tree.revision(), tree.len()));
+    copy.flush()?;
+    Ok(Copied { to: to.shown()?, events, frames, log_lines })
+}
+
+/// Copies the full logs that the stack keeps itself. Those that a host keeps stay where they are.
+fn copy_logs(from: &Stack, to: &Stack) -> Result<usize, Failure> {
+    let mut copied = 0;
+    for handle in from.read(|tree| tree.handles().collect::<Vec<_>>()) {
+        let is_own = from.frame(handle)?.log_path.is_some_and(|path| path.starts_with("logs/"));
+        if is_own {
+            copied += copy_log(handle, from, to)?;
+        }
+    }
+    Ok(copied)
+}
+
+/// Copies the log of a frame, some lines at a time. Returns their number.
+fn copy_log(frame: Handle, from: &Stack, to: &Stack) -> Result<usize, Failure> {
+    let (mut copied, mut first) = (0, 1);
+    loop {
+        let page = from.log(frame).read(&LogQuery::default().range(first, first + LINES - 1))?;
+        let entries: Vec<_> = page.lines.into_iter().map(|line| line.entry).collect();
+        if !entries.is_empty() {
+            to.log(frame).append(&entries)?;
+        }
+        copied += entries.len();
+        first += LINES;
+        if page.total < first {
+            return Ok(copied);
+        }
+    }
+}
+
+/// Replays the history of the copy, and compares its frames with those of the stack.
+fn compare(stack: &Stack, copy: &Stack) -> Result<(), Failure> {
+    let differs = |message: &str| {
+        Failure::new(Exit::Failed, "different", message.to_owned())
+            .next("remove the copy, end the hosts of the stack, and copy it again")
+    };
+    if let Some(problem) = copy.check_history()?.first() {
+        return Err(differs(&format!("the copy is wrong: {problem}")));
+    }
+    stack.refresh()?;
+    if stack.read(|tree| tree.revision()) != copy.read(|tree| tree.revision()) {
+        return Err(differs("the stack has changed while it was copied, so the copy lacks the last events"));
+    }
+    if digest(stack)? != digest(copy)? {
+        return Err(differs("the copy has other frames than the stack"));
+    }
+    Ok(())
+}
+
+fn digest(stack: &Stack) -> Result<Vec<u8>, Failure> {
+    let mut hasher = Sha256::new();
+    stack.export_state(Hashing(&mut hasher))?;
+    Ok(hasher.finalize().to_vec())
+}
+
+/// A writer that keeps only a hash.
+struct Hashing<'a>(&'a mut Sha256);
+
+impl io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The history of a stack as lines, while another thread writes them. An error of that thread is one of reading, so that half a history
+/// is not taken for a whole one.
+struct HistoryOf {
+    lines: BufReader<PipeReader>,
+    writer: Option<JoinHandle<Result<u64, callstack_core::Error>>>,
+}
+
+impl HistoryOf {
+    fn new(stack: &Stack) -> Result<Self, Failure> {
+        let (reader, writer) = io::pipe().map_err(|error| Failure::of_file("make", "a pipe", &error))?;
+        let stack = stack.clone();
+        let writer = thread::spawn(move || stack.export_history(writer));
+        Ok(Self { lines: BufReader::new(reader), writer: Some(writer) })
+    }
+}
+
+impl Read for HistoryOf {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let filled = self.fill_buf()?;
+        let length = filled.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&filled[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl BufRead for HistoryOf {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.lines.fill_buf()?.is_empty()
+            && let Some(writer) = self.writer.take()
+        {
+            let written =
+                writer.join().map_err(|_| io::Error::other("the thread that reads the history has panicked"))?;
+            written.map_err(io::Error::other)?;
+        }
+        Ok(self.lines.buffer())
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.lines.consume(length);
+    }
+}
