@@ -114,7 +114,7 @@ impl Stack {
 /// The claim among the events of a command.
 fn claimed_in(events: &[Event]) -> Option<ClaimedFrame> {
     let of = |event: &Event| match &event.change {
-        Change::Claimed { claim } => Some(ClaimedFrame::of(event.handle, claim)),
+        Change::Claimed { claim } => Some(ClaimedFrame::of(event.handle, claim.clone())),
         _ => None,
     };
     events.iter().find_map(of)
