@@ -55,6 +55,8 @@ export type ErrorCode =
   | "not_planned"
   | "not_sibling"
   | "not_ready"
+  | "not_claimable"
+  | "claim_lost"
   | "inside_read"
   /** The stack was closed. */
   | "closed"
@@ -95,6 +97,8 @@ export interface ErrorDetails {
   readonly frame?: string
   /** `transition`: the present status. */
   readonly from?: FrameStatus
+  /** `claim_lost`: the generation of the newest claim. */
+  readonly generation?: number
   /** The handle of the frame that the call is about. */
   readonly handle?: Handle
   /** `unknown_chunk`: the names of the chunks that the frame sees. */
