@@ -1143,11 +1143,12 @@ CallstackCode callstack_claim(Callstack *stack,
                               CallstackError **error);
 
 /**
- * Gives a worker more time: the lease ends so many milliseconds from now. A lease that has ended can be renewed as long as
+ * Gives a worker more time: the lease ends so many milliseconds from now. With 0 it ends now, so that another worker can claim the
+ * frame, which stays in_progress. A lease that has ended can be renewed as long as
  * nobody else has claimed the frame.
  *
  * - `claimed`: what `callstack_claim` has returned.
- * - `lease`: the length of the lease in milliseconds, from 1 to 86400000.
+ * - `lease`: the length of the lease in milliseconds, from 0 to 86400000.
  * - `out_claimed`: the same with the new end.
  *
  * Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more; _SETTING for the lease;
@@ -1159,18 +1160,6 @@ CallstackCode callstack_renew_claim(Callstack *stack,
                                     int32_t lease,
                                     CallstackText *out_claimed,
                                     CallstackError **error);
-
-/**
- * Ends the lease of a frame now, so that another worker can claim it. The frame stays in_progress.
- *
- * - `claimed`: what `callstack_claim` has returned.
- *
- * Errors: those of `callstack_renew_claim`, but for the lease.
- */
-CallstackCode callstack_release_claim(Callstack *stack,
-                                      const char *claimed,
-                                      size_t claimed_len,
-                                      CallstackError **error);
 
 /**
  * Returns the same stack for the worker that has a claim: each command with the returned one is refused with _CLAIM_LOST if the

@@ -48,11 +48,12 @@ pub unsafe extern "C" fn callstack_claim(
     }
 }
 
-/// Gives a worker more time: the lease ends so many milliseconds from now. A lease that has ended can be renewed as long as
+/// Gives a worker more time: the lease ends so many milliseconds from now. With 0 it ends now, so that another worker can claim the
+/// frame, which stays in_progress. A lease that has ended can be renewed as long as
 /// nobody else has claimed the frame.
 ///
 /// - `claimed`: what `callstack_claim` has returned.
-/// - `lease`: the length of the lease in milliseconds, from 1 to 86400000.
+/// - `lease`: the length of the lease in milliseconds, from 0 to 86400000.
 /// - `out_claimed`: the same with the new end.
 ///
 /// Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more; _SETTING for the lease;
@@ -71,24 +72,6 @@ pub unsafe extern "C" fn callstack_renew_claim(
         Callstack::write(stack, out_claimed, error, |stack| {
             Ok(to_json(&Some(stack.renew_claim(&self::claimed(claimed, claimed_len)?, length(lease))?)))
         })
-    }
-}
-
-/// Ends the lease of a frame now, so that another worker can claim it. The frame stays in_progress.
-///
-/// - `claimed`: what `callstack_claim` has returned.
-///
-/// Errors: those of `callstack_renew_claim`, but for the lease.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn callstack_release_claim(
-    stack: *mut Callstack,
-    claimed: *const c_char,
-    claimed_len: usize,
-    error: *mut *mut CallstackError,
-) -> CallstackCode {
-    // SAFETY: the caller keeps the header's contract.
-    unsafe {
-        Callstack::write(stack, (), error, |stack| Ok(stack.release_claim(&self::claimed(claimed, claimed_len)?)?))
     }
 }
 
@@ -138,9 +121,9 @@ pub unsafe extern "C" fn callstack_work_left(
     }
 }
 
-/// The length of a lease. A negative one is refused as 0 is.
+/// The length of a lease. A negative one is refused as one is that is too long.
 fn length(lease: i32) -> u64 {
-    u64::try_from(lease).unwrap_or_default()
+    u64::try_from(lease).unwrap_or(u64::MAX)
 }
 
 /// Reads a claim.

@@ -40,7 +40,8 @@ impl<'de> Deserialize<'de> for Claim {
 }
 
 impl Claim {
-    fn of_value(value: &Value) -> Result<Self, &'static str> {
+    /// Reads a claim. What is missing is empty or 0.
+    pub(super) fn of_value(value: &Value) -> Result<Self, &'static str> {
         let fields = value.as_object().ok_or("a claim is no object")?;
         let number = |name: &str, problem| fields.get(name).map_or(Ok(0), |value| value.as_u64().ok_or(problem));
         let worker = fields.get("worker").map_or(Ok(""), |value| value.as_str().ok_or("a `worker` is no text"))?;

@@ -127,6 +127,8 @@ export interface ErrorDetails {
   readonly reason?: string
   /** `unknown_frame`, `ambiguous_frame`: the name that was given. */
   readonly reference?: string
+  /** `claim_lost`: the generation of the refused command. */
+  readonly refused?: number
   /** `history`: the event that does not fit. */
   readonly revision?: number
   /** `duplicate_id`, `no_frame`: the ID. */
@@ -145,6 +147,8 @@ export interface ErrorDetails {
   readonly value?: string
   /** `busy`: how long the call has waited in all, in milliseconds. */
   readonly waited?: number
+  /** `claim_lost`: the worker that has the frame now. */
+  readonly worker?: string
   /** `json`, `version`, `in_memory`: the thing that the error is about. */
   readonly what?: string
 }

@@ -47,7 +47,6 @@ export const SIGNATURES = {
   retry: "tt?o",
   claim: "tnt?t?o",
   renew_claim: "tno",
-  release_claim: "t",
   with_claim: "tv",
   work_left: "t?o",
   deliver: "t",

@@ -67,7 +67,7 @@ const STATUSES: Readonly<Record<FrameStatus, number>> = {
 
 /** A length of time for the library, which takes whole numbers of 32 bits, and refuses those that are too long. */
 function milliseconds(time: number): number {
-  return Math.trunc(Math.max(Math.min(time, 2 ** 31 - 1), 0))
+  return Math.trunc(Math.max(Math.min(time, 2 ** 31 - 1), -1))
 }
 
 /** Frees stacks that were garbage-collected without being closed. */
@@ -435,7 +435,7 @@ export class Stack implements Disposable {
    * @throws As {@link renewClaim}, but for the lease.
    */
   releaseClaim(claimed: ClaimedFrame): void {
-    this.#native.run("release_claim", this.#address, writeJson(claimed))
+    this.renewClaim(claimed, 0)
   }
 
   /**

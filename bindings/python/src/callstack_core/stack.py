@@ -375,7 +375,7 @@ class Stack:
 
         Raises the errors of `renew_claim`, but for the lease.
         """
-        self._run("release_claim", write_json(claimed))
+        self.renew_claim(claimed, 0)
 
     def with_claim(self, claimed: ClaimedFrame) -> Stack:
         """Returns the same stack for the worker that has a claim.
@@ -743,7 +743,7 @@ class Stack:
 
 def _milliseconds(time: int) -> _handle.Input:
     """A length of time for the library, which takes numbers of 32 bits, and refuses those that are too long."""
-    return Number(max(0, min(time, 2**31 - 1)))
+    return Number(max(-1, min(time, 2**31 - 1)))
 
 
 def _json(value: object) -> _handle.Input:
