@@ -6,7 +6,9 @@ mod trees;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use callstack_core::{Frame, FrameStatus, Handle, NewFrame, PopStatus, Results, Stack, StackOptions, StackState};
+use callstack_core::{
+    Frame, FrameStatus, Handle, NewClaim, NewFrame, PopStatus, Results, Stack, StackOptions, StackState,
+};
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use trees::Texts;
 
@@ -82,8 +84,8 @@ fn pop(criterion: &mut Criterion) {
     });
 }
 
-fn invalidate(criterion: &mut Criterion) {
-    let count = 10_000;
+/// A planned tree with this number of frames, each with eight children.
+fn planned(count: usize) -> StackState {
     let frames: Vec<Frame> = (0..count)
         .map(|index: usize| Frame {
             session_id: trees::id(index),
@@ -97,7 +99,12 @@ fn invalidate(criterion: &mut Criterion) {
             ..Frame::default()
         })
         .collect();
-    let state = StackState { frames, root_frame_ids: vec![trees::id(0)], revision: 1, ..StackState::default() };
+    StackState { frames, root_frame_ids: vec![trees::id(0)], revision: 1, ..StackState::default() }
+}
+
+fn invalidate(criterion: &mut Criterion) {
+    let count = 10_000;
+    let state = planned(count);
     criterion.benchmark_group("ops/invalidate").bench_function(BenchmarkId::from_parameter(count), |bencher| {
         bencher.iter_batched(
             || Stack::from_state(state.clone(), StackOptions::default()).0,
@@ -110,9 +117,27 @@ fn invalidate(criterion: &mut Criterion) {
     });
 }
 
+/// One claim among many planned frames, of which those with children wait.
+fn claim(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("claim");
+    for count in [1_000, 10_000] {
+        let state = planned(count);
+        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
+            bencher.iter_batched(
+                || Stack::from_state(state.clone(), StackOptions::default()).0,
+                |stack| {
+                    stack.claim(NewClaim::new("worker", 60_000)).unwrap().unwrap();
+                    stack
+                },
+                BatchSize::PerIteration,
+            );
+        });
+    }
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3)).sample_size(20);
-    targets = push_and_plan, pop, invalidate
+    targets = push_and_plan, pop, invalidate, claim
 }
 criterion_main!(benches);

@@ -1126,27 +1126,34 @@ CallstackCode callstack_import(Callstack *stack,
  * frames in creation order. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
  * completed, and when its children are completed or invalidated; unless the frame above it has ended.
  *
- * - `claim`: a JSON object, `{"worker": "build-1", "lease": 60000, "below": "f1", "frame": "f3"}`: the name of the worker, which
- *   should differ from those of others; the length of the lease in milliseconds, at most 86400000; and if they are given, the
- *   frame below which the claimed one must be, and the frame to claim.
+ * - `worker`: the name of the worker. It should differ from those of others.
+ * - `lease`: the length of the lease in milliseconds, from 1 to 86400000.
+ * - `below`: only frames below this one; NULL: all frames.
+ * - `frame`: exactly this frame; NULL: the first one that can be claimed.
  * - `out_claimed`: a JSON object, `{"handle": "f3", "worker": "build-1", "generation": 2, "until": 1795293166903}`: the frame, the
  *   number of its claim, and the end of the lease; or `null` if there is nothing to claim now.
  *
- * Errors: _JSON; _EMPTY for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
+ * Errors: _EMPTY for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
  * cannot be claimed; the storage errors.
  */
 CallstackCode callstack_claim(Callstack *stack,
-                              const char *claim,
-                              size_t claim_len,
+                              const char *worker,
+                              size_t worker_len,
+                              int32_t lease,
+                              const char *below,
+                              size_t below_len,
+                              const char *frame,
+                              size_t frame_len,
                               CallstackText *out_claimed,
                               CallstackError **error);
 
 /**
- * Gives a worker more time: the lease ends so many milliseconds from now. A lease that has ended can be renewed as long as
+ * Gives a worker more time: the lease ends so many milliseconds from now. With 0 it ends now, so that another worker can claim the
+ * frame, which stays in_progress. A lease that has ended can be renewed as long as
  * nobody else has claimed the frame.
  *
  * - `claimed`: what `callstack_claim` has returned.
- * - `lease`: the length of the lease in milliseconds, at most 86400000.
+ * - `lease`: the length of the lease in milliseconds, from 0 to 86400000.
  * - `out_claimed`: the same with the new end.
  *
  * Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more; _SETTING for the lease;
@@ -1158,18 +1165,6 @@ CallstackCode callstack_renew_claim(Callstack *stack,
                                     int32_t lease,
                                     CallstackText *out_claimed,
                                     CallstackError **error);
-
-/**
- * Ends the lease of a frame now, so that another worker can claim it. The frame stays in_progress.
- *
- * - `claimed`: what `callstack_claim` has returned.
- *
- * Errors: those of `callstack_renew_claim`, but for the lease.
- */
-CallstackCode callstack_release_claim(Callstack *stack,
-                                      const char *claimed,
-                                      size_t claimed_len,
-                                      CallstackError **error);
 
 /**
  * Returns the same stack for the worker that has a claim: each command with the returned one is refused with _CLAIM_LOST if the

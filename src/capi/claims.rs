@@ -5,8 +5,8 @@ use std::ffi::c_char;
 use super::code::CallstackCode;
 use super::error::{CallstackError, Failure};
 use super::stack::Callstack;
-use super::text::{CallstackText, optional_text, record, to_json};
-use crate::frame::{ClaimedFrame, FrameRef};
+use super::text::{CallstackText, optional_text, record, text, to_json};
+use crate::frame::{ClaimedFrame, FrameRef, NewClaim};
 
 /// Gives a frame that can begin to a worker, for the length of a lease. Of several workers that claim at the same time, in any
 /// processes, each gets another frame. The frame becomes in_progress; the active frame stays.
@@ -15,35 +15,45 @@ use crate::frame::{ClaimedFrame, FrameRef};
 /// frames in creation order. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
 /// completed, and when its children are completed or invalidated; unless the frame above it has ended.
 ///
-/// - `claim`: a JSON object, `{"worker": "build-1", "lease": 60000, "below": "f1", "frame": "f3"}`: the name of the worker, which
-///   should differ from those of others; the length of the lease in milliseconds, at most 86400000; and if they are given, the
-///   frame below which the claimed one must be, and the frame to claim.
+/// - `worker`: the name of the worker. It should differ from those of others.
+/// - `lease`: the length of the lease in milliseconds, from 1 to 86400000.
+/// - `below`: only frames below this one; NULL: all frames.
+/// - `frame`: exactly this frame; NULL: the first one that can be claimed.
 /// - `out_claimed`: a JSON object, `{"handle": "f3", "worker": "build-1", "generation": 2, "until": 1795293166903}`: the frame, the
 ///   number of its claim, and the end of the lease; or `null` if there is nothing to claim now.
 ///
-/// Errors: _JSON; _EMPTY for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
+/// Errors: _EMPTY for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
 /// cannot be claimed; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_claim(
     stack: *mut Callstack,
-    claim: *const c_char,
-    claim_len: usize,
+    worker: *const c_char,
+    worker_len: usize,
+    lease: i32,
+    below: *const c_char,
+    below_len: usize,
+    frame: *const c_char,
+    frame_len: usize,
     out_claimed: *mut CallstackText,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::write(stack, out_claimed, error, |stack| {
-            Ok(to_json(&stack.claim(record("claim", claim, claim_len)?)?))
+            let mut claim = NewClaim::new(text("worker", worker, worker_len)?, length(lease));
+            claim.below = optional_text("below", below, below_len)?.map(FrameRef::from);
+            claim.frame = optional_text("frame", frame, frame_len)?.map(FrameRef::from);
+            Ok(to_json(&stack.claim(claim)?))
         })
     }
 }
 
-/// Gives a worker more time: the lease ends so many milliseconds from now. A lease that has ended can be renewed as long as
+/// Gives a worker more time: the lease ends so many milliseconds from now. With 0 it ends now, so that another worker can claim the
+/// frame, which stays in_progress. A lease that has ended can be renewed as long as
 /// nobody else has claimed the frame.
 ///
 /// - `claimed`: what `callstack_claim` has returned.
-/// - `lease`: the length of the lease in milliseconds, at most 86400000.
+/// - `lease`: the length of the lease in milliseconds, from 0 to 86400000.
 /// - `out_claimed`: the same with the new end.
 ///
 /// Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more; _SETTING for the lease;
@@ -60,28 +70,8 @@ pub unsafe extern "C" fn callstack_renew_claim(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::write(stack, out_claimed, error, |stack| {
-            // A negative number is refused as 0 is.
-            let lease = u64::try_from(lease).unwrap_or_default();
-            Ok(to_json(&Some(stack.renew_claim(&self::claimed(claimed, claimed_len)?, lease)?)))
+            Ok(to_json(&Some(stack.renew_claim(&self::claimed(claimed, claimed_len)?, length(lease))?)))
         })
-    }
-}
-
-/// Ends the lease of a frame now, so that another worker can claim it. The frame stays in_progress.
-///
-/// - `claimed`: what `callstack_claim` has returned.
-///
-/// Errors: those of `callstack_renew_claim`, but for the lease.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn callstack_release_claim(
-    stack: *mut Callstack,
-    claimed: *const c_char,
-    claimed_len: usize,
-    error: *mut *mut CallstackError,
-) -> CallstackCode {
-    // SAFETY: the caller keeps the header's contract.
-    unsafe {
-        Callstack::write(stack, (), error, |stack| Ok(stack.release_claim(&self::claimed(claimed, claimed_len)?)?))
     }
 }
 
@@ -129,6 +119,11 @@ pub unsafe extern "C" fn callstack_work_left(
             Ok(to_json(&stack.work_left(below.map(FrameRef::from))?))
         })
     }
+}
+
+/// The length of a lease. A negative one is refused as one is that is too long.
+fn length(lease: i32) -> u64 {
+    u64::try_from(lease).unwrap_or(u64::MAX)
 }
 
 /// Reads a claim.

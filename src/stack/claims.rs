@@ -62,12 +62,12 @@ impl Stack {
         Ok(claimed_in(&events).unwrap_or_else(|| claimed.clone()))
     }
 
-    /// Ends the lease of a frame now, so that another worker can claim it. The frame stays in_progress.
+    /// Ends the lease of a frame now, so that another worker can claim it: a lease of 0. The frame stays in_progress.
     ///
     /// # Errors
     /// As [`Stack::renew_claim`], but for the lease.
     pub fn release_claim(&self, claimed: &ClaimedFrame) -> Result<()> {
-        self.execute(Command::ReleaseClaim { claimed: claimed.clone() }).map(drop)
+        self.renew_claim(claimed, 0).map(drop)
     }
 
     /// The same stack for the worker that has this claim: each command of the returned stack, and of its clones, is refused if
@@ -104,17 +104,16 @@ impl Stack {
     /// [`Error::Broken`](crate::Error::Broken).
     pub fn work_left(&self, below: Option<FrameRef>) -> Result<WorkLeft> {
         let now = (self.inner.clock)();
-        match below {
-            Some(below) => self.query(below, |tree, handle| tree.work_left(Some(handle), now)),
-            None => self.check_working().map(|()| self.read(|tree| tree.work_left(None, now))),
-        }
+        self.check_working()?;
+        let below = below.map(|below| self.resolve(below)).transpose()?;
+        Ok(self.read(|tree| tree.work_left(below, now)))
     }
 }
 
 /// The claim among the events of a command.
 fn claimed_in(events: &[Event]) -> Option<ClaimedFrame> {
     let of = |event: &Event| match &event.change {
-        Change::Claimed { claim } => Some(ClaimedFrame::of(event.handle, claim)),
+        Change::Claimed { claim } => Some(ClaimedFrame::of(event.handle, claim.clone())),
         _ => None,
     };
     events.iter().find_map(of)

@@ -35,12 +35,17 @@ impl Tree {
     /// The first frame that a worker can claim: of those whose lease has ended the one that waits longest, else the first
     /// planned one.
     pub(super) fn claimable(&self, below: Option<Handle>, now: u64) -> Option<Handle> {
-        let is_meant = |handle: &Handle| {
-            below.is_none_or(|below| self.is_ancestor(below, *handle)) && self.obstacle(*handle, now).is_none()
+        let is_meant = |handle: Handle| {
+            below.is_none_or(|below| self.is_ancestor(below, handle)) && self.obstacle(handle, now).is_none()
         };
-        let until = |handle: &Handle| self.node(*handle).record().claim.as_ref().map_or(0, |claim| claim.until);
-        let lapsed = self.claimed().filter(is_meant).min_by_key(until);
-        lapsed.or_else(|| self.with_status(FrameStatus::Planned).find(is_meant))
+        let mut lapsed: Option<(u64, Handle)> = None;
+        for handle in self.claimed().filter(|handle| is_meant(*handle)) {
+            let until = self.node(handle).record().claim.as_ref().map_or(0, |claim| claim.until);
+            lapsed = lapsed.filter(|(earliest, _)| *earliest <= until).or(Some((until, handle)));
+        }
+        let is_planned = |handle: Handle| self.node(handle).status() == FrameStatus::Planned;
+        let first = || self.unfinished().inspect(|_| step()).find(|handle| is_planned(*handle) && is_meant(*handle));
+        lapsed.map(|(_, handle)| handle).or_else(first)
     }
 
     /// What keeps a worker from claiming a frame now. `None`: nothing.

@@ -125,17 +125,13 @@ pub enum Command {
     /// Give a frame that can be claimed to a worker. A planned or blocked frame becomes in_progress; the active frame stays.
     /// If no frame can be claimed, nothing changes.
     Claim(NewClaim),
-    /// Give a worker more time for a frame: the lease ends so many milliseconds from now.
+    /// Give a worker more time for a frame: the lease ends so many milliseconds from now. It can also end now, so that another
+    /// worker can claim the frame, which stays in_progress.
     RenewClaim {
         /// The frame and its claim.
         claimed: ClaimedFrame,
-        /// The length of the lease, as [`NewClaim::lease`].
+        /// The length of the lease, as [`NewClaim::lease`], or 0.
         lease: u64,
-    },
-    /// End the lease of a frame now, so that another worker can claim it. It stays in_progress.
-    ReleaseClaim {
-        /// The frame and its claim.
-        claimed: ClaimedFrame,
     },
     /// Block the frames that hosts run, from this frame downwards: they stop, and can be resumed.
     Stop {

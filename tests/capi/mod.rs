@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::ptr;
 
+use callstack_core::capi::claims::*;
 use callstack_core::capi::code::*;
 use callstack_core::capi::command::*;
 use callstack_core::capi::context::*;
@@ -405,6 +406,64 @@ fn memory_keeps_a_history_if_asked_to() {
     let refused = ask(|out, error| unsafe { callstack_export_history(stack, out, error) }).unwrap_err();
     assert_eq!(refused.code, CALLSTACK_ERROR_IN_MEMORY);
     close(stack);
+}
+
+#[test]
+fn workers_claim_frames_and_old_claims_are_refused() {
+    let stack = in_memory("");
+    // SAFETY: the stacks are open until they are closed, and every text has its given length.
+    unsafe {
+        let plan = r#"{"title": "Cart", "parent": null}"#;
+        ask(|out, error| callstack_plan(stack, p(plan), plan.len(), out, error)).unwrap();
+        let left = || parsed(ask(|out, error| callstack_work_left(stack, NULL, 0, out, error)).unwrap());
+        assert_eq!(left(), json!({"claimable": 1, "claimed": 0, "waiting": 0, "begun": 0, "blocked": 0}));
+        let claim = |worker: &str, lease, frame: Option<&str>| {
+            let (frame, length) = frame.map_or((NULL, 0), |frame| (p(frame), frame.len()));
+            ask(|out, error| callstack_claim(stack, p(worker), worker.len(), lease, NULL, 0, frame, length, out, error))
+        };
+        assert_eq!(claim("", 1_000, None).unwrap_err().code, CALLSTACK_ERROR_EMPTY);
+        for lease in [0, -1, 86_400_001, i32::MIN] {
+            assert_eq!(claim("one", lease, None).unwrap_err().code, CALLSTACK_ERROR_SETTING);
+        }
+        let first = claim("one", 86_400_000, None).unwrap();
+        let held = parsed(first.clone());
+        assert_eq!((&held["handle"], &held["worker"], &held["generation"]), (&json!("f1"), &json!("one"), &json!(1)));
+        assert_eq!(claim("two", 1_000, None).unwrap(), "null");
+        let failed = claim("two", 1_000, Some("f1")).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_NOT_CLAIMABLE);
+        assert_eq!(failed.details["reason"], "a worker has claimed it, and its lease has not ended");
+        let renew = |claimed: &str, lease| {
+            ask(|out, error| callstack_renew_claim(stack, p(claimed), claimed.len(), lease, out, error))
+        };
+        assert!(parsed(renew(&first, 1_000).unwrap())["until"].as_u64() < held["until"].as_u64());
+        assert_eq!(renew(&first, -1).unwrap_err().code, CALLSTACK_ERROR_SETTING);
+        for wrong in ["", "[]", "{}", "null", r#"{"handle": "f1", "generation": -1}"#, r#"{"handle": 1}"#] {
+            assert_eq!(renew(wrong, 1_000).unwrap_err().code, CALLSTACK_ERROR_JSON, "{wrong}");
+        }
+        renew(&first, 0).unwrap();
+        let second = claim("two", 1_000, None).unwrap();
+        let with_claim = |claimed: &str| {
+            let mut worker = ptr::null_mut();
+            run(|error| callstack_with_claim(stack, p(claimed), claimed.len(), &mut worker, error)).map(|()| worker)
+        };
+        let [late, right] = [&first, &second].map(|claimed| with_claim(claimed).unwrap());
+        let pop = |stack| {
+            let status = CALLSTACK_STATUS_COMPLETED;
+            ask(|out, error| callstack_pop(stack, p("f1"), 2, status, p("done"), 4, NULL, 0, out, error))
+        };
+        let failed = pop(late).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_CLAIM_LOST);
+        assert_eq!(failed.details, json!({"handle": "f1", "worker": "two", "generation": 2, "refused": 1}));
+        assert_eq!(with_claim("[]").unwrap_err().code, CALLSTACK_ERROR_JSON);
+        let nowhere = run(|error| callstack_with_claim(stack, p(&second), second.len(), ptr::null_mut(), error));
+        assert_eq!(nowhere.unwrap_err().code, CALLSTACK_ERROR_NULL);
+        pop(right).unwrap();
+        close(stack);
+        // The stack of a worker lasts until it is closed too.
+        assert_eq!(frames(right, r#"{"status": "completed"}"#).unwrap(), json!(["f1"]));
+        close(right);
+        close(late);
+    }
 }
 
 #[test]

@@ -55,122 +55,32 @@ struct Model {
 /// A command of the model, with frames as indices. An index past the end names a frame that does not exist.
 #[derive(Debug, Clone)]
 enum Ask {
-    Add {
-        id: String,
-        parent: Option<usize>,
-        status: FrameStatus,
-        depends_on: Vec<usize>,
-    },
-    PlanChildren {
-        parent: usize,
-        ids: Vec<String>,
-        depends_on: Vec<(usize, usize)>,
-    },
-    Edit {
-        frame: usize,
-        edit: Edit,
-    },
-    Ensure {
-        id: String,
-        parent: Option<usize>,
-    },
-    Identify {
-        frame: usize,
-        title: String,
-        criteria: String,
-        provisional: bool,
-    },
-    Activate {
-        frame: usize,
-    },
-    ReplaceId {
-        frame: usize,
-        id: String,
-    },
-    SetStatus {
-        frame: usize,
-        status: FrameStatus,
-    },
-    Pop {
-        frame: usize,
-        status: PopStatus,
-    },
-    Block {
-        frame: usize,
-        question: String,
-        results: Option<String>,
-    },
-    Answer {
-        frame: usize,
-        answer: String,
-    },
-    Invalidate {
-        frame: usize,
-        reason: String,
-    },
-    AddArtifact {
-        frame: usize,
-        artifact: String,
-    },
-    AddDecision {
-        frame: usize,
-        decision: String,
-    },
-    Summarize {
-        frame: usize,
-        results: String,
-    },
-    Deliver {
-        frame: usize,
-    },
-    Forget {
-        frame: usize,
-    },
-    SetActive {
-        frame: usize,
-    },
-    SetLogPath {
-        frame: usize,
-        log_path: String,
-    },
-    AllocateChunk {
-        frame: usize,
-        name: String,
-        content: String,
-    },
-    WriteChunk {
-        frame: usize,
-        name: String,
-        content: String,
-    },
-    FreeChunk {
-        frame: usize,
-        name: String,
-    },
-    UpdateRegisters {
-        frame: usize,
-        register: usize,
-        value: String,
-    },
-    Retry {
-        frame: usize,
-        id: String,
-        note: Option<String>,
-        is_interrupted: bool,
-    },
-    Claim {
-        worker: &'static str,
-        lease: u64,
-        below: Option<usize>,
-        frame: Option<usize>,
-    },
-    /// Renews a claim, or without a lease releases it.
-    EndClaim {
-        frame: usize,
-        worker: &'static str,
-        generation: u64,
-        lease: Option<u64>,
-    },
+    Add { id: String, parent: Option<usize>, status: FrameStatus, depends_on: Vec<usize> },
+    PlanChildren { parent: usize, ids: Vec<String>, depends_on: Vec<(usize, usize)> },
+    Edit { frame: usize, edit: Edit },
+    Ensure { id: String, parent: Option<usize> },
+    Identify { frame: usize, title: String, criteria: String, provisional: bool },
+    Activate { frame: usize },
+    ReplaceId { frame: usize, id: String },
+    SetStatus { frame: usize, status: FrameStatus },
+    Pop { frame: usize, status: PopStatus },
+    Block { frame: usize, question: String, results: Option<String> },
+    Answer { frame: usize, answer: String },
+    Invalidate { frame: usize, reason: String },
+    AddArtifact { frame: usize, artifact: String },
+    AddDecision { frame: usize, decision: String },
+    Summarize { frame: usize, results: String },
+    Deliver { frame: usize },
+    Forget { frame: usize },
+    SetActive { frame: usize },
+    SetLogPath { frame: usize, log_path: String },
+    AllocateChunk { frame: usize, name: String, content: String },
+    WriteChunk { frame: usize, name: String, content: String },
+    FreeChunk { frame: usize, name: String },
+    UpdateRegisters { frame: usize, register: usize, value: String },
+    Retry { frame: usize, id: String, note: Option<String>, is_interrupted: bool },
+    Claim { worker: &'static str, lease: u64, below: Option<usize>, frame: Option<usize> },
+    RenewClaim { frame: usize, worker: &'static str, generation: u64, lease: u64 },
 }
 
 /// An edit with frames as indices.
@@ -213,12 +123,9 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
             below: random.once_in(4).then_some(frame),
             frame: random.once_in(3).then(|| random.below(count + 1)),
         },
-        51..54 => Ask::EndClaim {
-            frame,
-            worker: worker(random),
-            generation: random.below(3) as u64,
-            lease: random.once_in(2).then(|| lease(random)),
-        },
+        51..54 => {
+            Ask::RenewClaim { frame, worker: worker(random), generation: random.below(3) as u64, lease: lease(random) }
+        }
         33..37 => Ask::Retry {
             frame,
             id: id(random),
@@ -381,13 +288,10 @@ fn command(model: &Model, ask: &Ask) -> Command {
             (claim.below, claim.frame) = (below.as_ref().map(frame), at.as_ref().map(frame));
             Command::Claim(claim)
         }
-        Ask::EndClaim { frame: at, worker, generation, lease } => {
+        Ask::RenewClaim { frame: at, worker, generation, lease } => {
             let handle = Handle::from_index(*at).unwrap();
             let claimed = ClaimedFrame { handle, worker: (*worker).to_owned(), generation: *generation, until: 0 };
-            match lease {
-                Some(lease) => Command::RenewClaim { claimed, lease: *lease },
-                None => Command::ReleaseClaim { claimed },
-            }
+            Command::RenewClaim { claimed, lease: *lease }
         }
     }
 }
@@ -780,8 +684,8 @@ impl Model {
                 below.iter().chain(frame).try_for_each(|frame| self.there(*frame))?;
                 self.claim(worker, until, *below, *frame, now)?;
             }
-            Ask::EndClaim { frame, worker, generation, lease } => {
-                let until = lease.map_or(Ok(now), end_of)?;
+            Ask::RenewClaim { frame, worker, generation, lease } => {
+                let until = if *lease == 0 { now } else { end_of(*lease)? };
                 self.there(*frame)?;
                 let plain = &mut self.frames[*frame];
                 let claim = plain.claim.clone().ok_or("claim_lost")?;

@@ -56,6 +56,8 @@ export type ErrorCode =
   | "not_planned"
   | "not_sibling"
   | "not_ready"
+  | "not_claimable"
+  | "claim_lost"
   | "inside_read"
   /** The stack was closed. */
   | "closed"
@@ -96,6 +98,8 @@ export interface ErrorDetails {
   readonly frame?: string
   /** `transition`: the present status. */
   readonly from?: FrameStatus
+  /** `claim_lost`: the generation of the newest claim. */
+  readonly generation?: number
   /** The handle of the frame that the call is about. */
   readonly handle?: Handle
   /** `disconnected`: false if nothing was changed; true if the command may have been committed. */
@@ -126,6 +130,8 @@ export interface ErrorDetails {
   readonly reason?: string
   /** `unknown_frame`, `ambiguous_frame`: the name that was given. */
   readonly reference?: string
+  /** `claim_lost`: the generation of the refused command. */
+  readonly refused?: number
   /** `history`: the event that does not fit. */
   readonly revision?: number
   /** `duplicate_id`, `no_frame`: the ID. */
@@ -144,6 +150,8 @@ export interface ErrorDetails {
   readonly value?: string
   /** `busy`: how long the call has waited in all, in milliseconds. */
   readonly waited?: number
+  /** `claim_lost`: the worker that has the frame now. */
+  readonly worker?: string
   /** `json`, `version`, `in_memory`: the thing that the error is about. */
   readonly what?: string
 }

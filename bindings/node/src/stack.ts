@@ -7,6 +7,7 @@ import { type Address, type Inputs, Native, type StackTextName } from "./native.
 import type {
   Budget,
   Chunk,
+  ClaimedFrame,
   Effect,
   EventKind,
   EventQuery,
@@ -29,6 +30,7 @@ import type {
   MemoryOptions,
   ModelRequest,
   NewChunk,
+  NewClaim,
   NewFrame,
   NewRun,
   Next,
@@ -50,6 +52,7 @@ import type {
   Tool,
   ToolAnswer,
   ToolNames,
+  WorkLeft,
 } from "./types.js"
 
 /** The numbers of the statuses in the C interface (`CALLSTACK_STATUS_…`). */
@@ -60,6 +63,11 @@ const STATUSES: Readonly<Record<FrameStatus, number>> = {
   failed: 3,
   blocked: 4,
   invalidated: 5,
+}
+
+/** A length of time for the library, which takes whole numbers of 32 bits, and refuses those that are too long. */
+function milliseconds(time: number): number {
+  return Math.trunc(Math.max(Math.min(time, 2 ** 31 - 1), -1))
 }
 
 /** Frees stacks that were garbage-collected without being closed. */
@@ -385,6 +393,65 @@ export class Stack implements Disposable {
    */
   retry(frame: FrameRef, note?: string): Retried {
     return this.#record("retry", frame, note)
+  }
+
+  /**
+   * Gives a frame that can begin to a worker, for the length of a lease. Of several workers that claim at the same time, in any
+   * processes, each gets another frame. Returns undefined if there is nothing to claim now: {@link workLeft} says whether that can
+   * change. The frame becomes in_progress; the active frame stays.
+   *
+   * First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then planned frames
+   * in creation order. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
+   * completed, and when its children are completed or invalidated; unless the frame above it has ended.
+   *
+   * ```js
+   * const claimed = stack.claim({ worker: "build-1", lease: 60_000 })
+   * if (claimed) {
+   *   using worker = stack.withClaim(claimed)
+   *   worker.pop(claimed.handle, "completed", "Cart in src/cart.ts")
+   * }
+   * ```
+   *
+   * @throws `empty` for the worker, `setting` for the lease, `not_claimable` if `frame` cannot be claimed.
+   */
+  claim({ worker, lease, below, frame }: NewClaim): ClaimedFrame | undefined {
+    const claimed = this.#native.text("claim", this.#address, worker, milliseconds(lease), below, frame)
+    return readJson<ClaimedFrame | null>(claimed) ?? undefined
+  }
+
+  /**
+   * Gives a worker more time: the lease ends so many milliseconds from now. Returns the claim with its new end.
+   *
+   * @throws `claim_lost` if the frame was claimed again, `not_claimable` if it is not in progress any more: then the worker should
+   * stop. `setting` for the lease.
+   */
+  renewClaim(claimed: ClaimedFrame, lease: number): ClaimedFrame {
+    return this.#record("renew_claim", writeJson(claimed), milliseconds(lease))
+  }
+
+  /**
+   * Ends the lease of a frame now, so that another worker can claim it. The frame stays in progress.
+   *
+   * @throws As {@link renewClaim}, but for the lease.
+   */
+  releaseClaim(claimed: ClaimedFrame): void {
+    this.renewClaim(claimed, 0)
+  }
+
+  /**
+   * Returns the same stack for the worker that has a claim: each command of the returned one throws `claim_lost` if the frame was
+   * claimed again since, whichever frame the command changes. Close it too. Commands of this stack work as before.
+   */
+  withClaim(claimed: ClaimedFrame): Stack {
+    return new Stack(this.#native.value("with_claim", this.#address, writeJson(claimed)))
+  }
+
+  /**
+   * Counts what is left to do for workers, below a frame or everywhere. If nothing is claimable and nothing is claimed, nothing
+   * becomes claimable unless a person or a host does something.
+   */
+  workLeft(below?: FrameRef): WorkLeft {
+    return this.#record("work_left", below)
   }
 
   /**

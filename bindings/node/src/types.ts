@@ -194,6 +194,8 @@ export interface FrameRecord {
   questions?: Question[]
   /** The call that runs the frame: the host, the calling session, and when it began, in milliseconds since the Unix epoch. */
   call?: { host: string; caller: string; begunAt: number }
+  /** The last claim of a worker, also when its lease has ended or the frame is finished. */
+  claim?: Claim
   /** When it was noticed that the host of the call does not exist any more, in milliseconds since the Unix epoch. */
   interruptedAt?: number
   /** The summary that was requested of the frame's conversation. */
@@ -384,6 +386,48 @@ export interface Popped {
   stillOpen: Handle[]
   /** Frames below it that were planned and never started. */
   stillPlanned: Handle[]
+}
+
+/** The claim of a worker: {@link Stack.claim}. */
+export interface Claim {
+  /** The name of the worker. */
+  worker: string
+  /** Which claim of the frame it is, counted from 1. Only the newest one counts. */
+  generation: number
+  /** The end of the lease, in milliseconds since the Unix epoch. */
+  until: number
+}
+
+/** A frame that a worker has claimed. */
+export interface ClaimedFrame extends Claim {
+  /** The frame. */
+  handle: Handle
+}
+
+/** What a worker claims. */
+export interface NewClaim {
+  /** The name of the worker. It should differ from those of others. */
+  worker: string
+  /** The length of the lease in milliseconds, from 1 to 86,400,000. */
+  lease: number
+  /** Only frames below this one. */
+  below?: FrameRef
+  /** Exactly this frame. */
+  frame?: FrameRef
+}
+
+/** What is left to do for workers: numbers of unfinished frames. */
+export interface WorkLeft {
+  /** Frames that can be claimed now. */
+  claimable: number
+  /** Frames that workers hold. */
+  claimed: number
+  /** Planned frames that wait for others. */
+  waiting: number
+  /** Frames in progress that a person or a host has begun. */
+  begun: number
+  /** Blocked frames. */
+  blocked: number
 }
 
 /** The answer of a retry. */
@@ -637,6 +681,8 @@ export type Change =
   | { kind: "edited"; edit: FrameEdit }
   /** A model was asked in the frame's session. Contexts do not show it. */
   | { kind: "usageRecorded"; modelRequest: Required<ModelRequest> }
+  /** A worker has claimed the frame, has got more time, or has released it. Contexts do not show it. */
+  | { kind: "claimed"; claim: Claim }
   /** An artifact was recorded. */
   | { kind: "artifactAdded"; artifact: string }
   /** A decision was recorded. */

@@ -94,6 +94,35 @@ test("a failed frame is begun anew", () => {
   )
 })
 
+test("workers claim frames, and old claims are refused", () => {
+  using stack = Stack.inMemory()
+  const shop = stack.plan({ title: "Shop", parent: null })
+  const cart = stack.plan({ title: "Cart", parent: shop })
+  assert.deepEqual(stack.workLeft(), { claimable: 1, claimed: 0, waiting: 1, begun: 0, blocked: 0 })
+  const first = stack.claim({ worker: "one", lease: 60_000, below: shop })
+  assert.ok(first)
+  assert.deepEqual([first.handle, first.worker, first.generation], [cart, "one", 1])
+  assert.equal(stack.claim({ worker: "two", lease: 60_000 }), undefined)
+  assert.ok(stack.renewClaim(first, 90_000).until > first.until)
+  stack.releaseClaim(first)
+  const second = stack.claim({ worker: "two", lease: 60_000, frame: cart })
+  assert.ok(second)
+  using late = stack.withClaim(first)
+  assert.throws(
+    () => late.pop(cart, "completed", "done"),
+    (error: CallstackError) => error.code === "claim_lost" && error.details.generation === 2 && error.details.refused === 1,
+  )
+  using worker = stack.withClaim(second)
+  worker.addArtifact(cart, "cart.ts")
+  worker.pop(cart, "completed", "done")
+  assert.equal(stack.frame(cart).claim?.generation, 2)
+  assert.deepEqual(stack.workLeft(shop), { claimable: 0, claimed: 0, waiting: 0, begun: 0, blocked: 0 })
+  fails(() => stack.renewClaim(second, 60_000), "not_claimable")
+  fails(() => stack.claim({ worker: "one", lease: 1e12 }), "setting")
+  fails(() => stack.claim({ worker: "one", lease: -1 }), "setting")
+  fails(() => stack.claim({ worker: " ", lease: 1 }), "empty")
+})
+
 test("histories are compacted, and old logs removed", () => {
   using stack = Stack.open(folder(), { mirror: false, finishedFrames: 0 })
   const done = stack.push({ title: "Done", sessionID: "ses_1" })

@@ -71,6 +71,30 @@ def test_blocked_frames_are_answered_stopped_and_begun_anew(stack: Stack) -> Non
     assert stack.stop("f1", "The user is away") == stack.stop_all("The user is away") == stack.interrupted() == []
 
 
+def test_workers_claim_frames_and_old_claims_are_refused(stack: Stack) -> None:
+    plan = stack.plan({"title": "Plan", "parent": None})
+    cart = stack.plan({"title": "Cart", "parent": plan})
+    first = stack.claim("one", 60_000, below=plan)
+    assert first is not None
+    assert (first["handle"], first["worker"], first["generation"]) == (cart, "one", 1)
+    assert stack.claim("two", 60_000, below=plan) is None
+    assert stack.renew_claim(first, 90_000)["until"] > first["until"]
+    stack.release_claim(first)
+    second = stack.claim("two", 60_000, frame=cart)
+    assert second is not None
+    with stack.with_claim(first) as late, pytest.raises(errors.ClaimLostError) as lost:
+        late.pop(cart, "completed", "done")
+    assert (lost.value.details["generation"], lost.value.details["refused"]) == (2, 1)
+    with stack.with_claim(second) as worker:
+        worker.pop(cart, "completed", "done")
+    assert stack.work_left(plan) == {"claimable": 0, "claimed": 0, "waiting": 0, "begun": 0, "blocked": 0}
+    with pytest.raises(errors.NotClaimableError):
+        stack.renew_claim(second, 60_000)
+    for lease in (-1, 0, 10**12):
+        with pytest.raises(errors.SettingError):
+            stack.claim("one", lease)
+
+
 def test_placeholders_are_identified(stack: Stack) -> None:
     handle = stack.ensure("ses_2", parent="ses_1")
     assert stack.ensure("ses_2") == handle

@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use callstack_core::context::FinishedChildren;
 use callstack_core::frame::WorkLeft;
 use callstack_core::{
-    ClaimedFrame, Error, FrameRef, FrameStatus, Handle, NewClaim, PopStatus, Results, Settings, Stack, Tree,
+    ClaimedFrame, Error, FrameRef, FrameStatus, Guidance, Handle, NewClaim, PopStatus, Results, Settings, Stack, Tree,
 };
 use clap::Args;
 use schemars::JsonSchema;
@@ -124,7 +125,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         lease: Duration::from_secs(arguments.lease),
         below: arguments.below.clone().map(|below| stack.resolve(below)).transpose()?,
         command: &arguments.command,
-        settings: Settings::default().budget(context::budget(None)?),
+        // The command is told by its documentation what to do, and has no conversation that would hold results.
+        settings: Settings::default()
+            .budget(context::budget(None)?)
+            .guidance(Guidance::None)
+            .finished_children(FinishedChildren::All),
         place: folder.variable()?,
         is_interrupted,
     };

@@ -12,7 +12,7 @@ impl Draft<'_> {
         let (tree, now) = (self.tree, self.now);
         let NewClaim { worker, lease, below, frame } = claim;
         not_empty("worker", &worker)?;
-        let until = self.end_of_lease(lease)?;
+        let until = self.end_of_lease(lease, 1)?;
         let below = below.map(|below| tree.resolve(&below)).transpose()?;
         let named = frame.map(|frame| tree.resolve(&frame)).transpose()?;
         if let Some(handle) = named {
@@ -32,19 +32,9 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Gives a worker more time.
+    /// Gives a worker another end of the lease of a frame that it still works on.
     pub(super) fn renew_claim(&mut self, claimed: ClaimedFrame, lease: u64) -> Result<()> {
-        let until = self.end_of_lease(lease)?;
-        self.end_claim(claimed, until)
-    }
-
-    /// Lets other workers claim a frame at once.
-    pub(super) fn release_claim(&mut self, claimed: ClaimedFrame) -> Result<()> {
-        self.end_claim(claimed, self.now)
-    }
-
-    /// Sets the end of the lease of a frame that its worker still works on.
-    fn end_claim(&mut self, claimed: ClaimedFrame, until: u64) -> Result<()> {
+        let until = self.end_of_lease(lease, 0)?;
         self.tree.check_claim(&claimed)?;
         let ClaimedFrame { handle, worker, generation, .. } = claimed;
         self.check_in_progress(handle)?;
@@ -61,11 +51,12 @@ impl Draft<'_> {
         }
     }
 
-    fn end_of_lease(&self, lease: u64) -> Result<u64> {
-        if (1..=Claim::LONGEST_LEASE).contains(&lease) {
+    /// The end of a lease that has at least this length.
+    fn end_of_lease(&self, lease: u64, least: u64) -> Result<u64> {
+        if (least..=Claim::LONGEST_LEASE).contains(&lease) {
             return Ok(self.now.saturating_add(lease));
         }
-        let expected = "1 to 86400000 milliseconds";
+        let expected = "a time of at most 86400000 milliseconds, and for a new claim more than 0";
         Err(Error::Setting { name: "lease".into(), value: lease.to_string(), expected })
     }
 }

@@ -73,7 +73,6 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         Command::EndCall { frame, host, interrupted } => draft.end_call(tree.resolve(&frame)?, &host, interrupted),
         Command::Claim(claim) => draft.claim(claim)?,
         Command::RenewClaim { claimed, lease } => draft.renew_claim(claimed, lease)?,
-        Command::ReleaseClaim { claimed } => draft.release_claim(claimed)?,
         Command::Stop { frame, reason } => draft.stop(frame, &reason)?,
         Command::RequestSummary { frame, request } => draft.request_summary(tree.resolve(&frame)?, request)?,
         Command::Deliver { frame } => draft.deliver(tree.resolve(&frame)?)?,

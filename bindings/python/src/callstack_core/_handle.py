@@ -75,14 +75,14 @@ class Handle:
 
     __slots__ = ("__weakref__", "_is_close_due", "_is_closed", "_pointers", "_process")
 
-    def __init__(self, name: str, *inputs: Input) -> None:
-        """Opens a stack by the function `name`."""
+    def __init__(self, name: str, *inputs: Input, owner: Handle | None = None) -> None:
+        """Opens a stack by the function `name`, of another stack if there is an `owner`."""
         stack = ffi.new(_STACK)
         self._process = os.getpid()
         self._is_closed = self._is_close_due = False
         self._pointers: list[Data] = []
         try:
-            _call(None, name, inputs, [stack])
+            _call(owner, name, inputs, [stack])
         finally:
             if stack[0] != ffi.NULL:
                 self._pointers.append(stack[0])

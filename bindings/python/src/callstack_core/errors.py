@@ -361,6 +361,21 @@ class DisconnectedError(CallstackError):
     code = "disconnected"
 
 
+class NotClaimableError(CallstackError):
+    """The frame cannot be given to a worker, or a worker cannot keep it. The details hold the `reason`."""
+
+    code = "not_claimable"
+
+
+class ClaimLostError(CallstackError):
+    """The frame was claimed again, so what its earlier worker still sends is refused.
+
+    The details hold the `worker` and the `generation` of the newest claim.
+    """
+
+    code = "claim_lost"
+
+
 class WaitCircleError(CallstackError):
     """The frame waits for the caller, which would wait for it."""
 

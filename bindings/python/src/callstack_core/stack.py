@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import Any, Literal
 
 from callstack_core import _handle
-from callstack_core._handle import ABSENT, FLAG, TIME, Handle as _Handle, optional, read_json, write_json
+from callstack_core._handle import ABSENT, FLAG, TIME, Handle as _Handle, Number, optional, read_json, write_json
 from callstack_core.context import Context
 from callstack_core.errors import JsonError, SettingError
 from callstack_core.types import (
+    ClaimedFrame,
     Effect,
     EventQuery,
     Frame,
@@ -57,6 +58,7 @@ from callstack_core.types import (
     ToolAnswer,
     ToolNames,
     VisibleChunk,
+    WorkLeft,
 )
 
 _STATUSES: dict[str, int] = {
@@ -102,9 +104,9 @@ class Stack:
         raise TypeError("make a stack with Stack.open, Stack.in_memory, Stack.from_state or Stack.rebuild")
 
     @classmethod
-    def _made(cls, name: str, *inputs: _handle.Input) -> Stack:
+    def _made(cls, name: str, *inputs: _handle.Input, owner: _Handle | None = None) -> Stack:
         stack = object.__new__(cls)
-        stack._native = _Handle(f"callstack_{name}", *inputs)
+        stack._native = _Handle(f"callstack_{name}", *inputs, owner=owner)
         weakref.finalize(stack, stack._native.abandon)
         return stack
 
@@ -338,6 +340,57 @@ class Stack:
         `ParentClosedError`.
         """
         return self._record("retry", frame, optional(note))
+
+    def claim(
+        self, worker: str, lease: int, *, below: FrameRef | None = None, frame: FrameRef | None = None
+    ) -> ClaimedFrame | None:
+        """Gives a frame that can begin to a worker, for the length of a lease in milliseconds (at most 86,400,000).
+
+            if claimed := stack.claim("build-1", 60_000):
+                with stack.with_claim(claimed) as worker:
+                    worker.pop(claimed["handle"], "completed", "Cart in src/cart.py")
+
+        Of several workers that claim at the same time, in any processes, each gets another frame. The answer is None if
+        there is nothing to claim now: `work_left` says whether that can change. The frame becomes in_progress; the active
+        frame stays. `below` admits only frames below that one, `frame` only that one.
+
+        First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then
+        planned frames in creation order. A planned frame can be claimed when its dependencies, and those of the planned
+        frames above it, are completed, and when its children are completed or invalidated; unless the frame above it has
+        ended. Raises `EmptyError` for the worker, `SettingError` for the lease, and `NotClaimableError` if `frame` cannot be
+        claimed.
+        """
+        return self._record("claim", worker, _milliseconds(lease), optional(below), optional(frame))
+
+    def renew_claim(self, claimed: ClaimedFrame, lease: int) -> ClaimedFrame:
+        """Gives a worker more time: the lease ends so many milliseconds from now.
+
+        Returns the claim with its new end. Raises `ClaimLostError` if the frame was claimed again, and `NotClaimableError`
+        if it is not in progress any more: then the worker should stop. `SettingError` for the lease.
+        """
+        return self._record("renew_claim", write_json(claimed), _milliseconds(lease))
+
+    def release_claim(self, claimed: ClaimedFrame) -> None:
+        """Ends the lease of a frame now, so that another worker can claim it. The frame stays in progress.
+
+        Raises the errors of `renew_claim`, but for the lease.
+        """
+        self.renew_claim(claimed, 0)
+
+    def with_claim(self, claimed: ClaimedFrame) -> Stack:
+        """Returns the same stack for the worker that has a claim.
+
+        Each command of the returned one raises `ClaimLostError` if the frame was claimed again since, whichever frame the
+        command changes. Close it too. Commands of this stack work as before.
+        """
+        return self._made("with_claim", write_json(claimed), owner=self._native)
+
+    def work_left(self, below: FrameRef | None = None) -> WorkLeft:
+        """Counts what is left to do for workers, below a frame or everywhere.
+
+        If nothing is claimable and nothing is claimed, nothing becomes claimable unless a person or a host does something.
+        """
+        return self._record("work_left", optional(below))
 
     def deliver(self, frame: FrameRef) -> None:
         """Records that the conversation of the frame's parent has received the results of the frame.
@@ -686,6 +739,11 @@ class Stack:
 
     def _record(self, name: str, *inputs: _handle.Input) -> Any:
         return read_json(self._native.text(f"callstack_{name}", *inputs))
+
+
+def _milliseconds(time: int) -> _handle.Input:
+    """A length of time for the library, which takes numbers of 32 bits, and refuses those that are too long."""
+    return Number(max(-1, min(time, 2**31 - 1)))
 
 
 def _json(value: object) -> _handle.Input:

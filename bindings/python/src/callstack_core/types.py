@@ -75,6 +75,7 @@ EventKind: TypeAlias = Literal[
     "edited",
     "stopped",
     "usageRecorded",
+    "claimed",
 ]
 """The kinds of changes that an event can record."""
 
@@ -222,6 +223,38 @@ class FrameCall(TypedDict):
     begunAt: int
 
 
+class Claim(TypedDict):
+    """The claim of a worker: `Stack.claim`."""
+
+    #: The name of the worker.
+    worker: str
+    #: Which claim of the frame it is, counted from 1. Only the newest one counts.
+    generation: int
+    #: The end of the lease, in milliseconds since the Unix epoch.
+    until: int
+
+
+class ClaimedFrame(Claim):
+    """A frame that a worker has claimed."""
+
+    handle: Handle
+
+
+class WorkLeft(TypedDict):
+    """What is left to do for workers: numbers of unfinished frames."""
+
+    #: Frames that can be claimed now.
+    claimable: int
+    #: Frames that workers hold.
+    claimed: int
+    #: Planned frames that wait for others.
+    waiting: int
+    #: Frames in progress that a person or a host has begun.
+    begun: int
+    #: Blocked frames.
+    blocked: int
+
+
 class SummaryRequest(TypedDict):
     """A summary that was requested of a frame's conversation."""
 
@@ -311,6 +344,8 @@ class FrameRecord(TypedDict):
     questions: NotRequired[list[Question]]
     #: The call that runs the frame.
     call: NotRequired[FrameCall]
+    #: The last claim of a worker, also when its lease has ended or the frame is finished.
+    claim: NotRequired[Claim]
     #: When it was noticed that the host of the call does not exist any more.
     interruptedAt: NotRequired[int]
     #: The summary that was requested of the frame's conversation.
@@ -680,6 +715,7 @@ class StackEvent(TypedDict):
     request: NotRequired[SummaryRequest]
     edit: NotRequired[FrameEdit]
     modelRequest: NotRequired[ModelRequest]
+    claim: NotRequired[Claim]
     artifact: NotRequired[str]
     decision: NotRequired[str]
     active: NotRequired[bool]

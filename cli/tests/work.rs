@@ -1,0 +1,318 @@
+//! `callstack work` as processes: workers that share a stack, are killed or interrupted, or lose their frames.
+
+// Unix alone: signals, process groups and a shell.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use callstack_core::{
+    Change, ClaimedFrame, EventQuery, Frame, FrameStatus, Handle, NewClaim, NewFrame, PopStatus, Stack, StackOptions,
+};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a stack in it, and room for what commands write.
+struct Place {
+    folder: TempDir,
+    stack: Stack,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let stack = Stack::open(folder.path().join(".callstack"), StackOptions::default()).unwrap();
+        Self { folder, stack }
+    }
+
+    fn plan(&self, title: &str) -> Handle {
+        self.stack.plan(NewFrame::new(title).root()).unwrap()
+    }
+
+    fn command(&self, options: &[&str], script: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+        command.args(["work", "--json"]).args(options).args(["--", "sh", "-c", script]).current_dir(self.folder.path());
+        for variable in ["CALLSTACK_DIR", "CALLSTACK_FRAME"] {
+            command.env_remove(variable);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn start(&self, options: &[&str], script: &str) -> Child {
+        self.command(options, script).spawn().unwrap()
+    }
+
+    fn frame(&self, handle: Handle) -> Frame {
+        self.stack.refresh().unwrap();
+        self.stack.frame(handle).unwrap()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Waits until a file has a number of lines, and returns its text.
+    fn wait_for(&self, name: &str, lines: usize) -> String {
+        wait_until(|| fs::read_to_string(self.file(name)).ok().filter(|text| text.lines().count() >= lines))
+    }
+}
+
+/// Waits without an end: a test that hangs is stopped by its runner.
+fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    loop {
+        match look() {
+            Some(found) => return found,
+            None => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// The data of the report of a worker that has ended.
+fn worked(output: &Output) -> Value {
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(json["kind"], "worked");
+    json["data"].clone()
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn is_running(process: &str) -> bool {
+    test_kill_process(Pid::from_raw(process.trim().parse().unwrap()).unwrap()).is_ok()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
+}
+
+/// Waits until a process does not exist any more.
+fn wait_for_end(process: &str) {
+    wait_until(|| (!is_running(process)).then_some(()));
+}
+
+fn takes_over(folder: &Path, handle: Handle) -> (Stack, ClaimedFrame) {
+    let later = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64 + 3_600_000;
+    let ahead = Stack::open(folder.join(".callstack"), StackOptions::default().clock(Arc::new(later))).unwrap();
+    let claimed = ahead.claim(NewClaim::new("other", 60_000).frame(handle)).unwrap().unwrap();
+    (ahead, claimed)
+}
+
+#[test]
+fn workers_share_the_frames_of_a_plan_and_do_each_once() {
+    let place = Place::new();
+    let mut last: Option<Handle> = None;
+    for group in 0..4 {
+        let group = place.plan(&format!("Group {group}"));
+        for number in 0..12 {
+            let mut frame = NewFrame::new(format!("Part {number}")).below(group);
+            if let Some(last) = last.filter(|_| number % 3 == 0) {
+                frame = frame.depends_on(last);
+            }
+            last = Some(place.stack.plan(frame).unwrap());
+        }
+    }
+    let script = "echo $CALLSTACK_FRAME >> done; echo \"results of $CALLSTACK_TITLE\"";
+    let workers: Vec<Child> = (0..4).map(|_| place.start(&[], script)).collect();
+    let reports: Vec<Value> = workers.into_iter().map(|worker| worked(&worker.wait_with_output().unwrap())).collect();
+    let completed: u64 = reports.iter().map(|report| report["completed"].as_u64().unwrap()).sum();
+    assert_eq!(completed, 52);
+    let mut done: Vec<String> = place.wait_for("done", 52).lines().map(str::to_owned).collect();
+    done.sort();
+    done.dedup();
+    assert_eq!(done.len(), 52);
+    place.stack.refresh().unwrap();
+    for handle in place.stack.with_status(FrameStatus::Completed) {
+        let Frame { title, results, .. } = place.stack.frame(handle).unwrap();
+        assert_eq!(results.unwrap(), format!("results of {title}"));
+    }
+}
+
+#[test]
+fn the_command_finds_its_frame_its_context_and_its_stack() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let script = "cat > context; env | grep ^CALLSTACK_ | sort > variables; \
+        $PROGRAM artifact $CALLSTACK_FRAME cart.rs; $PROGRAM plan --parent $CALLSTACK_FRAME Sum";
+    let mut command = place.command(&["--worker", "one", "--limit", "1"], script);
+    let output = command.env("PROGRAM", env!("CARGO_BIN_EXE_callstack")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let context = fs::read_to_string(place.file("context")).unwrap();
+    assert!(context.starts_with("<stack-context") && context.contains("Cart"), "{context}");
+    let id = place.frame(frame).session_id;
+    assert_eq!(
+        fs::read_to_string(place.file("variables")).unwrap(),
+        format!(
+            "CALLSTACK_FRAME=f1\nCALLSTACK_GENERATION=1\nCALLSTACK_SESSION={id}\nCALLSTACK_TITLE=Cart\nCALLSTACK_WORKER=one\n"
+        )
+    );
+    let record = place.frame(frame);
+    assert_eq!(record.artifacts, ["cart.rs"]);
+    assert_eq!(record.planned_children.unwrap().len(), 1);
+}
+
+#[test]
+fn a_lost_claim_stops_the_command_and_its_results_are_refused() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let worker = place.start(&["--lease", "1"], "echo $$ >> processes; exec sleep 1000");
+    let process = place.wait_for("processes", 1);
+    let (ahead, claimed) = takes_over(place.folder.path(), frame);
+    wait_for_end(&process);
+    ahead.with_claim(&claimed).pop(frame, PopStatus::Completed, "done by another one").unwrap();
+    let output = worker.wait_with_output().unwrap();
+    let report = worked(&output);
+    assert_eq!((&report["lost"], &report["completed"]), (&1.into(), &0.into()));
+    assert!(errors(&output).contains("was claimed by `other` (generation 2)"), "{}", errors(&output));
+    assert_eq!(place.frame(frame).results.unwrap(), "done by another one");
+}
+
+#[test]
+fn a_command_that_ends_after_its_claim_was_lost_changes_nothing() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    // The lease is long, so the worker does not notice it before the end.
+    let script = "echo $$ >> processes; while [ ! -e go ]; do sleep 0.05; done; \
+        $PROGRAM decide $CALLSTACK_FRAME 'too late' 2> refusal; echo late";
+    let worker = place.command(&["--lease", "3600"], script).env("PROGRAM", env!("CARGO_BIN_EXE_callstack")).spawn();
+    place.wait_for("processes", 1);
+    // The other clock is ahead by the lease of an hour.
+    let (ahead, claimed) = takes_over(place.folder.path(), frame);
+    fs::write(place.file("go"), "").unwrap();
+    wait_until(|| {
+        fs::read_to_string(place.file("refusal")).ok().filter(|said| said.contains("generation 1 are refused"))
+    });
+    ahead.with_claim(&claimed).pop(frame, PopStatus::Completed, "done by another one").unwrap();
+    let output = worker.unwrap().wait_with_output().unwrap();
+    assert_eq!(worked(&output)["lost"], 1, "{output:?}");
+    let record = place.frame(frame);
+    assert_eq!((record.results.as_deref(), record.decisions.len()), (Some("done by another one"), 0));
+}
+
+#[test]
+fn a_killed_worker_takes_its_command_with_it_and_its_frame_goes_to_another_one() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let mut killed = place.start(&["--lease", "1"], "echo $$ >> processes; sleep 1000; echo never");
+    let process = place.wait_for("processes", 1);
+    signal(&killed, Signal::KILL);
+    killed.wait().unwrap();
+    wait_for_end(&process);
+    let output = place.command(&[], "echo $CALLSTACK_GENERATION").output().unwrap();
+    assert_eq!(worked(&output)["completed"], 1);
+    assert_eq!(place.frame(frame).results.unwrap(), "2");
+}
+
+#[test]
+fn an_interrupted_worker_stops_its_command_and_releases_the_frame() {
+    for stop in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        let frame = place.plan("Cart");
+        let worker = place.start(
+            &["--lease", "3600"],
+            "trap 'echo tidied > tidied; exit 1' TERM; echo $$ >> processes; sleep 1000 & wait",
+        );
+        let process = place.wait_for("processes", 1);
+        signal(&worker, stop);
+        let output = worker.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        assert_eq!(worked(&output)["left"]["claimable"], 1);
+        assert!(!is_running(&process) && place.file("tidied").exists());
+        assert_eq!(place.frame(frame).status, FrameStatus::InProgress);
+        let output = place.command(&[], "echo done").output().unwrap();
+        assert_eq!(worked(&output)["completed"], 1);
+    }
+}
+
+#[test]
+fn a_frame_that_is_put_back_is_tried_again() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let output =
+        place.command(&["--lease", "1"], "[ $CALLSTACK_GENERATION -ge 2 ] || exit 75; echo ok").output().unwrap();
+    let report = worked(&output);
+    assert_eq!((&report["later"], &report["completed"]), (&1.into(), &1.into()));
+    assert_eq!(place.frame(frame).results.unwrap(), "ok");
+}
+
+#[test]
+fn a_worker_waits_for_others_and_for_new_frames() {
+    let place = Place::new();
+    let first = place.plan("First");
+    let second = place.stack.plan(NewFrame::new("Second").root().depends_on(first)).unwrap();
+    let other = place.stack.claim(NewClaim::new("other", 3_600_000)).unwrap().unwrap();
+    let patient = place.start(&["--wait"], "echo $CALLSTACK_TITLE >> done");
+    let worker = place.start(&[], "echo $CALLSTACK_TITLE >> done");
+    place.stack.with_claim(&other).pop(first, PopStatus::Completed, "done").unwrap();
+    place.wait_for("done", 1);
+    assert!(worker.wait_with_output().unwrap().status.success());
+    place.plan("Third");
+    assert_eq!(place.wait_for("done", 2), "Second\nThird\n");
+    signal(&patient, Signal::TERM);
+    assert_eq!(patient.wait_with_output().unwrap().status.code(), Some(130));
+    assert_eq!(place.frame(second).status, FrameStatus::Completed);
+}
+
+#[test]
+fn long_running_commands_keep_their_frame() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let renewed = || {
+        let events = place.stack.history(&EventQuery::default().kind("claimed")).unwrap();
+        let generations = events.iter().filter_map(|event| match &event.change {
+            Change::Claimed { claim } => Some(claim.generation),
+            _ => None,
+        });
+        generations.collect::<Vec<u64>>()
+    };
+    let worker = place.start(&["--lease", "1"], "while [ ! -e go ]; do sleep 0.05; done");
+    wait_until(|| {
+        place.stack.refresh().unwrap();
+        (renewed().len() >= 5).then_some(())
+    });
+    fs::write(place.file("go"), "").unwrap();
+    assert_eq!(worked(&worker.wait_with_output().unwrap())["completed"], 1);
+    assert!(renewed().iter().all(|generation| *generation == 1));
+    assert_eq!(place.frame(frame).results.unwrap(), "The command has ended without output.");
+}
+
+#[test]
+fn of_long_outputs_the_end_is_kept() {
+    let place = Place::new();
+    let frames = ["Long", "Many words", "Failed"].map(|title| place.plan(title));
+    let script = "case $CALLSTACK_TITLE in \
+        Long) head -c 100000 /dev/zero | tr '\\0' x; echo; echo; echo the end;; \
+        Many*) seq 2000; printf '\\nThe sum is 7\\n';; \
+        *) seq 100000 >&2; kill -KILL $$;; esac";
+    let output = place.command(&[], script).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "a frame has failed");
+    let [long, words, failed] = frames.map(|frame| place.frame(frame));
+    let results = long.results.unwrap();
+    assert!(results.starts_with("[the first 67") && results.ends_with("xxx\n\nthe end"), "{}", &results[..80]);
+    assert!(results.len() < 33_000, "{}", results.len());
+    assert_eq!(long.results_compacted.unwrap(), "the end");
+    assert!(words.results.unwrap().starts_with("1\n2\n3\n"));
+    assert_eq!(words.results_compacted.unwrap(), "The sum is 7");
+    assert_eq!(failed.status, FrameStatus::Failed);
+    let results = failed.results.unwrap();
+    assert!(results.starts_with("signal: 9 (SIGKILL)") && results.ends_with("\n100000"), "{results}");
+}
+
+#[test]
+fn a_frame_that_a_person_has_ended_meanwhile_is_left_alone() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let worker = place.start(&["--lease", "1"], "echo $$ >> processes; sleep 1000");
+    let process = place.wait_for("processes", 1);
+    place.stack.invalidate(frame, "not needed").unwrap();
+    wait_for_end(&process);
+    let output = worker.wait_with_output().unwrap();
+    assert_eq!(worked(&output)["lost"], 1);
+    assert!(errors(&output).contains("it is invalidated"), "{}", errors(&output));
+}
