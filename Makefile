@@ -50,7 +50,7 @@ SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callst
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame demo-mcp bindings program check test test-rust test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program check test test-rust test-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -74,6 +74,10 @@ demo-flame:
 demo-mcp: program
 	node scripts/demo-mcp.mjs
 
+# The demo of a team: a PostgreSQL server, two workers of which one is killed, and a person who watches.
+demo-team:
+	scripts/demo-team
+
 # The last step of building the library uses one core, so the lints run beside it.
 test:
 	$(MAKE) --jobs=2 --output-sync=line --no-print-directory lint native
@@ -85,11 +89,17 @@ check:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) test --quiet --all-features
 
+# Without PostgreSQL, the tests of its store are left out, with a loud line.
 test-rust: $(PYTHON) $(TRAJECTORY_READER)
-	$(CARGO) test --workspace --all-features
+	scripts/install-postgres || without="--exclude callstack-postgres"; $(CARGO) test --workspace $$without --all-features
 	$(CARGO) test --no-default-features
 	$(CARGO) test -p callstack-cli --no-default-features --test without_agent
 	$(CARGO) publish --dry-run --quiet --allow-dirty -p callstack-core
+
+# The tests of the store in PostgreSQL alone, with a real server.
+test-postgres:
+	scripts/install-postgres
+	$(CARGO) test -p callstack-postgres
 
 # What the packages promise and can be checked fast: licenses and other properties of dependencies, the recorded C interface,
 # and one version everywhere.

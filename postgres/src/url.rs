@@ -33,7 +33,7 @@ pub fn is_url(text: &str) -> bool {
 /// | option | meaning |
 /// |---|---|
 /// | `sslmode` | `disable`, `prefer` (default) and `require` as in PostgreSQL: `require` encrypts without a look at the certificate. `verify-full`, and `verify-ca`, which means the same here: the certificate must be valid for the host |
-/// | `sslrootcert` | a file with the certificates (PEM) that are trusted in place of the system's |
+/// | `sslrootcert` | a file with the certificates (PEM) that are trusted in place of the system's. One of a server that has signed it itself must not be marked as an authority (`CA:FALSE`) |
 /// | `mirror` | a folder for `state.json` and `frames/`. Default: there are no such files |
 /// | `notify` | `true`: each commit notifies [listeners](crate::Listener). It makes commits of all stacks wait for each other. Default `false` |
 /// | others | those of PostgreSQL that the crate `tokio-postgres` knows: `connect_timeout`, `target_session_attrs`, `application_name`, … |

@@ -1,31 +1,374 @@
-//! What a stack in PostgreSQL does as one in a folder does, and what is its own.
+//! What is a stack in PostgreSQL's own: its database, its roles, its connections.
 
-use std::time::Instant;
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
-use callstack_postgres::OpenUrl;
+use callstack_core::{
+    Durability, Error, EventQuery, LogLimits, LogQuery, MemoryStore, NewFrame, PopStatus, Stack, StackOptions,
+};
+use callstack_postgres::{Access, Listener, OpenUrl, PostgresOptions, PostgresServer, grant, migrate, revoke};
+use serde_json::json;
+use support::Random;
 
-use crate::server::{Disk, Server};
+use crate::server::{Disk, Server, as_server, database_of, free_port, give_away, program};
+
+fn open(url: &str) -> Stack {
+    Stack::open_url(url, StackOptions::default()).unwrap()
+}
+
+/// A stack with finished trees and an unfinished one.
+fn filled(url: &str) -> Stack {
+    let stack = open(url);
+    for tree in 0..20 {
+        let root = stack.push(NewFrame::new(format!("Tree {tree}")).id(format!("root \0ä{tree}")).root()).unwrap();
+        let child = stack.push(NewFrame::new("Child \0 it's").below(root)).unwrap();
+        stack.pop(child, PopStatus::Completed, "done \\ \u{1f600}").unwrap();
+        stack.pop(root, PopStatus::Completed, "all done").unwrap();
+    }
+    stack.push(NewFrame::new("Unfinished").id("ses_last").root()).unwrap();
+    stack
+}
 
 #[test]
-fn speed() {
-    let server = Server::start(Disk::Lazy, "");
-    let url = format!("{}/shop", server.database());
-    let stack = Stack::open_url(&url, StackOptions::default()).unwrap();
-    let root = stack.push(NewFrame::new("Build a shop")).unwrap();
-    for _ in 0..3 {
-        let begun = Instant::now();
-        for number in 0..500 {
-            let frame = stack.push(NewFrame::new(format!("Part {number}")).below(root)).unwrap();
-            stack.pop(frame, PopStatus::Completed, "done").unwrap();
-        }
-        println!("a command: {:?}", begun.elapsed() / 1000);
-        let begun = Instant::now();
-        for _ in 0..1000 {
-            stack.refresh().unwrap();
-        }
-        println!("a refresh: {:?}", begun.elapsed() / 1000);
-    }
-    let other = Stack::open_url(&url, StackOptions::default()).unwrap();
+fn a_stack_is_the_same_for_all_who_open_it() {
+    let server = Server::shared();
+    let url = format!("{}/team/shop", server.database());
+    let stack = filled(&url);
+    let other = open(&url);
     assert_eq!(other.state(), stack.state());
+    other.add_decision("ses_last", "Use PostgreSQL").unwrap();
+    assert!(stack.refresh().unwrap());
+    assert_eq!(stack.frame("ses_last").unwrap().decisions, ["Use PostgreSQL"]);
+    assert!(!stack.refresh().unwrap());
+    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+    // Frames with the ID's beginning, the title or the status are found in the database.
+    let forgetful = Stack::open_url(&url, StackOptions::default().finished_frames(0)).unwrap();
+    stack.compact_history(0).unwrap();
+    assert_eq!(forgetful.resolve("root \0ä17").unwrap(), stack.resolve("root \0ä17").unwrap());
+    assert_eq!(forgetful.resolve("root \0ä1").unwrap(), stack.resolve("root \0ä1").unwrap());
+    assert_eq!(forgetful.resolve("Tree 3").unwrap(), stack.resolve("Tree 3").unwrap());
+    assert_eq!(forgetful.state(), stack.state());
+}
+
+#[test]
+fn stacks_and_tenants_have_nothing_in_common() {
+    let server = Server::shared();
+    let url = server.database();
+    for name in ["a/one", "a/two", "b/one"] {
+        open(&format!("{url}/{name}")).push(NewFrame::new(name)).unwrap();
+    }
+    let connections = PostgresServer::connect(&url, PostgresOptions::default()).unwrap();
+    assert_eq!(connections.stacks("a").unwrap(), [("one".to_owned(), 2), ("two".to_owned(), 2)]);
+    assert_eq!(open(&format!("{url}/b/one")).frame("f1").unwrap().title, "b/one");
+    assert!(Stack::open_existing_url(&format!("{url}/c/one"), StackOptions::default()).unwrap().is_none());
+}
+
+#[test]
+fn a_database_without_the_schema_says_how_to_make_it() {
+    let server = Server::shared();
+    server.sql("postgres", "CREATE DATABASE bare");
+    let error = Stack::open_url(&format!("{}/shop", server.url("bare")), StackOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("callstack postgres migrate"), "{error}");
+    let first = thread::scope(|scope| {
+        let both = [(); 2].map(|()| scope.spawn(|| migrate(&server.url("bare")).unwrap().from));
+        both.map(|one| one.join().unwrap())
+    });
+    assert!(first.contains(&None) && first.contains(&Some(1)), "two at a time: {first:?}");
+    assert_eq!(migrate(&server.url("bare")).unwrap().from, Some(1));
+    // A newer library may allow this one to use its schema, or not.
+    server.sql("bare", "INSERT INTO callstack.schema_versions VALUES (2, 1)");
+    open(&format!("{}/shop", server.url("bare"))).push(NewFrame::new("Root")).unwrap();
+    server.sql("bare", "INSERT INTO callstack.schema_versions VALUES (3, 3)");
+    let error = Stack::open_url(&format!("{}/shop", server.url("bare")), StackOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "version");
+    assert_eq!(migrate(&server.url("bare")).unwrap_err().code(), "version");
+    server.sql("postgres", "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+    assert!(migrate(&server.url("latin")).unwrap_err().to_string().contains("UTF8"));
+}
+
+#[test]
+fn roles_use_their_tenants_and_no_others() {
+    let server = Server::shared();
+    let url = server.database();
+    let database = database_of(&url);
+    let role = |name: &str| format!("{database}_{name}");
+    for name in ["writer", "reader", "stranger"] {
+        server.sql(database, &format!("CREATE ROLE {} LOGIN", role(name)));
+    }
+    open(&format!("{url}/secret/shop")).push(NewFrame::new("Secret")).unwrap();
+    open(&format!("{url}/ours/shop")).push(NewFrame::new("Ours").id("ses_1")).unwrap();
+    grant(&url, &role("writer"), "ours", Access::Write).unwrap();
+    grant(&url, &role("reader"), "ours", Access::Read).unwrap();
+    let as_role = |name: &str| url.replace("owner@", &format!("{}@", role(name)));
+
+    let writer = open(&format!("{}/ours/shop", as_role("writer")));
+    writer.push(NewFrame::new("By the writer").below("ses_1").id("ses_2")).unwrap();
+    writer.log("ses_2").append(&[json!("a line")]).unwrap();
+    writer.compact_history(0).unwrap();
+    open(&format!("{}/ours/another", as_role("writer"))).push(NewFrame::new("New")).unwrap();
+
+    let reader = open(&format!("{}/ours/shop", as_role("reader")));
+    assert_eq!(reader.frame("ses_2").unwrap().title, "By the writer");
+    assert_eq!(reader.log("ses_2").read(&LogQuery::default()).unwrap().total, 1);
+    assert_eq!(reader.add_decision("ses_1", "No").unwrap_err().code(), "read_only");
+    let new = Stack::open_url(&format!("{}/ours/third", as_role("reader")), StackOptions::default());
+    assert_eq!(new.unwrap_err().code(), "read_only");
+
+    for name in ["writer", "reader"] {
+        let other = Stack::open_existing_url(&format!("{}/secret/shop", as_role(name)), StackOptions::default());
+        assert!(other.unwrap().is_none(), "{name} sees the stack of another tenant");
+        let events = Command::new(program("psql"))
+            .args([
+                "-X",
+                "-A",
+                "-t",
+                "-h",
+                "127.0.0.1",
+                "-p",
+                &server.port().to_string(),
+                "-U",
+                &role(name),
+                "-d",
+                database,
+            ])
+            .args(["-c", "SELECT count(*) FILTER (WHERE event LIKE '%Secret%'), count(*) > 0 FROM callstack.events"])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&events.stdout).trim(), "0|t", "{name}");
+    }
+    let forbidden = Stack::open_url(&format!("{}/mine/shop", as_role("writer")), StackOptions::default()).unwrap_err();
+    assert!(forbidden.to_string().contains("callstack postgres grant"), "{forbidden}");
+    let stranger = Stack::open_url(&format!("{}/ours/shop", as_role("stranger")), StackOptions::default()).unwrap_err();
+    assert!(stranger.to_string().contains("callstack postgres grant"), "{stranger}");
+    assert!(
+        grant(&as_role("writer"), &role("writer"), "secret", Access::Write).is_err(),
+        "a writer grants itself more"
+    );
+    assert!(migrate(&as_role("writer")).is_ok(), "there is nothing to migrate");
+
+    revoke(&url, &role("reader"), "ours").unwrap();
+    let revoked = Stack::open_existing_url(&format!("{}/ours/shop", as_role("reader")), StackOptions::default());
+    assert!(revoked.unwrap().is_none());
+}
+
+#[test]
+fn logs_are_in_the_database() {
+    let server = Server::shared();
+    let url = format!("{}/shop", server.database());
+    let now = Arc::new(std::sync::atomic::AtomicU64::new(1));
+    let stack = Stack::open_url(&url, support::options_at(&now)).unwrap();
+    let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    for number in 0..3_000 {
+        stack.log(root).append(&[json!({ "number": number }), json!({ "text": "ä".repeat(number % 50) })]).unwrap();
+    }
+    stack.replace_id(root, "ses_other").unwrap();
+    let page = open(&url).log("ses_other").read(&LogQuery::default().search("2999")).unwrap();
+    assert_eq!((page.total, page.lines[0].number), (6_000, 5_999));
+    assert_eq!(stack.log(root).read(&LogQuery::default().range(10, 12).tail(2)).unwrap().lines[0].number, 11);
+    let before = stack.prune_logs(LogLimits::default().bytes(0)).unwrap();
+    assert_eq!((before.files, before.left > 100_000), (0, true), "the frame is not finished");
+    stack.pop(root, PopStatus::Completed, "done").unwrap();
+    let pruned = stack.prune_logs(LogLimits::default().bytes(0)).unwrap();
+    assert_eq!((pruned.files, pruned.bytes, pruned.left), (1, before.left, 0));
+    assert_eq!(stack.log(root).read(&LogQuery::default()).unwrap().total, 0);
+}
+
+#[test]
+fn a_large_history_is_rebuilt_and_compacted_piece_by_piece() {
+    let server = Server::shared();
+    let database = server.database();
+    let source = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
+    let mut random = Random::new(3);
+    for tree in 0..150 {
+        let root = source.push(NewFrame::new(format!("Tree {tree}")).root()).unwrap();
+        for _ in 0..random.below(40) {
+            let text = support::text(&mut random, 400);
+            let child = source.push(NewFrame::new("Child").criteria(text.clone()).below(root)).unwrap();
+            source.pop(child, PopStatus::Completed, text).unwrap();
+        }
+        source.pop(root, PopStatus::Completed, "done").unwrap();
+    }
+    let mut history = Vec::new();
+    source.export_history(&mut history).unwrap();
+    assert!(history.len() > 8 << 20, "the history has only {} bytes", history.len());
+    let url = format!("{database}/copy");
+    let options = || StackOptions::default().finished_frames(50);
+    let copy = Stack::rebuild_at_url(&url, &*history, options()).unwrap();
+    assert_eq!(copy.state(), source.state());
+    assert_eq!(Stack::rebuild_at_url(&url, &*history, options()).unwrap_err().code(), "not_empty");
+    let compacted = copy.compact_history(u64::MAX).unwrap();
+    assert_eq!(compacted.trees, 150);
+    assert!(copy.history(&EventQuery::default()).unwrap().len() < 3);
+    copy.push(NewFrame::new("After").root()).unwrap();
+    let again = Stack::open_url(&url, options()).unwrap();
+    assert_eq!(again.state(), copy.state());
+    assert_eq!(again.check_history().unwrap(), [""; 0]);
+    again.repair().unwrap();
+    assert_eq!(again.state(), copy.state());
+    // A history that cannot be read to its end leaves nothing.
+    let half = &history[..history.len() - 10];
+    assert!(Stack::rebuild_at_url(&format!("{database}/half"), half, options()).is_err());
+    assert_eq!(open(&format!("{database}/half")).read(|tree| tree.revision()), 0);
+}
+
+#[test]
+fn a_listener_hears_of_commits_that_are_notified() {
+    let server = Server::shared();
+    let url = server.database();
+    let connections = PostgresServer::connect(&url, PostgresOptions::default()).unwrap();
+    let mut listener = Listener::of(&connections.store("default", "shop").unwrap()).unwrap();
+    open(&format!("{url}/shop?notify=false")).push(NewFrame::new("Silent").id("ses_1")).unwrap();
+    assert!(!listener.wait(Duration::from_millis(200)).unwrap());
+    let loud = open(&format!("{url}/shop?notify=true"));
+    let another = open(&format!("{url}/another?notify=true"));
+    let waiting = thread::spawn(move || listener.wait(Duration::from_secs(20)).unwrap());
+    another.push(NewFrame::new("Another stack")).unwrap();
+    loud.add_decision("ses_1", "Heard").unwrap();
+    assert!(waiting.join().unwrap());
+}
+
+#[test]
+fn a_stack_works_within_a_runtime_of_its_host() {
+    let server = Server::shared();
+    let url = format!("{}/shop", server.database());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let stack = open(&url);
+        stack.push(NewFrame::new("Within a runtime").id("ses_1")).unwrap();
+        stack.refresh().unwrap();
+    });
+    assert_eq!(open(&url).frame("ses_1").unwrap().title, "Within a runtime");
+}
+
+#[test]
+fn many_stacks_share_few_connections() {
+    let server = Server::shared();
+    let url = server.database();
+    let connections = PostgresServer::connect(&url, PostgresOptions::default().connections(3)).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..12 {
+            let connections = &connections;
+            scope.spawn(move || {
+                let stores = (0..5).map(|number| connections.store("many", &format!("{thread} {number}")).unwrap());
+                let stacks: Vec<Stack> =
+                    stores.map(|store| Stack::with_store(store, StackOptions::default()).unwrap()).collect();
+                for round in 0..20 {
+                    for stack in &stacks {
+                        stack.push(NewFrame::new(format!("Frame {round}")).root()).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let database = database_of(&url);
+    let used = server.sql("postgres", &format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}'"));
+    assert!(used.parse::<usize>().unwrap() <= 3, "{used} connections stay open");
+    assert!(connections.stacks("many").unwrap().iter().all(|(_, revision)| *revision == 40));
+}
+
+#[test]
+fn commits_that_must_last_wait_for_the_disk() {
+    let server = Server::start(Disk::Durable, "synchronous_commit = off\nwal_writer_delay = 10s");
+    let url = format!("{}/shop", server.database());
+    let position = || server.sql("postgres", "SELECT pg_current_wal_insert_lsn()");
+    let is_on_disk =
+        |position: &str| server.sql("postgres", &format!("SELECT pg_current_wal_flush_lsn() >= '{position}'")) == "t";
+    let lazy = open(&url);
+    lazy.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let written = position();
+    assert!(!is_on_disk(&written), "the server does not wait for the disk");
+    lazy.flush().unwrap();
+    assert!(is_on_disk(&written));
+    let durable = Stack::open_url(&url, StackOptions::default().durability(Durability::Full)).unwrap();
+    durable.add_decision("ses_1", "durable").unwrap();
+    assert!(is_on_disk(&position()));
+}
+
+#[test]
+fn a_stack_works_through_a_pooler_in_transaction_mode() {
+    let server = Server::shared();
+    let url = server.database();
+    let database = database_of(&url);
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let settings = format!(
+        "[databases]\n{database} = host=127.0.0.1 port={} dbname={database}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+         unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 500\n\
+         [databases]\n",
+        server.port()
+    );
+    let settings = settings.replace("dbname=", "user=owner dbname=").replace("[databases]\n[", "[");
+    let path = folder.path().join("pgbouncer.ini");
+    fs::write(&path, settings.trim_end_matches("[databases]\n")).unwrap();
+    give_away(folder.path());
+    let pooler = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| fs::exists(path).unwrap());
+    let mut pooler = as_server(pooler.unwrap_or("pgbouncer").as_ref()).arg("-q").arg(&path).spawn().unwrap();
+    let through = format!("postgres://owner@127.0.0.1:{port}/{database}/shop?sslmode=disable");
+    let stack = Stack::open_url(&through, StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    thread::scope(|scope| {
+        for name in 0..12 {
+            let through = &through;
+            scope.spawn(move || {
+                let stack = open(through);
+                for number in 0..25 {
+                    stack.add_decision("ses_1", format!("{name} {number}")).unwrap();
+                    stack.refresh().unwrap();
+                }
+            });
+        }
+    });
+    let stack = open(&format!("{url}/shop"));
+    assert_eq!(stack.frame("ses_1").unwrap().decisions.len(), 300);
+    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+    pooler.kill().unwrap();
+    pooler.wait().unwrap();
+}
+
+#[test]
+fn connections_are_encrypted_and_certificates_verified_if_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let [certificate, key] = ["server.crt", "server.key"].map(|name| folder.path().join(name));
+    let made = Command::new("openssl")
+        .args(["req", "-new", "-x509", "-days", "2", "-nodes", "-subj", "/CN=localhost"])
+        .args(["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"])
+        .arg("-out")
+        .arg(&certificate)
+        .arg("-keyout")
+        .arg(&key)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let copy = folder.path().join("authority.pem");
+    fs::copy(&certificate, &copy).unwrap();
+    give_away(folder.path());
+    let settings = format!("ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'", certificate.display(), key.display());
+    let server = Server::start(Disk::Lazy, &settings);
+    let database = server.database();
+    let database = database_of(&database);
+    let url =
+        |host: &str, options: &str| format!("postgres://owner@{host}:{}/{database}/shop?{options}", server.port());
+    let is_encrypted = |url: &str| {
+        let stack = open(url);
+        stack.refresh().unwrap();
+        let count = server.sql(database, "SELECT count(*) FROM pg_stat_ssl WHERE ssl");
+        drop(stack);
+        count != "0"
+    };
+    assert!(is_encrypted(&url("localhost", "")));
+    assert!(is_encrypted(&url("localhost", "sslmode=require")));
+    let authority = copy.display().to_string().replace('/', "%2F");
+    assert!(is_encrypted(&url("localhost", &format!("sslmode=verify-full&sslrootcert={authority}"))));
+    let fails = |url: &str| {
+        let error = Stack::open_url(url, StackOptions::default().busy_timeout(1_000)).unwrap_err();
+        assert!(matches!(&error, Error::Disconnected { .. } | Error::Io { .. }), "{error}");
+        error.to_string()
+    };
+    let other_name = fails(&url("127.0.0.1", &format!("sslmode=verify-full&sslrootcert={authority}")));
+    assert!(other_name.contains("certificate"), "{other_name}");
+    let unknown = fails(&url("localhost", "sslmode=verify-full"));
+    assert!(unknown.contains("certificate"), "{unknown}");
 }
