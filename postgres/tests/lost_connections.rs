@@ -270,3 +270,93 @@ fn the_server_may_be_killed_at_any_moment() {
     check(&url, &sure, &tried);
     println!("{kills} kills of the server: {} acknowledged, {} tried, nothing lost", sure.len(), tried.len());
 }
+
+/// Settings of a server that standbys can follow.
+const PRIMARY: &str = "wal_level = replica\nmax_wal_senders = 4\nhot_standby = on";
+
+/// The URL of a stack on the first of two servers that may write.
+fn either(servers: [&Server; 2], database: &str) -> String {
+    let [first, second] = servers.map(Server::port);
+    format!(
+        "postgres://owner@127.0.0.1:{first},127.0.0.1:{second}/{database}/stack?target_session_attrs=read-write&connect_timeout=2"
+    )
+}
+
+#[test]
+fn a_failover_to_a_synchronous_standby_loses_nothing() {
+    let primary = Server::start(Disk::Lazy, PRIMARY);
+    let database = primary.database();
+    let database = database_of(&database);
+    let standby = primary.standby("second");
+    primary.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'second'");
+    primary.sql("postgres", "SELECT pg_reload_conf()");
+    let url = either([&primary, &standby], database);
+    let stack = Stack::open_url(&url, StackOptions::default().busy_timeout(30_000)).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let is_over = AtomicBool::new(false);
+    let (sure, tried) = thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let (mut sure, mut tried) = (Vec::new(), Vec::new());
+            for number in 0.. {
+                if is_over.load(Ordering::SeqCst) && sure.len() > 100 {
+                    break;
+                }
+                let decision = format!("decision {number}");
+                match stack.add_decision("ses_1", &*decision) {
+                    Ok(()) => {
+                        sure.push(decision.clone());
+                        tried.push(decision);
+                    }
+                    Err(Error::Disconnected { is_outcome_unknown, .. }) => {
+                        if is_outcome_unknown {
+                            tried.push(decision);
+                        }
+                    }
+                    Err(Error::ReadOnly { .. }) => thread::sleep(Duration::from_millis(20)),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            (sure, tried)
+        });
+        thread::sleep(Duration::from_millis(500));
+        primary.kill();
+        standby.promote();
+        thread::sleep(Duration::from_millis(300));
+        is_over.store(true, Ordering::SeqCst);
+        worker.join().unwrap()
+    });
+    check(&url, &sure, &tried);
+}
+
+#[test]
+fn commits_that_an_asynchronous_failover_has_lost_are_reported() {
+    let primary = Server::start(Disk::Lazy, PRIMARY);
+    let database = primary.database();
+    let database = database_of(&database);
+    let standby = primary.standby("second");
+    let url = either([&primary, &standby], database);
+    let stack = Stack::open_url(&url, StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    // The standby has all so far, and then hears nothing more.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let count = "SELECT count(*) FROM callstack.events";
+    while standby.sql(database, count) != "2" {
+        assert!(Instant::now() < deadline, "the standby does not follow");
+        thread::sleep(Duration::from_millis(20));
+    }
+    standby.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''");
+    standby.sql("postgres", "SELECT pg_reload_conf()");
+    while primary.sql("postgres", "SELECT count(*) FROM pg_stat_replication") != "0" {
+        assert!(Instant::now() < deadline, "the standby still follows");
+        thread::sleep(Duration::from_millis(20));
+    }
+    stack.add_decision("ses_1", "lost").unwrap();
+    primary.kill();
+    standby.promote();
+    let error = stack.add_decision("ses_1", "after").unwrap_err();
+    assert!(matches!(&error, Error::Replaced { message, .. } if message.contains("lost commits")), "{error}");
+    let again = Stack::open_url(&url, StackOptions::default()).unwrap();
+    assert_eq!(again.frame("ses_1").unwrap().decisions, [""; 0]);
+    again.add_decision("ses_1", "after").unwrap();
+    assert_eq!(again.check_history().unwrap(), [""; 0]);
+}

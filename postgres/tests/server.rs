@@ -1,6 +1,7 @@
 //! A PostgreSQL server for the tests: a real one, in a folder of its own.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -63,10 +64,37 @@ impl Server {
     }
 
     /// Starts the server in a folder that is ready.
-    pub fn run(folder: TempDir) -> Self {
+    fn run(folder: TempDir) -> Self {
         let server = Self { folder, port: free_port(), process: Mutex::new(None), databases: AtomicUsize::new(0) };
         server.start_again();
         server
+    }
+
+    /// A standby that follows this server, under this name.
+    pub fn standby(&self, name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        give_away(folder.path());
+        let data = folder.path().join("data");
+        let copied = as_server(&program("pg_basebackup"))
+            .args(["--no-sync", "--write-recovery-conf", "--checkpoint=fast", "-h", "127.0.0.1", "-U", "owner"])
+            .args(["-p", &self.port.to_string(), "-D"])
+            .arg(&data)
+            .output()
+            .unwrap();
+        assert!(copied.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&copied.stderr));
+        let settings = format!(
+            "unix_socket_directories = '{}'\nprimary_conninfo = 'host=127.0.0.1 port={} user=owner application_name={name}'\n",
+            folder.path().display(),
+            self.port
+        );
+        let mut file = File::options().append(true).open(data.join("postgresql.auto.conf")).unwrap();
+        file.write_all(settings.as_bytes()).unwrap();
+        Self::run(folder)
+    }
+
+    /// Makes a standby the primary server.
+    pub fn promote(&self) {
+        self.sql("postgres", "SELECT pg_promote()");
     }
 
     /// The folder of the data.
