@@ -3,5 +3,6 @@
 
 mod basics;
 mod lost_connections;
+mod networks;
 mod server;
 mod shared;

@@ -91,7 +91,7 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, trouble: &Trouble) {
 }
 
 /// Checks that each decision of `sure` is there once, that none is there twice, and that none is there that nobody has tried.
-fn check(url: &str, sure: &[String], tried: &[String]) {
+pub fn check(url: &str, sure: &[String], tried: &[String]) {
     let stack = Stack::open_url(url, StackOptions::default()).unwrap();
     let decisions = stack.frame("ses_1").unwrap().decisions;
     let found: BTreeSet<&String> = decisions.iter().collect();
