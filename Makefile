@@ -50,7 +50,7 @@ SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callst
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program check test test-rust test-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program program-postgres check test test-rust test-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -126,6 +126,11 @@ bindings: $(NODE_MODULES)
 program:
 	$(CARGO) build --release -p callstack-cli --no-default-features
 	@size=$$(wc -c <target/release/callstack); [ $$size -le 12582912 ] || { echo "the program has $$size bytes, more than 12 MiB"; exit 1; }
+
+# The program with stacks in PostgreSQL: target/release/callstack-postgres.
+program-postgres:
+	$(CARGO) build --release -p callstack-cli --no-default-features --features postgres
+	cp target/release/callstack target/release/callstack-postgres
 
 test-node: native program $(NODE_MODULES)
 	$(NPM) test --prefix bindings

@@ -1,0 +1,237 @@
+//! Measures stacks in PostgreSQL, with a durable server of their own on this machine: a push and a refresh, over a socket and over a
+//! slow network; commits of one stack and of a thousand; how large a stack is, and how long opening it takes.
+//!
+//! `POSTGRES_BENCH_FRAMES=100000` sets the number of finished frames of the large stack, `POSTGRES_BENCH_SECONDS` the time for each
+//! number of commits.
+
+use std::env;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callstack_core::{MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
+use callstack_postgres::{OpenUrl, PostgresOptions, PostgresServer};
+
+#[allow(dead_code)]
+#[path = "../tests/server.rs"]
+mod server;
+
+use server::{Disk, Server, database_of};
+
+/// Number of pushes and of refreshes.
+const SAMPLES: usize = 3_000;
+/// Frames of a finished tree, and of the active one.
+const TREE: usize = 31;
+const ACTIVE: usize = 100;
+
+fn main() {
+    let server = Server::start(Disk::Durable, "shared_buffers = 512MB\nmax_wal_size = 8GB");
+    let database = server.database();
+    let stack = open(&format!("{database}/socket"));
+    let pushes = pushes(&stack);
+    println!("postgres/push/socket: {}", shown(&pushes));
+    println!("postgres/refresh/socket: {}", shown(&times(|| drop(stack.refresh().unwrap()))));
+
+    let port = slow_network(server.port(), Duration::from_micros(500));
+    let far = open(&format!("postgres://owner@127.0.0.1:{port}/{}/far?sslmode=disable", database_of(&database)));
+    far.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let round_trip = mean(&few(|| drop(far.refresh().unwrap())));
+    let push = mean(&few(|| drop(far.push(NewFrame::new("Far").below("ses_1")).unwrap())));
+    println!(
+        "postgres/push/network: {push:?}, {:.2} round trips of {round_trip:?}",
+        push.as_secs_f64() / round_trip.as_secs_f64()
+    );
+
+    for writers in [1, 2, 4, 8, 16] {
+        println!("postgres/commits/one_stack/{writers}: {:.0}/s", commits(&database, "one", 1, writers));
+    }
+    for stacks in [10, 100, 1_000] {
+        println!(
+            "postgres/commits/stacks/{stacks}: {:.0}/s",
+            commits(&database, &format!("many {stacks}"), stacks, 32)
+        );
+    }
+    large(&server, &database);
+}
+
+fn open(url: &str) -> Stack {
+    Stack::open_url(url, StackOptions::default()).unwrap()
+}
+
+fn pushes(stack: &Stack) -> Vec<Duration> {
+    let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    times(|| {
+        let frame = stack.push(NewFrame::new("A part of the work").below(root)).unwrap();
+        stack.pop(frame, PopStatus::Completed, "done").unwrap();
+    })
+    .into_iter()
+    // A push and a pop write as much.
+    .map(|both| both / 2)
+    .collect()
+}
+
+fn times(run: impl FnMut()) -> Vec<Duration> {
+    measured(SAMPLES, run)
+}
+
+fn few(run: impl FnMut()) -> Vec<Duration> {
+    measured(SAMPLES / 10, run)
+}
+
+fn measured(samples: usize, mut run: impl FnMut()) -> Vec<Duration> {
+    let timed = (0..samples).map(|_| {
+        let begun = Instant::now();
+        run();
+        begun.elapsed()
+    });
+    timed.collect()
+}
+
+fn mean(times: &[Duration]) -> Duration {
+    times.iter().sum::<Duration>() / u32::try_from(times.len()).unwrap()
+}
+
+fn shown(times: &[Duration]) -> String {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let late = sorted[sorted.len() * 999 / 1_000];
+    format!("{:?}, median {:?}, 99.9 % below {late:?}", mean(times), sorted[sorted.len() / 2])
+}
+
+/// A network that takes this long in each direction. Returns the port on this side of it.
+fn slow_network(server: u16, delay: Duration) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+            for stream in [&client, &server] {
+                stream.set_nodelay(true).unwrap();
+            }
+            for (mut from, mut to) in [(&client, &server), (&server, &client)]
+                .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()))
+            {
+                let (sender, receiver) = mpsc::channel::<(Instant, Vec<u8>)>();
+                thread::spawn(move || {
+                    for (due, bytes) in receiver {
+                        // A sleep of the system is longer than it should be by some 50 µs.
+                        while Instant::now() < due {
+                            std::hint::spin_loop();
+                        }
+                        if to.write_all(&bytes).is_err() {
+                            return;
+                        }
+                    }
+                });
+                thread::spawn(move || {
+                    let mut bytes = [0; 65_536];
+                    while let Ok(length @ 1..) = from.read(&mut bytes) {
+                        if sender.send((Instant::now() + delay, bytes[..length].to_vec())).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        }
+    });
+    port
+}
+
+/// Commits per second of some stacks, with so many threads that write.
+fn commits(database: &str, name: &str, stacks: usize, threads: usize) -> f64 {
+    let options = PostgresOptions::default().connections(16).busy_timeout(60_000);
+    let server = PostgresServer::connect(database, options).unwrap();
+    let opened: Vec<Stack> = (0..stacks.max(threads))
+        .map(|number| {
+            let store = server.store(name, &format!("stack {}", number % stacks)).unwrap();
+            let stack = Stack::with_store(store, StackOptions::default().busy_timeout(60_000)).unwrap();
+            stack.push(NewFrame::new("Root").id(format!("ses_{number}")).root()).unwrap();
+            stack
+        })
+        .collect();
+    let seconds = env::var("POSTGRES_BENCH_SECONDS").map_or(5, |text| text.parse().expect("a number of seconds"));
+    let (is_over, count) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let (opened, is_over, count) = (&opened, is_over.clone(), &count);
+            scope.spawn(move || {
+                let own: Vec<usize> = (thread..opened.len()).step_by(threads).collect();
+                for number in 0.. {
+                    let stack = own[number % own.len()];
+                    opened[stack].add_decision(&*format!("ses_{stack}"), format!("{thread} {number}")).unwrap();
+                    count.fetch_add(1, Ordering::Relaxed);
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+            });
+        }
+        thread::sleep(Duration::from_secs(seconds));
+        is_over.store(true, Ordering::Relaxed);
+    });
+    count.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64()
+}
+
+/// Makes a stack with many finished trees, and measures its size and how it opens.
+fn large(server: &Server, database: &str) {
+    let frames = env::var("POSTGRES_BENCH_FRAMES").map_or(1_000_000, |text| text.parse().expect("a number of frames"));
+    let url = format!("{database}/large");
+    let begun = Instant::now();
+    {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let filling = thread::spawn(move || {
+            let source = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
+            fill(&source, frames);
+            source.export_history(&mut writer).unwrap();
+        });
+        Stack::rebuild_at_url(&url, std::io::BufReader::new(reader), StackOptions::default()).unwrap();
+        filling.join().unwrap();
+    }
+    println!("postgres/rebuild/{frames}: {:.0} s", begun.elapsed().as_secs_f64());
+    let name = database_of(database);
+    let bytes: f64 = server
+        .sql(
+            name,
+            "SELECT sum(pg_total_relation_size('callstack.' || name)) FROM unnest('{events,frames}'::text[]) AS name",
+        )
+        .parse()
+        .unwrap();
+    println!("postgres/bytes_per_frame/{frames}: {:.0}", bytes / frames as f64);
+    let mut opened = measured(20, || drop(open(&url)));
+    opened.sort_unstable();
+    println!("postgres/open/{frames}: {:?}, slowest {:?}", opened[opened.len() / 2], opened[opened.len() - 1]);
+    let stack = Stack::open_url(&url, StackOptions::default().finished_frames(0)).unwrap();
+    let mut number = 0;
+    let cold = measured(200, || {
+        number += 7_919;
+        drop(stack.frame(&*format!("f{}", 1 + number % frames)).unwrap());
+    });
+    println!("postgres/fetch/{frames}: {}", shown(&cold));
+    let push = measured(1_000, || drop(stack.push(NewFrame::new("A part of the work").below("active")).unwrap()));
+    println!("postgres/push/{frames}: {}", shown(&push));
+}
+
+/// Finished trees of frames of 2 KB, and an active one.
+fn fill(stack: &Stack, frames: usize) {
+    let text = |seed: usize| {
+        let words = (0..120).map(|place| format!("w{:06x}", (seed * 7_919 + place * 104_729) % 0xff_ffff));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    for tree in 0..frames.div_ceil(TREE) {
+        let root = stack.push(NewFrame::new(format!("Tree {tree}")).criteria(text(tree)).root()).unwrap();
+        for child in 1..TREE {
+            let frame = NewFrame::new(format!("Part {child}")).criteria(text(tree + child)).below(root);
+            let frame = stack.push(frame).unwrap();
+            stack.pop(frame, PopStatus::Completed, text(child)).unwrap();
+        }
+        stack.pop(root, PopStatus::Completed, text(tree)).unwrap();
+    }
+    stack.push(NewFrame::new("Active").id("active").root()).unwrap();
+    for _ in 1..ACTIVE {
+        stack.push(NewFrame::new("Part").below("active")).unwrap();
+    }
+}
