@@ -110,7 +110,8 @@ test("workers claim frames, and old claims are refused", () => {
   using late = stack.withClaim(first)
   assert.throws(
     () => late.pop(cart, "completed", "done"),
-    (error: CallstackError) => error.code === "claim_lost" && error.details.generation === 2 && error.details.refused === 1,
+    (error: CallstackError) =>
+      error.code === "claim_lost" && error.details.generation === 2 && error.details.refused === 1,
   )
   using worker = stack.withClaim(second)
   worker.addArtifact(cart, "cart.ts")

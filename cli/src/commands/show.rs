@@ -127,7 +127,7 @@ impl FrameDetails {
 
     /// Writes the short facts below each other.
     fn facts(&self, page: &mut Page<'_>, times: fn(&Self, &mut Page<'_>) -> io::Result<()>) -> io::Result<()> {
-        let Frame { session_id, log_path, call, .. } = &self.record;
+        let Frame { session_id, log_path, call, claim, .. } = &self.record;
         page.field("id", Style::new(), session_id)?;
         if let Some(parent) = &self.parent {
             page.field("below", Style::new(), &parent.plain())?;
@@ -136,6 +136,9 @@ impl FrameDetails {
         times(self, page)?;
         if let Some(call) = call {
             page.field("runs in", Style::new(), &format!("{}, since {}", call.host, moment(call.begun_at)))?;
+        }
+        if let Some(claim) = claim {
+            page.field("worker", Style::new(), &format!("{}, until {}", claim.worker, moment(claim.until)))?;
         }
         if let Some(path) = log_path {
             page.field("log", Style::new(), path)?;
