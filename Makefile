@@ -50,7 +50,7 @@ SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callst
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program program-postgres check test test-rust test-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program program-postgres check test test-rust test-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-postgres bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -229,6 +229,12 @@ bench-tokens: native $(NODE_MODULES)
 bench-flame: export FLAME_BENCH_AREAS ?= 20
 bench-flame: native $(NODE_MODULES)
 	$(NPM) run bench:flame --prefix bindings
+
+# Stacks in PostgreSQL, with a server of its own: pushes, refreshes, commits of one stack and of a thousand, a large stack. Takes some
+# minutes. Set the frames of the large stack: make bench-postgres POSTGRES_BENCH_FRAMES=100000
+bench-postgres:
+	scripts/install-postgres
+	$(CARGO) bench --quiet -p callstack-postgres --bench postgres
 
 # Stacks that many finished trees have gone through: opening, memory, small commands and what they write, frames of finished trees,
 # compaction. Set the numbers of frames and the seconds of commands: make bench-years YEARS_BENCH_FRAMES=1000 YEARS_BENCH_SECONDS=5

@@ -5,7 +5,7 @@
 //! number of commits.
 
 use std::env;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -30,23 +30,29 @@ const ACTIVE: usize = 100;
 fn main() {
     let server = Server::start(Disk::Durable, "shared_buffers = 512MB\nmax_wal_size = 8GB");
     let database = server.database();
+    println!("disk/fdatasync: {}", shown(&syncs()));
     let stack = open(&format!("{database}/socket"));
     let pushes = pushes(&stack);
     println!("postgres/push/socket: {}", shown(&pushes));
-    println!("postgres/refresh/socket: {}", shown(&times(|| drop(stack.refresh().unwrap()))));
+    println!("postgres/refresh/socket: {}", shown(&times(|| assert!(!stack.refresh().unwrap()))));
 
     let port = slow_network(server.port(), Duration::from_micros(500));
     let far = open(&format!("postgres://owner@127.0.0.1:{port}/{}/far?sslmode=disable", database_of(&database)));
     far.push(NewFrame::new("Root").id("ses_1")).unwrap();
-    let round_trip = mean(&few(|| drop(far.refresh().unwrap())));
-    let push = mean(&few(|| drop(far.push(NewFrame::new("Far").below("ses_1")).unwrap())));
+    let round_trip = mean(&few(|| assert!(!far.refresh().unwrap())));
+    let push = mean(&few(|| {
+        far.push(NewFrame::new("Far").below("ses_1")).unwrap();
+    }));
     println!(
         "postgres/push/network: {push:?}, {:.2} round trips of {round_trip:?}",
         push.as_secs_f64() / round_trip.as_secs_f64()
     );
 
     for writers in [1, 2, 4, 8, 16] {
-        println!("postgres/commits/one_stack/{writers}: {:.0}/s", commits(&database, "one", 1, writers));
+        println!(
+            "postgres/commits/one_stack/{writers}: {:.0}/s",
+            commits(&database, &format!("one {writers}"), 1, writers)
+        );
     }
     for stacks in [10, 100, 1_000] {
         println!(
@@ -55,6 +61,17 @@ fn main() {
         );
     }
     large(&server, &database);
+}
+
+/// Times of writes of 8 KB that wait for the disk, as the commit of a server does.
+fn syncs() -> Vec<Duration> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.set_len(1 << 20).unwrap();
+    measured(SAMPLES / 3, || {
+        file.rewind().unwrap();
+        file.write_all(&[1; 8_192]).unwrap();
+        file.sync_data().unwrap();
+    })
 }
 
 fn open(url: &str) -> Stack {
@@ -118,6 +135,8 @@ fn slow_network(server: u16, delay: Duration) -> u16 {
                 thread::spawn(move || {
                     for (due, bytes) in receiver {
                         // A sleep of the system is longer than it should be by some 50 µs.
+                        let left = due.saturating_duration_since(Instant::now());
+                        thread::sleep(left.saturating_sub(Duration::from_micros(80)));
                         while Instant::now() < due {
                             std::hint::spin_loop();
                         }
@@ -211,7 +230,9 @@ fn large(server: &Server, database: &str) {
         drop(stack.frame(&*format!("f{}", 1 + number % frames)).unwrap());
     });
     println!("postgres/fetch/{frames}: {}", shown(&cold));
-    let push = measured(1_000, || drop(stack.push(NewFrame::new("A part of the work").below("active")).unwrap()));
+    let push = measured(1_000, || {
+        stack.push(NewFrame::new("A part of the work").below("active")).unwrap();
+    });
     println!("postgres/push/{frames}: {}", shown(&push));
 }
 

@@ -294,7 +294,7 @@ impl OpenUrl for Stack {
     }
 
     fn rebuild_at_url(url: &str, history: impl BufRead, options: StackOptions) -> Result<Self> {
-        let (server, url) = connected(url, &options)?;
+        let (server, url) = connected_with(url, &options, |options| options.idle_timeout(HISTORY_PATIENCE))?;
         Self::rebuild_in_store(server.store(url.tenant(), url.stack())?, history, options).map_err(
             |error| match error {
                 Error::NotEmpty { .. } => Error::NotEmpty { path: url.to_string() },
@@ -304,10 +304,22 @@ impl OpenUrl for Stack {
     }
 }
 
+/// The time for which a server waits for the next part of a history, in milliseconds. Nobody else waits for the new stack.
+const HISTORY_PATIENCE: u64 = 600_000;
+
 /// The server of a stack with these options.
 fn connected(url: &str, options: &StackOptions) -> Result<(PostgresServer, StackUrl)> {
+    connected_with(url, options, |options| options)
+}
+
+fn connected_with(
+    url: &str,
+    options: &StackOptions,
+    more: impl FnOnce(PostgresOptions) -> PostgresOptions,
+) -> Result<(PostgresServer, StackUrl)> {
     let url: StackUrl = url.parse()?;
-    let server = PostgresServer::of(url.server.clone(), PostgresOptions::of(options).notifies(url.notifies()));
+    let options = more(PostgresOptions::of(options).notifies(url.notifies()));
+    let server = PostgresServer::of(url.server.clone(), options);
     server.check_schema()?;
     Ok((server, url))
 }

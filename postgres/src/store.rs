@@ -35,7 +35,8 @@ pub struct PostgresOptions {
     pub busy_timeout: u64,
     /// Time after which the server ends the transaction of a process that does not go on, because it was stopped or cut off, in
     /// milliseconds. Others wait for it that long. A process that goes on later commits again, if nobody has committed meanwhile.
-    /// Default 5,000.
+    /// A history that [`Stack::rebuild_in_store`](callstack_core::Stack::rebuild_in_store) reads may not pause for longer. Default
+    /// 5,000.
     pub idle_timeout: u64,
     /// Maximum number of connections for commands at the same time. Queries can have further ones. Default 8.
     pub connections: usize,

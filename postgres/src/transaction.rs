@@ -75,11 +75,7 @@ impl Transaction {
         if writes.is_empty() {
             return Ok(());
         }
-        if !self.is_partly_sent {
-            // A long transaction may wait for its source between two parts.
-            self.is_partly_sent = true;
-            self.connection.run("SET LOCAL idle_in_transaction_session_timeout = '60s'", self.deadline())?;
-        }
+        self.is_partly_sent = true;
         let deadline = self.deadline();
         self.connection.write(&writes, None, deadline)
     }
