@@ -50,7 +50,7 @@ SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callst
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program program-postgres check test test-rust test-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-postgres bench-years trajectory-reader plugin promises advisories soak fuzz native install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program program-postgres check test test-rust test-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-postgres bench-years trajectory-reader plugin promises advisories soak fuzz native native-postgres install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -252,6 +252,11 @@ bench-relevance:
 native:
 	$(COMPACT) $(CARGO) rustc -p callstack-core --lib --crate-type cdylib,staticlib --release --features $(FEATURES) \
 		--target-dir target/capi -- $(SONAME)
+
+# The same shared library with stacks in PostgreSQL, for C, Node, Bun and the OpenCode plugin: CALLSTACK_LIBRARY names it there.
+# Its function `callstack_open_url` is in postgres/include/callstack_postgres.h.
+native-postgres:
+	$(COMPACT) $(CARGO) rustc -p callstack-postgres --lib --crate-type cdylib --release --features capi --target-dir target/capi
 
 # Installs the header, the static and the shared library, and the pkg-config file: make install PREFIX=/usr/local
 install: native

@@ -13,16 +13,21 @@
 //! # Ok::<(), callstack_core::Error>(())
 //! ```
 //!
+//! With the feature `capi` the crate has the C function `callstack_open_url` beside those of `callstack.h`: `make native-postgres`
+//! builds the library.
+//!
 //! # Guarantees
 //! A command is one transaction. It locks the stack's row, so that it is decided on all earlier commits, and revisions have no gaps.
 //! It takes two round trips. If the connection breaks while it commits, the store connects again, waits until the server has ended
 //! the broken transaction, and looks whether its events are there: a command is never lost and never done twice. If the server
 //! cannot be reached before the time limit of the call, the error says that the outcome is unknown
 //! ([`Error::Disconnected`](callstack_core::Error::Disconnected)). The statements work through PgBouncer in transaction mode.
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "capi"), forbid(unsafe_code))]
 #![deny(missing_docs)]
 
 mod archive;
+#[cfg(feature = "capi")]
+mod capi;
 mod compaction;
 mod connection;
 mod errors;

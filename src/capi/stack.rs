@@ -216,10 +216,31 @@ pub unsafe extern "C" fn callstack_open(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
+        open_with((folder, folder_len), (options, options_len), out_stack, error, |folder, options| {
+            Stack::open(folder, options)
+        })
+    }
+}
+
+/// Opens a stack as `callstack_open` does, but by `open`, which gets the place and the options. For C functions of other crates, whose
+/// stacks are in other stores.
+///
+/// # Safety
+/// As the header says of `callstack_open`: each text is null or has so many bytes, `out_stack` and `error` are null or can be written
+/// to.
+pub unsafe fn open_with(
+    (place, place_len): (*const c_char, usize),
+    (options, options_len): (*const c_char, usize),
+    out_stack: *mut *mut Callstack,
+    error: *mut *mut CallstackError,
+    open: impl FnOnce(&str, StackOptions) -> Result<Stack, Error>,
+) -> CallstackCode {
+    // SAFETY: the caller's promise.
+    unsafe {
         made(out_stack, error, || {
-            let folder = folder_path(folder, folder_len)?;
+            let place = folder_path(place, place_len)?;
             let options: FolderOptions = optional_record("options", options, options_len)?;
-            Ok(Callstack::new(Stack::open(folder, options.try_into()?)?, Vec::new()))
+            Ok(Callstack::new(open(place, options.try_into()?)?, Vec::new()))
         })
     }
 }

@@ -96,7 +96,14 @@ export const SIGNATURES = {
   export_history: "o",
 } as const
 
-type Signatures = typeof SIGNATURES
+/** The functions of the library that was built with PostgreSQL. */
+export const POSTGRES_SIGNATURES = {
+  open_url: "Ntt?v",
+} as const
+
+const ALL_SIGNATURES = { ...SIGNATURES, ...POSTGRES_SIGNATURES } as const
+
+type Signatures = typeof ALL_SIGNATURES
 
 /** A function of the C interface, without its prefix. */
 export type Name = keyof Signatures
@@ -195,13 +202,22 @@ export class Native {
       throw new CallstackError("library", message, { path, abi: Number(abi), needed: ABI })
     }
     const names = Object.keys(SIGNATURES) as Name[]
-    this.#functions = new Map(names.map((name) => [name, declare(library, name)]))
+    const functions = new Map(names.map((name) => [name, declare(library, name)]))
+    for (const name of Object.keys(POSTGRES_SIGNATURES) as Name[]) {
+      if (exports(library, name)) functions.set(name, declare(library, name))
+    }
+    this.#functions = functions
     this.#freeText = library.func("void callstack_text_free(void *text)")
     this.#close = library.func("int32_t callstack_close(void *stack, void *error)")
     this.#errorName = library.func("const char *callstack_error_name(void *error)")
     this.#errorMessage = library.func("const char *callstack_error_message(void *error)")
     this.#errorDetails = library.func("const char *callstack_error_details(void *error)")
     this.#freeError = library.func("void callstack_error_free(void *error)")
+  }
+
+  /** Whether the library has a function. */
+  has(name: Name): boolean {
+    return this.#functions.has(name)
   }
 
   /** Calls a function that answers nothing. */
@@ -310,8 +326,18 @@ function load(path: string): LibraryHandle {
   }
 }
 
+/** Whether the library exports a function. */
+function exports(library: LibraryHandle, name: Name): boolean {
+  try {
+    library.symbol(`callstack_${name}`, "void *")
+    return true
+  } catch {
+    return false
+  }
+}
+
 function declare(library: LibraryHandle, name: Name): Declared {
-  const letters = SIGNATURES[name]
+  const letters = ALL_SIGNATURES[name]
   const types: string[] = letters.startsWith("N") ? [] : ["void *"]
   for (const letter of letters) {
     if (letter === "t") types.push("const char *", "size_t")

@@ -111,12 +111,22 @@ export class Stack implements Disposable {
   /**
    * Opens the stack in a folder. Creates the folder and the stack if they do not exist.
    *
-   * @param folder - A path, absolute or relative to the working directory.
+   * @param folder - A path, absolute or relative to the working directory; or the URL of a stack in PostgreSQL,
+   * `postgres://HOST/DATABASE/STACK`, with the native library that `make native-postgres` builds (`CALLSTACK_LIBRARY` names it).
    * @throws `damaged` or `version` if a file cannot be read or comes from a newer version (the file is left unchanged),
-   * `empty` if the folder is the empty string, `json` for wrong options.
+   * `empty` if the folder is the empty string, `json` for wrong options, `disconnected` if the server cannot be reached,
+   * `library` for a URL if the native library was built without PostgreSQL.
    */
   static open(folder: string, options?: StackOptions): Stack {
-    return new Stack(Native.get().value("open", undefined, folder, writeJson(options)))
+    const native = Native.get()
+    if (!isServerUrl(folder)) return new Stack(native.value("open", undefined, folder, writeJson(options)))
+    if (!native.has("open_url")) {
+      const message =
+        "the native library of callstack-core was built without PostgreSQL; build one with `make native-postgres`, and " +
+        "name it in CALLSTACK_LIBRARY"
+      throw new CallstackError("library", message, {})
+    }
+    return new Stack(native.value("open_url", undefined, folder, writeJson(options)))
   }
 
   /** Creates an empty stack in memory. Nothing is written to the disk. */
@@ -897,4 +907,9 @@ function numberOf(status: FrameStatus): number {
     value: status,
     expected,
   })
+}
+
+/** Whether a place of stacks is the URL of a server. */
+function isServerUrl(place: string): boolean {
+  return /^postgres(ql)?:\/\//.test(place)
 }

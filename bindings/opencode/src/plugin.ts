@@ -12,7 +12,9 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
   // An orchestrator that runs its sessions in this server has an engine of its own.
   if (process.env["CALLSTACK_FLAME_URL"] !== undefined) return {}
   const { folder, ...settings } = options
-  const place = join(input.directory, typeof folder === "string" ? folder : ".opencode/stack")
+  const named = typeof folder === "string" ? folder : ".opencode/stack"
+  // A stack on a server has a URL.
+  const place = named.includes("://") ? named : join(input.directory, named)
   let host: Host
   try {
     // A static import would make OpenCode drop this file silently if the native library is missing.

@@ -1,0 +1,137 @@
+//! Tests of the program with stacks on a server: PostgreSQL, started for them.
+#![cfg(unix)]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use server::Server;
+use tempfile::tempdir;
+
+#[allow(dead_code)]
+#[path = "../../postgres/tests/server.rs"]
+mod server;
+
+/// The program with the stack of this URL.
+fn callstack(url: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+    command.env("CALLSTACK_DIR", url).env("XDG_STATE_HOME", std::env::temp_dir().join("callstack-state"));
+    command
+}
+
+fn run(url: &str, arguments: &[&str]) -> Output {
+    callstack(url).args(arguments).output().unwrap()
+}
+
+/// What a command prints that must succeed.
+#[track_caller]
+fn said(url: &str, arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } = run(url, arguments);
+    assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap()
+}
+
+/// What a command says that must fail.
+#[track_caller]
+fn refused(url: &str, arguments: &[&str]) -> String {
+    let Output { status, stderr, .. } = run(url, arguments);
+    assert!(!status.success(), "{arguments:?} succeeds");
+    String::from_utf8(stderr).unwrap()
+}
+
+#[test]
+fn a_stack_on_a_server_is_used_as_one_in_a_folder() {
+    let server = Server::shared();
+    server.sql("postgres", "CREATE DATABASE program");
+    let url = &format!("{}/team/shop", server.url("program"));
+    assert!(refused(url, &["tree"]).contains("callstack postgres migrate"));
+    assert_eq!(said(url, &["postgres", "migrate", url]), "made the schema callstack, version 1\n");
+    assert!(refused(url, &["tree"]).contains("there is no stack postgres://"));
+    said(url, &["push", "--new", "Build a shop", "--criteria", "Customers can pay"]);
+    said(url, &["plan", "Cart", "Pay", "--below", "f1", "--chain"]);
+    assert!(said(url, &["tree"]).contains("`-- [ ] f3 Pay"));
+    assert!(said(url, &["context", "f2"]).contains("Customers can pay"));
+    let worked =
+        run(url, &["work", "--worker", "anna", "--", "sh", "-c", "cat | grep -c Build; echo $CALLSTACK_TITLE"]);
+    assert!(worked.status.success(), "{}", String::from_utf8_lossy(&worked.stderr));
+    assert!(said(url, &["show", "f3"]).contains("Pay"));
+    assert!(said(url, &["history", "--kind", "claimed"]).contains("anna"));
+    said(url, &["pop", "f1", "--results", "done"]);
+    assert!(said(url, &["doctor"]).contains("The stack is sound."));
+    assert!(said(url, &["doctor", "--repair"]).contains("The stack is sound."));
+    assert!(said(url, &["compact", "--days", "0"]).starts_with("removed"));
+    let lines = said(url, &["watch", "--since", "0", "--until-idle"]);
+    assert!(lines.lines().count() < 5, "the events were compacted: {lines}");
+    assert_eq!(said(url, &["postgres", "stacks", url, "--tenant", "team"]).lines().count(), 1);
+}
+
+#[test]
+fn a_stack_is_copied_to_a_server_and_back() {
+    let server = Server::shared();
+    let database = server.database();
+    let [there, other] = ["there", "other"].map(|name| format!("{database}/{name}"));
+    let folder = tempdir().unwrap();
+    let [here, back] = ["here", "back"].map(|name| folder.path().join(name).display().to_string());
+    for number in 0..40 {
+        let title = format!("Tree {number}");
+        said(&here, &["push", "--new", "--root", &title, "--id", &format!("ses_{number}")]);
+        if number % 3 == 0 {
+            said(&here, &["pop", &format!("ses_{number}"), "--results", "done"]);
+        }
+    }
+    {
+        let stack = callstack_core::Stack::open(&here, callstack_core::StackOptions::default()).unwrap();
+        let lines: Vec<_> = (0..2_500).map(|number| serde_json::json!({ "line": number })).collect();
+        stack.log("ses_1").append(&lines).unwrap();
+        stack.close().unwrap();
+    }
+    let copied = said(&here, &["copy", &here, &there]);
+    assert!(copied.contains("40 frames and 2500 log lines"), "{copied}");
+    assert_eq!(said(&there, &["export", "--format", "state"]), said(&here, &["export", "--format", "state"]));
+    assert_eq!(said(&there, &["export", "--format", "events"]), said(&here, &["export", "--format", "events"]));
+    said(&here, &["copy", &there, &back]);
+    assert_eq!(said(&back, &["export", "--format", "events"]), said(&here, &["export", "--format", "events"]));
+    assert_eq!(said(&back, &["log", "ses_1"]), said(&here, &["log", "ses_1"]));
+    assert!(refused(&here, &["copy", &here, &there]).contains("already contains a stack"));
+    assert!(refused(&here, &["copy", &format!("{database}/missing"), &other]).contains("there is no stack"));
+    assert!(refused(&other, &["tree"]).contains("there is no stack"), "a refused copy leaves nothing");
+}
+
+#[test]
+fn passwords_are_not_shown() {
+    let server = Server::shared();
+    let database = server.database();
+    let url = &format!("{}/shop", database.replace("owner@", "owner:hunter2@"));
+    said(url, &["push", "--new", "Build a shop"]);
+    let missing = url.replace("shop", "missing");
+    for arguments in
+        [&["--stack", &missing, "tree"][..], &["--stack", url, "pop", "nothing"], &["--stack", url, "doctor"]]
+    {
+        let Output { stdout, stderr, .. } = run(url, arguments);
+        let text = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert!(!text.contains("hunter2"), "{arguments:?}: {text}");
+    }
+    let wrong = url.replace("/shop", "/a/b/c/d");
+    assert!(!refused(&wrong, &["tree"]).contains("hunter2"));
+}
+
+#[test]
+fn agents_of_other_programs_use_a_stack_on_a_server() {
+    let server = Server::shared();
+    let url = &format!("{}/shop", server.database());
+    said(url, &["push", "--new", "Build a shop"]);
+    let mut serving =
+        callstack(url).arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let requests = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"status","arguments":{}}}"#,
+    ];
+    let mut input = serving.stdin.take().unwrap();
+    requests.iter().for_each(|request| writeln!(input, "{request}").unwrap());
+    let output = std::io::BufReader::new(serving.stdout.take().unwrap());
+    let answered =
+        std::io::BufRead::lines(output).map_while(Result::ok).find(|line| line.contains("\"id\":2")).unwrap();
+    drop(input);
+    serving.wait().unwrap();
+    assert!(answered.contains("Build a shop"), "{answered}");
+}
