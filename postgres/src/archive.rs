@@ -114,8 +114,11 @@ impl Archive for PostgresArchive {
             ArchiveQuery::Roots => "place IS NOT NULL".to_owned(),
             ArchiveQuery::Nothing => "false".to_owned(),
         };
+        // The question whether there is a newer snapshot is asked once. Without it, the server may read all frames to find none, as long
+        // as it has no statistics of a new stack.
         let sql = format!(
             "SELECT handle, changed, place FROM {frames} AS changed WHERE stack = $1 AND changed > $2 \
+             AND (SELECT snapshot FROM callstack.stacks WHERE id = $1) > $2 \
              UNION ALL SELECT handle, changed, place FROM {frames} AS found WHERE stack = $1 AND {condition}"
         );
         let rows = self.reader.rows(&sql, &values, self.reader.patience())?;

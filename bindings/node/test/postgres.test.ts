@@ -1,0 +1,1 @@
+// Stacks in PostgreSQL, with the native library that `make native-postgres` builds.
