@@ -50,7 +50,7 @@ SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callst
 endif
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program program-postgres check test test-rust test-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-postgres bench-years trajectory-reader plugin promises advisories soak fuzz native native-postgres install install-with-cargo-c packages system-tools
+.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program program-postgres check test test-rust test-postgres test-with-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-postgres bench-years trajectory-reader plugin promises advisories soak fuzz native native-postgres install install-with-cargo-c packages system-tools
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
@@ -81,7 +81,7 @@ demo-team:
 # The last step of building the library uses one core, so the lints run beside it.
 test:
 	$(MAKE) --jobs=2 --output-sync=line --no-print-directory lint native
-	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-python test-view test-mcp test-release
+	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-python test-view test-mcp test-release test-postgres
 
 # The daily loop: format, lints, and the tests of the library.
 check:
@@ -91,15 +91,19 @@ check:
 
 # Without PostgreSQL, the tests of its store are left out, with a loud line.
 test-rust: $(PYTHON) $(TRAJECTORY_READER)
-	scripts/install-postgres || without="--exclude callstack-postgres"; $(CARGO) test --workspace $$without --all-features
+	scripts/install-postgres || { [ $$? -eq 3 ] || exit 1; without="--exclude callstack-postgres --exclude callstack-cli"; }; \
+	  $(CARGO) test --workspace $$without --all-features && { [ -z "$$without" ] || $(CARGO) test -p callstack-cli; }
 	$(CARGO) test --no-default-features
 	$(CARGO) test -p callstack-cli --no-default-features --test without_agent
 	$(CARGO) publish --dry-run --quiet --allow-dirty -p callstack-core
 
-# The tests of the store in PostgreSQL alone, with a real server.
+# The tests of the store in PostgreSQL with a real server: those of Node, Bun and OpenCode, whose Rust side `make test-rust` tests.
 test-postgres:
-	scripts/install-postgres
-	$(CARGO) test -p callstack-postgres
+	if scripts/install-postgres; then $(MAKE) --no-print-directory test-with-postgres; else [ $$? -eq 3 ]; fi
+
+test-with-postgres: native-postgres program-postgres $(NODE_MODULES)
+	$(NPM) run --silent build --prefix bindings
+	CALLSTACK=$(CURDIR)/target/release/callstack-postgres scripts/with-postgres scripts/test-bindings-with-postgres
 
 # What the packages promise and can be checked fast: licenses and other properties of dependencies, the recorded C interface,
 # and one version everywhere.
