@@ -353,10 +353,10 @@ pub enum Error {
         /// The reason.
         message: String,
     },
-    /// The folder for a new stack or an export already contains a stack.
-    #[error("{path} already contains a stack; choose an empty folder")]
+    /// The folder or the store for a new stack or an export already contains a stack.
+    #[error("{path} already contains a stack; choose another place for the new one")]
     NotEmpty {
-        /// The folder.
+        /// The folder, or the URL.
         path: String,
     },
     /// The stack is in memory and has no logs, or no store with a history.
@@ -390,7 +390,7 @@ pub enum Error {
         source: Option<ErrorSource>,
     },
     /// The file, its folder or the disk is read-only for this process.
-    #[error("cannot write {path}: it is read-only; open the stack where this process may write")]
+    #[error("cannot write {path}: it is read-only for this process; open the stack where it may write")]
     #[non_exhaustive]
     ReadOnly {
         /// The file or folder.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::folder::SameStack;
 use crate::output::{Page, Report};
+use crate::server::is_url;
 
 /// A failed command. With `--json` it is written to the standard error as an envelope of the kind `error`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -153,12 +154,14 @@ fn next_step(error: &Error) -> Option<&'static str> {
         Error::UnknownFrame { .. } | Error::AmbiguousFrame { .. } => {
             Some("`callstack tree --all` lists the frames with their handles")
         }
-        Error::Busy { .. } => {
+        Error::Busy { .. } | Error::Disconnected { is_outcome_unknown: true, .. } => {
             Some("`callstack history` shows whether the change was made, as a whole; if it was not, repeat the command")
         }
         Error::Damaged { .. } | Error::History { .. } | Error::Json { what: SNAPSHOT, .. } | Error::Replaced { .. } => {
             Some("`callstack doctor` says what is damaged and what can be saved")
         }
+        // What is wrong with a server, its message says.
+        Error::Io { path, .. } | Error::ReadOnly { path, .. } if is_url(path) => None,
         Error::Io { .. } => {
             Some("look at the rights of the folder; if it is read-only, copy it, and name the copy with --stack")
         }

@@ -17,6 +17,9 @@ use crate::store::PostgresStore;
 /// The channel of the notifications. Their text is the number of the stack.
 pub(crate) const CHANNEL: &str = "callstack";
 
+/// Longest wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// Waits for commits of a stack by writers that notify ([`PostgresOptions::notifies`](crate::PostgresOptions::notifies)).
 ///
 /// A notification is a hint: after a wait, call [`Stack::refresh`](callstack_core::Stack::refresh). Notifications do not pass through a
@@ -81,7 +84,7 @@ impl Listener {
     /// [`Error::Disconnected`](callstack_core::Error::Disconnected) if the connection is lost: then make another listener, and refresh
     /// the stack.
     pub fn wait(&mut self, limit: Duration) -> Result<bool> {
-        let deadline = Instant::now() + limit;
+        let deadline = Instant::now() + limit.min(LONGEST_WAIT);
         let Self { runtime: Some(runtime), stacks, stack, place, .. } = self else { return Ok(false) };
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

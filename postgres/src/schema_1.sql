@@ -112,22 +112,31 @@ BEGIN
         FROM unnest(append.handles, append.kinds, append.events) WITH ORDINALITY AS new (handle, kind, event, place);
 END $$;
 
--- The tenants that the current role may use. Each statement asks once.
-CREATE FUNCTION callstack.my_tenants() RETURNS int[] LANGUAGE sql STABLE AS $$
-    SELECT coalesce(array_agg(tenant), '{}') FROM callstack.members WHERE pg_has_role(current_user, role, 'USAGE')
-$$;
+-- The tenants that the current role may use. Each statement asks once. The body is bound to the functions that it names now: a role
+-- cannot put others in their place by its search path.
+CREATE FUNCTION callstack.my_tenants() RETURNS int[] LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT coalesce(array_agg(members.tenant), '{}') FROM callstack.members
+        WHERE pg_has_role(current_user, members.role, 'USAGE');
+END;
 
+ALTER TABLE callstack.tenants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_tenant ON callstack.tenants USING (id = ANY ((SELECT callstack.my_tenants())::int[]));
+ALTER TABLE callstack.stacks ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_tenant ON callstack.stacks USING (tenant = ANY ((SELECT callstack.my_tenants())::int[]));
+
+-- Whoever writes a row names a stack of the row's tenant: nobody takes the revisions of somebody else's stack.
 DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{stacks,events,heads,frames,base_frames,logs}'::text[] LOOP
+    FOREACH name IN ARRAY '{events,heads,frames,base_frames,logs}'::text[] LOOP
         EXECUTE format('ALTER TABLE callstack.%I ENABLE ROW LEVEL SECURITY', name);
-        EXECUTE format('CREATE POLICY of_tenant ON callstack.%I USING (tenant = ANY ((SELECT callstack.my_tenants())::int[]))', name);
+        EXECUTE format('CREATE POLICY of_tenant ON callstack.%1$I USING (tenant = ANY ((SELECT callstack.my_tenants())::int[])) '
+            'WITH CHECK (tenant = ANY ((SELECT callstack.my_tenants())::int[]) AND EXISTS '
+            '(SELECT FROM callstack.stacks WHERE stacks.id = %1$I.stack AND stacks.tenant = %1$I.tenant))', name);
     END LOOP;
 END $$;
-ALTER TABLE callstack.tenants ENABLE ROW LEVEL SECURITY;
-CREATE POLICY of_tenant ON callstack.tenants USING (id = ANY ((SELECT callstack.my_tenants())::int[]));
 
 -- Lets a role use a tenant. Events are never changed.
 CREATE FUNCTION callstack.allow(role text, tenant text, writes boolean) RETURNS void LANGUAGE plpgsql AS $$
@@ -135,7 +144,7 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA callstack TO %I', role);
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA callstack TO %I', role);
     IF writes THEN
-        EXECUTE format('GRANT INSERT, UPDATE ON callstack.stacks TO %I', role);
+        EXECUTE format('GRANT INSERT, UPDATE (revision, writer, snapshot, base) ON callstack.stacks TO %I', role);
         EXECUTE format('GRANT INSERT, DELETE ON callstack.events TO %I', role);
         EXECUTE format('GRANT INSERT, DELETE ON callstack.logs TO %I', role);
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON callstack.heads, callstack.frames, callstack.base_frames TO %I', role);

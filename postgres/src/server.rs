@@ -164,7 +164,7 @@ impl PostgresServer {
         patience: Duration,
         mut request: impl FnMut(&mut Connection, Instant) -> Result<T, Failure>,
     ) -> Result<T> {
-        let deadline = Instant::now() + patience;
+        let deadline = deadline_after(patience);
         let asked = self.persist(deadline, |server| {
             let mut connection = server.idle_or_new(deadline)?;
             let answer = request(&mut connection, deadline);
@@ -247,6 +247,17 @@ const ADD_STACK: &str = "INSERT INTO callstack.stacks (tenant, name) SELECT id, 
                          ON CONFLICT DO NOTHING";
 const LIST_STACKS: &str = "SELECT stacks.name, stacks.revision FROM callstack.stacks \
                            JOIN callstack.tenants ON tenants.id = stacks.tenant WHERE tenants.name = $1 ORDER BY stacks.name";
+
+/// The time until which an answer is awaited. `patience` is for others who use the stack; the server gets a while in any case, so that a
+/// call which has waited for others does not give its commit up.
+pub(crate) fn deadline_after(patience: Duration) -> Instant {
+    Instant::now() + patience.clamp(ANSWER_PATIENCE, LONGEST_PATIENCE)
+}
+
+/// Shortest time for which an answer is awaited.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+/// Longest time for which an answer is awaited.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Where [`Stack::open_url`](OpenUrl::open_url) finds stacks.
 pub trait OpenUrl: Sized {

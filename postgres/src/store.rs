@@ -20,7 +20,7 @@ use crate::errors::Failure;
 use crate::listener::CHANNEL;
 use crate::logs::{self, PostgresLogs};
 use crate::reader::PostgresReader;
-use crate::server::PostgresServer;
+use crate::server::{PostgresServer, deadline_after};
 use crate::transaction::{FRAMES, Mark, Newest, Open, Proof, Transaction};
 
 /// The options of a [`PostgresServer`].
@@ -31,7 +31,8 @@ pub struct PostgresOptions {
     /// setting `synchronous_commit`, which is `on` unless somebody has changed it. [`Durability::Full`] waits in any case until the
     /// server has the commit on its disk, and on those of its synchronous standbys.
     pub durability: Durability,
-    /// Maximum wait for the server and for other processes before a call fails, in milliseconds. Default 10,000.
+    /// Maximum wait for other processes before a call fails, in milliseconds, and for an answer of the server, if it is more than 2,000.
+    /// Default 10,000.
     pub busy_timeout: u64,
     /// Time after which the server ends the transaction of a process that does not go on, because it was stopped or cut off, in
     /// milliseconds. Others wait for it that long. A process that goes on later commits again, if nobody has committed meanwhile.
@@ -137,11 +138,12 @@ impl PostgresStore {
         PostgresReader::new(self.server.clone(), self.stack.id, self.place.clone(), Arc::downgrade(&self.open))
     }
 
-    /// Begins a transaction on a connection, and locks the stack.
-    fn lock(&self, connection: &mut Connection, deadline: Instant) -> Result<Newest, Failure> {
+    /// Begins a transaction on a connection, and locks the stack. Waits for others who have locked it until `limit`, and for an answer
+    /// until `deadline`.
+    fn lock(&self, connection: &mut Connection, limit: Instant, deadline: Instant) -> Result<Newest, Failure> {
         let options = self.server.options();
         let id = self.stack.id;
-        let patience = deadline.saturating_duration_since(Instant::now()).as_millis().max(1);
+        let patience = milliseconds(limit.saturating_duration_since(Instant::now()));
         let durable = match options.durability {
             Durability::Full => {
                 "SELECT set_config('synchronous_commit', 'on', true) \
@@ -149,7 +151,7 @@ impl PostgresStore {
             }
             _ => "",
         };
-        let idle_timeout = options.idle_timeout;
+        let idle_timeout = milliseconds(Duration::from_millis(options.idle_timeout));
         let sql = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = {patience}; \
              SET LOCAL idle_in_transaction_session_timeout = {idle_timeout}; {durable}\
@@ -219,7 +221,7 @@ impl PostgresStore {
         let settled = self.server.persist(deadline, |server| {
             let mut connection = server.idle_or_new(deadline)?;
             // The row is free only once the server has ended the broken transaction.
-            let now = self.lock(&mut connection, deadline)?;
+            let now = self.lock(&mut connection, deadline, deadline)?;
             let proof = queue.proof();
             let writer = proof.map_or(Ok(None), |proof| self.writer_of(proof, &mut connection, deadline))?;
             let can_repeat = now.mark == before && !*is_partly_sent;
@@ -301,10 +303,11 @@ const WRITER_OF_LINE: &str = "SELECT writer FROM callstack.logs WHERE stack = $1
 impl Store for PostgresStore {
     fn begin(&mut self, patience: Duration) -> Result<()> {
         self.rollback();
-        let deadline = Instant::now() + patience;
+        let (deadline, now) = (deadline_after(patience), Instant::now());
+        let limit = now.checked_add(patience).unwrap_or(deadline);
         let begun = self.server.persist(deadline, |server| {
             let mut connection = server.connection_for_command(deadline)?;
-            let locked = self.lock(&mut connection, deadline).and_then(|newest| {
+            let locked = self.lock(&mut connection, limit, deadline).and_then(|newest| {
                 self.check_known(newest, &mut connection, deadline)?;
                 Ok(newest)
             });
@@ -474,7 +477,7 @@ impl Store for PostgresStore {
         let sql = format!(
             "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {}; \
              SELECT id FROM callstack.stacks WHERE id = {} FOR NO KEY UPDATE; COMMIT",
-            patience.as_millis().max(1),
+            milliseconds(patience),
             self.stack.id
         );
         self.server.ask(patience, |connection, deadline| {
@@ -500,6 +503,11 @@ fn end(connection: &mut Connection, deadline: Instant) {
     if connection.is_usable() {
         let _ = connection.run("ROLLBACK", deadline);
     }
+}
+
+/// A time as a setting of the server: at least one millisecond, because zero means no limit, and at most what the setting can have.
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX).clamp(1, i32::MAX.into())
 }
 
 /// States in an error of waiting how long that was.

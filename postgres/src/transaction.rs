@@ -13,6 +13,7 @@ use tokio_postgres::types::Type;
 
 use crate::connection::{Connection, Values, Write};
 use crate::errors::Failure;
+use crate::server::deadline_after;
 use crate::store::StackRow;
 
 /// Size of what waits to be written, in bytes, from which it is sent before the commit.
@@ -66,7 +67,8 @@ impl Transaction {
     /// The time until which an answer is awaited. The time limit of a call is for waits for others; a transaction with much to write
     /// or to remove has longer, as long as the server answers.
     pub(crate) fn deadline(&self) -> Instant {
-        if self.is_partly_sent { self.limit.max(Instant::now() + BULK_PATIENCE) } else { self.limit }
+        let shortest = if self.is_partly_sent { BULK_PATIENCE } else { Duration::ZERO };
+        self.limit.max(deadline_after(shortest))
     }
 
     /// Sends what waits, so that the transaction can read it.

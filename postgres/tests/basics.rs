@@ -139,6 +139,31 @@ fn roles_use_their_tenants_and_no_others() {
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&events.stdout).trim(), "0|t", "{name}");
     }
+    // Not even a role that may make functions, and sends what SQL it likes, comes to another tenant.
+    server.sql(database, &format!("CREATE SCHEMA mine AUTHORIZATION {}", role("writer")));
+    let secret = server.sql(database, "SELECT id FROM callstack.stacks JOIN callstack.tenants USING (id) LIMIT 1");
+    let as_writer = |sql: &str| {
+        let output = Command::new(program("psql"))
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-d", database])
+            .args(["-p", &server.port().to_string(), "-U", &role("writer"), "-c", sql])
+            .output()
+            .unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let own_function = "CREATE FUNCTION mine.pg_has_role(name, oid, text) RETURNS boolean LANGUAGE sql AS 'SELECT true'; \
+                        SET search_path = mine, pg_catalog; SELECT count(*) FROM callstack.tenants WHERE name = 'secret'";
+    assert_eq!(as_writer(own_function), (true, "0".into()));
+    let tenant = "(SELECT id FROM callstack.tenants WHERE name = 'ours')";
+    for sql in [
+        &format!("INSERT INTO callstack.events VALUES ({tenant}, {secret}, 3, 1, 1, 'stopped', '{{}}')"),
+        "UPDATE callstack.stacks SET tenant = tenant",
+        "UPDATE callstack.events SET event = ''",
+        "SELECT callstack.allow(current_user, 'secret', true)",
+        "INSERT INTO callstack.members SELECT oid, 1 FROM pg_roles WHERE rolname = current_user",
+        "CREATE TABLE callstack.mine (id int)",
+    ] {
+        assert!(!as_writer(sql).0, "the writer may: {sql}");
+    }
     let forbidden = Stack::open_url(&format!("{}/mine/shop", as_role("writer")), StackOptions::default()).unwrap_err();
     assert!(forbidden.to_string().contains("callstack postgres grant"), "{forbidden}");
     let stranger = Stack::open_url(&format!("{}/ours/shop", as_role("stranger")), StackOptions::default()).unwrap_err();
@@ -371,4 +396,21 @@ fn connections_are_encrypted_and_certificates_verified_if_asked_for() {
     assert!(other_name.contains("certificate"), "{other_name}");
     let unknown = fails(&url("localhost", "sslmode=verify-full"));
     assert!(unknown.contains("certificate"), "{unknown}");
+}
+
+#[test]
+fn time_limits_of_any_length_are_possible() {
+    let server = Server::shared();
+    let url = format!("{}/shop", server.database());
+    for (number, busy_timeout) in [0, 1, u64::from(u32::MAX), u64::MAX].into_iter().enumerate() {
+        let stack = Stack::open_url(&url, StackOptions::default().busy_timeout(busy_timeout)).unwrap();
+        stack.push(NewFrame::new(format!("Frame {number}")).root()).unwrap();
+        stack.refresh().unwrap();
+    }
+    let options = PostgresOptions::default().idle_timeout(u64::MAX).busy_timeout(u64::MAX).connections(0);
+    let connections = PostgresServer::connect(&url, options).unwrap();
+    let store = connections.store("default", "shop").unwrap();
+    let stack = Stack::with_store(store, StackOptions::default().busy_timeout(u64::MAX).finished_frames(0)).unwrap();
+    stack.push(NewFrame::new("Last").root()).unwrap();
+    assert_eq!(stack.read(|tree| tree.len()), 5);
 }

@@ -28,15 +28,19 @@ struct Trouble {
     delay: AtomicU64,
     /// Number of times that it has acted.
     acts: AtomicU64,
+    /// Number of times that the client has spoken after the server.
+    turns: AtomicU64,
+    /// True: the server has spoken last.
+    is_servers_turn: AtomicBool,
 }
 
 impl Trouble {
     /// How many of these bytes pass before it acts. `None`: all of them.
     fn take(&self, length: usize) -> Option<usize> {
         let length = length as u64;
-        let before = self.after.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-            (left > 0).then(|| if left <= length { 0 } else { left - length })
-        });
+        let before = self
+            .after
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| (left > 0).then(|| left.saturating_sub(length)));
         match before {
             Ok(left) if left <= length => {
                 self.acts.fetch_add(1, Ordering::SeqCst);
@@ -55,16 +59,16 @@ fn proxy(server: u16, trouble: &Arc<Trouble>) -> u16 {
     thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
-            for (from, to) in [(&client, &server), (&server, &client)] {
+            for (from, to, is_client) in [(&client, &server, true), (&server, &client, false)] {
                 let (from, to, trouble) = (from.try_clone().unwrap(), to.try_clone().unwrap(), trouble.clone());
-                thread::spawn(move || pass_on(from, to, &trouble));
+                thread::spawn(move || pass_on(from, to, is_client, &trouble));
             }
         }
     });
     port
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream, trouble: &Trouble) {
+fn pass_on(mut from: TcpStream, mut to: TcpStream, is_client: bool, trouble: &Trouble) {
     let mut bytes = [0; 4096];
     let mut is_swallowed = false;
     loop {
@@ -72,6 +76,10 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, trouble: &Trouble) {
             Ok(0) | Err(_) => break,
             Ok(length) => length,
         };
+        let was_servers_turn = trouble.is_servers_turn.swap(!is_client, Ordering::SeqCst);
+        if is_client && was_servers_turn {
+            trouble.turns.fetch_add(1, Ordering::SeqCst);
+        }
         thread::sleep(Duration::from_micros(trouble.delay.load(Ordering::SeqCst)));
         match trouble.take(length) {
             None if is_swallowed => {}
@@ -177,8 +185,8 @@ fn a_silent_network_is_an_error_within_the_time_limit() {
     let stack = Stack::open_url(&through, StackOptions::default().busy_timeout(500)).unwrap();
     trouble.is_silent.store(true, Ordering::SeqCst);
     let (mut sure, mut tried, mut unknown) = (Vec::new(), Vec::new(), 0);
-    for number in 0..40 {
-        trouble.after.store(1 + number * 61, Ordering::SeqCst);
+    for number in 0..12 {
+        trouble.after.store(1 + number * 83, Ordering::SeqCst);
         let decision = format!("decision {number}");
         let begun = Instant::now();
         match stack.add_decision("ses_1", &*decision) {
@@ -216,6 +224,25 @@ fn slow_connections_are_only_slow() {
         stack.add_decision("ses_1", format!("{number}")).unwrap();
     }
     assert_eq!(stack.history(&EventQuery::default()).unwrap().len(), 52);
+}
+
+#[test]
+fn a_command_takes_two_round_trips_and_a_refresh_one() {
+    let server = Server::shared();
+    let database = server.database();
+    let trouble = Arc::new(Trouble::default());
+    let port = proxy(server.port(), &trouble);
+    let through = format!("postgres://owner@127.0.0.1:{port}/{}/stack?sslmode=disable", database_of(&database));
+    let stack = Stack::open_url(&through, StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let turns = |run: &dyn Fn()| {
+        let before = trouble.turns.load(Ordering::SeqCst);
+        (0..20).for_each(|_| run());
+        trouble.turns.load(Ordering::SeqCst) - before
+    };
+    let push = turns(&|| drop(stack.push(NewFrame::new("Part").below("ses_1")).map(drop)));
+    let refresh = turns(&|| assert!(!stack.refresh().unwrap()));
+    assert_eq!((push, refresh), (40, 20), "round trips of 20 pushes and of 20 refreshes");
 }
 
 #[test]

@@ -172,11 +172,6 @@ impl Server {
         format!("postgres://owner@{folder}:{}/{database}", self.port)
     }
 
-    /// The URL of a database, over TCP.
-    pub fn tcp_url(&self, database: &str) -> String {
-        format!("postgres://owner@127.0.0.1:{}/{database}", self.port)
-    }
-
     /// Runs SQL in a database as the owner, and returns what it prints.
     pub fn sql(&self, database: &str, sql: &str) -> String {
         let output = Command::new(program("psql"))

@@ -248,7 +248,8 @@ impl Report for Diagnosis {
             field(page, "sizes", sizes)?;
         }
         if self.is_repaired {
-            page.line(Line::new().plain("The snapshot of the database, state.json and frames/ were made anew."))?;
+            let files = if self.sizes.is_some() { ", state.json and frames/ were" } else { " was" };
+            page.line(Line::new().plain(&format!("The snapshot of the database{files} made anew.")))?;
         }
         if self.is_sound {
             return page.line(Line::new().styled(AnsiColor::Green.on_default(), "The stack is sound."));
