@@ -359,8 +359,8 @@ pub enum Error {
         /// The folder, or the URL.
         path: String,
     },
-    /// The stack is in memory and has no logs, or no store with a history.
-    #[error("this stack is in memory and has no {what}; open a stack in a folder with Stack::open")]
+    /// The stack keeps no logs, no history or no snapshots, because it is in memory, or it has no folder.
+    #[error("this stack has no {what}; open a stack in a folder with Stack::open")]
     InMemory {
         /// The missing part: `logs` or `history`.
         what: &'static str,
@@ -436,7 +436,7 @@ pub enum Error {
     #[error("{path} cannot be reached: {message}; {}", advice_on_lost_connection(*.is_outcome_unknown))]
     #[non_exhaustive]
     Disconnected {
-        /// The server and the stack, without a password.
+        /// The server and the database, or the stack there, without user and password.
         path: String,
         /// The reason.
         message: String,

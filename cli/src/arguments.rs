@@ -90,7 +90,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Run", &["work", "agent", "runs", "mcp", "init"]),
-    ("Files", &["import", "export", "compact", "schema", "completions", "man"]),
+    ("Files", &["import", "export", "copy", "compact", "postgres", "schema", "completions", "man"]),
 ];
 
 /// What `--help` says of a command that the system cannot have.

@@ -30,6 +30,9 @@ pub const CLAIM_VARIABLES: [&str; 3] = ["CALLSTACK_FRAME", "CALLSTACK_WORKER", "
 /// Its write-ahead log, which is empty when nobody has the database open.
 const LOG: &str = "stack.db-wal";
 
+/// Shortest time for which a change in a program that goes on waits for a server, in milliseconds.
+const SERVER_PATIENCE: u64 = 3_000;
+
 /// Number of frames above which `state.json` is left to processes that stay: writing it would take longer than all else.
 const STATE_FILE_FRAMES: usize = 500;
 
@@ -91,6 +94,17 @@ impl StackFolder {
         path.into_os_string().into_string().map(Some).map_err(no_text)
     }
 
+    /// As [`StackFolder::named`], for a file that others may read: a URL is without its password.
+    ///
+    /// # Errors
+    /// As [`StackFolder::named`].
+    pub fn named_without_password(&self) -> Result<Option<String>, Failure> {
+        match &self.server {
+            Some(server) => Ok(Some(server.shown())),
+            None => self.named(),
+        }
+    }
+
     /// The variable with which a command that this program starts in the working folder finds the same stack. `None`: it finds
     /// it as this program has.
     ///
@@ -133,15 +147,24 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::open_to_read`].
     pub fn open_to_write(&self) -> Result<ChangedStack, Failure> {
-        let mut opened = match &self.server {
-            Some(server) => ChangedStack::of(server.open(ChangedStack::options())?),
-            None => ChangedStack::open(&self.existing()?)?,
+        let opened = match &self.server {
+            Some(server) => server.open(ChangedStack::options())?,
+            None => ChangedStack::opened(&self.existing()?)?,
         };
         self.note_opened(&opened);
-        if let Some(claimed) = own_claim().filter(|_| self.same_stack.0.is_none()) {
-            opened.0 = ManuallyDrop::new(opened.with_claim(&claimed));
+        Ok(self.changed(opened))
+    }
+
+    /// The stack, guarded by the claim of the worker that has started this program, unless the command line names another stack.
+    fn guarded(&self, stack: Stack) -> Stack {
+        match own_claim().filter(|_| self.same_stack.0.is_none()) {
+            Some(claimed) => stack.with_claim(&claimed),
+            None => stack,
         }
-        Ok(opened)
+    }
+
+    fn changed(&self, stack: Stack) -> ChangedStack {
+        ChangedStack::of(self.guarded(stack))
     }
 
     fn note_opened(&self, stack: &Stack) {
@@ -186,12 +209,13 @@ impl StackFolder {
         self.check_same(known)?;
         let options = ChangedStack::options().busy_timeout(patience);
         let stack = match &self.server {
-            Some(server) => server.open(options)?,
+            // A connection over a network takes some round trips.
+            Some(server) => server.open(ChangedStack::options().busy_timeout(patience.max(SERVER_PATIENCE)))?,
             None => Stack::open(self.existing()?, options).map_err(of_opening)?,
         };
         // The folder can have been replaced before the database was opened.
         self.check_same(known)?;
-        change(&stack)
+        change(&self.guarded(stack))
     }
 
     fn check_same(&self, known: DatabaseFile) -> Result<(), Failure> {
@@ -218,17 +242,17 @@ impl StackFolder {
                 if !server.exists()? {
                     change(&Stack::in_memory())?;
                 }
-                ChangedStack::of(server.open_or_make(ChangedStack::options())?)
+                server.open_or_make(ChangedStack::options())?
             }
             None => {
                 let folder = self.of_new()?;
                 if !is_stack(&folder) {
                     change(&Stack::in_memory())?;
                 }
-                ChangedStack::open(&folder)?
+                ChangedStack::opened(&folder)?
             }
         };
-        change(&stack)
+        change(&self.changed(stack))
     }
 
     /// Opens the stack for a program that goes on, with the path of its folder. `None` if there is no stack; with `is_new` it is
@@ -240,7 +264,7 @@ impl StackFolder {
         if let Some(server) = &self.server {
             let path = server.local_folder()?;
             return match is_new || server.exists()? {
-                true => Ok(Some((server.open_or_make(StackOptions::default())?, path))),
+                true => Ok(Some((self.guarded(server.open_or_make(StackOptions::default())?), path))),
                 false => Ok(None),
             };
         }
@@ -250,7 +274,7 @@ impl StackFolder {
             Err(_) => return Ok(None),
         };
         let stack = Stack::open(&path, StackOptions::default()).map_err(of_opening)?;
-        Ok(Some((stack, path)))
+        Ok(Some((self.guarded(stack), path)))
     }
 
     /// Creates the stack that a history tells of. It is made in a hidden folder, and moved to its own when it is whole, so a
@@ -285,7 +309,7 @@ impl StackFolder {
             .map_err(of_rebuilding)?;
         check_free()?;
         move_into(&made, &folder).map_err(|error| check_free().err().unwrap_or_else(|| failed(error)))?;
-        ChangedStack::open(&folder)
+        ChangedStack::opened(&folder).map(ChangedStack::of)
     }
 
     /// The path of the folder in which `--new` creates a stack, unless it has one: the given folder, else `.callstack` in
@@ -448,8 +472,8 @@ const UNFINISHED: &str = ".callstack-unfinished-";
 pub struct ChangedStack(ManuallyDrop<Stack>);
 
 impl ChangedStack {
-    fn open(folder: &Path) -> Result<Self, Failure> {
-        Ok(Self::of(Stack::open(folder, Self::options()).map_err(of_opening)?))
+    fn opened(folder: &Path) -> Result<Stack, Failure> {
+        Stack::open(folder, Self::options()).map_err(of_opening)
     }
 
     fn of(stack: Stack) -> Self {

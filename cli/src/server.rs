@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use callstack_core::{Stack, StackOptions};
 #[cfg(feature = "postgres")]
 use callstack_postgres::{OpenUrl, StackUrl};
+use sha2::{Digest, Sha256};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -33,13 +34,19 @@ impl ServerStack {
         &self.url
     }
 
-    /// The URL without its password, for messages.
+    /// The URL without its password, for messages and for files that others read.
     pub fn shown(&self) -> String {
-        let Some((scheme, rest)) = self.url.split_once("://") else { return self.url.clone() };
-        let authority = &rest[..rest.find('/').unwrap_or(rest.len())];
-        match authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')) {
-            Some((user, _)) => format!("{scheme}://{user}{}", &rest[authority.rfind('@').unwrap_or(0)..]),
-            None => self.url.clone(),
+        let (place, options) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let others: Vec<&str> =
+            options.split('&').filter(|option| !option.is_empty() && !option.starts_with("password=")).collect();
+        let options = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
+        let Some((scheme, rest)) = place.split_once("://") else { return format!("{place}{options}") };
+        // A password may have any character, if its author has not encoded it.
+        match rest.rsplit_once('@') {
+            Some((user, host)) => {
+                format!("{scheme}://{}@{host}{options}", user.split(':').next().unwrap_or_default())
+            }
+            None => format!("{place}{options}"),
         }
     }
 
@@ -52,11 +59,15 @@ impl ServerStack {
         Ok(folder)
     }
 
-    /// The URL without its password and options, as the name of a file.
+    /// A name of a file for the URL. The hash tells apart what is the same without its punctuation.
     fn file_name(&self) -> String {
         let shown = self.shown();
-        let place = shown.split('?').next().unwrap_or_default();
-        place.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect()
+        let hash = Sha256::digest(shown.as_bytes())
+            .iter()
+            .take(4)
+            .fold(String::new(), |hash, byte| format!("{hash}{byte:02x}"));
+        let name = shown.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' });
+        format!("{}-{hash}", name.take(100).collect::<String>())
     }
 }
 
@@ -133,7 +144,8 @@ mod tests {
     fn passwords_are_not_shown() {
         for (url, shown) in [
             ("postgres://me:secret@host/d/s", "postgres://me@host/d/s"),
-            ("postgres://me:sec@ret@host/d/s?notify=true", "postgres://me@host/d/s?notify=true"),
+            ("postgres://me:sec@r/et@host/d/s?notify=true", "postgres://me@host/d/s?notify=true"),
+            ("postgres://me@host/d/s?password=secret&sslmode=require", "postgres://me@host/d/s?sslmode=require"),
             ("postgres://me@host:5433/d/s", "postgres://me@host:5433/d/s"),
             ("postgres://host:5433/d/s", "postgres://host:5433/d/s"),
             ("postgres://me:secret@host", "postgres://me@host"),

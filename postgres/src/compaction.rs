@@ -6,7 +6,7 @@ use tokio_postgres::types::Type;
 
 use crate::archive::handle_of;
 use crate::errors::{ADVICE, Failure};
-use crate::transaction::Transaction;
+use crate::transaction::{Newest, Transaction};
 use callstack_core::{Error, Handle};
 
 /// Number of trees whose events are removed by one statement.
@@ -21,11 +21,9 @@ pub(crate) fn compact(
     limits: &CompactionLimits<'_>,
 ) -> Result<CompactedEvents, Failure> {
     transaction.is_partly_sent = true;
-    let deadline = transaction.deadline();
-    let Transaction { connection, newest, .. } = transaction;
-    let base = newest.base;
+    let Newest { base, snapshot, .. } = transaction.newest;
     let mut trees: Vec<(Handle, i64)> = Vec::new();
-    for row in connection.rows(FINISHED_TREES, &[(&stack, Type::INT8)], deadline)? {
+    for row in transaction.rows(FINISHED_TREES, &[(&stack, Type::INT8)])? {
         let (root, changed): (i64, i64) = (row.get(0), row.get(1));
         let root = handle_of(root).ok_or_else(|| Error::damaged(place, "a tree has no possible root", ADVICE))?;
         // What has not changed since the base is the base itself.
@@ -36,7 +34,7 @@ pub(crate) fn compact(
     let mut compacted = CompactedEvents::default();
     for part in trees.chunks(TREES) {
         let changes: Vec<i64> = part.iter().map(|(_, changed)| *changed).collect();
-        let events = connection.rows(EVENTS, &[(&stack, Type::INT8), (&changes, Type::INT8_ARRAY)], deadline)?;
+        let events = transaction.rows(EVENTS, &[(&stack, Type::INT8), (&changes, Type::INT8_ARRAY)])?;
         let mut recent = Vec::new();
         for row in events {
             let revision: i64 = row.get(0);
@@ -49,15 +47,16 @@ pub(crate) fn compact(
             .filter(|(_, changed)| !recent.contains(changed))
             .map(|(root, _)| i64::from(root.number()))
             .collect();
-        let newest = newest.snapshot.cast_signed();
+        let newest = snapshot.cast_signed();
         let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
             [(&stack, Type::INT8), (&newest, Type::INT8), (&roots, Type::INT8_ARRAY)];
-        for row in connection.rows(REMOVE, &values, deadline)? {
+        for row in transaction.rows(REMOVE, &values)? {
             compacted.trees += 1;
             compacted.events += row.get::<_, i64>(0).cast_unsigned();
         }
     }
     if compacted.events > 0 {
+        let deadline = transaction.deadline();
         transaction.connection.run(&filled(MAKE_BASE, stack), deadline)?;
         transaction.newest.base = transaction.newest.snapshot;
     }

@@ -83,7 +83,7 @@ pub(crate) const NO_SCHEMA: &str =
     "the database has no schema of callstack; an owner of the database runs `callstack postgres migrate URL`";
 
 /// The advice in the error for a row that nobody of us has written.
-pub(crate) const ADVICE: &str = "restore the rows of this stack from a backup of the server, or copy the stack with `callstack copy` as far as it can be read";
+pub(crate) const ADVICE: &str = "restore the rows of this stack from a backup of the server";
 
 /// True for errors after which another connection may work.
 fn is_of_connection(code: &SqlState) -> bool {

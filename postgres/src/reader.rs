@@ -1,19 +1,17 @@
 //! Reading of a stack's events and of the heads of its snapshots, in the open transaction or beside it.
 
 use std::sync::{Arc, Weak};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use callstack_core::store::Snapshot;
 use callstack_core::{Error, Event, EventQuery, HistoryReader, Result};
-use parking_lot::Mutex;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use crate::connection::Connection;
 use crate::errors::{ADVICE, Failure};
 use crate::server::PostgresServer;
-use crate::transaction::{Mark, Transaction};
+use crate::transaction::{Mark, Open};
 
 /// Number of events that are read at a time.
 const PAGE: usize = 2_048;
@@ -24,16 +22,11 @@ pub(crate) struct PostgresReader {
     server: PostgresServer,
     pub(crate) stack: i64,
     pub(crate) place: Arc<str>,
-    open: Weak<Mutex<Option<Transaction>>>,
+    open: Weak<Open>,
 }
 
 impl PostgresReader {
-    pub(crate) fn new(
-        server: PostgresServer,
-        stack: i64,
-        place: Arc<str>,
-        open: Weak<Mutex<Option<Transaction>>>,
-    ) -> Self {
+    pub(crate) fn new(server: PostgresServer, stack: i64, place: Arc<str>, open: Weak<Open>) -> Self {
         Self { server, stack, place, open }
     }
 
@@ -60,8 +53,8 @@ impl PostgresReader {
         patience: Duration,
         mut run: impl FnMut(&mut Connection, Instant) -> Result<T, Failure>,
     ) -> Result<T> {
-        if let Some(open) = self.open.upgrade()
-            && let Some(transaction) = open.lock().as_mut().filter(|open| open.thread == thread::current().id())
+        if let Some(open) = self.open.upgrade().filter(|open| open.is_here())
+            && let Some(transaction) = open.transaction().as_mut()
         {
             let sent = transaction.send();
             let deadline = transaction.deadline();
@@ -125,7 +118,8 @@ impl PostgresReader {
         found.transpose()
     }
 
-    fn event(&self, revision: u64, text: &str) -> Result<Event> {
+    /// The event of a revision.
+    pub(crate) fn event(&self, revision: u64, text: &str) -> Result<Event> {
         let event: Event = serde_json::from_str(text)
             .map_err(|error| self.damaged(format!("event {revision}: {error}")).with_source(error))?;
         match event.revision == revision {

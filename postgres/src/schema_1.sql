@@ -18,6 +18,7 @@ CREATE TABLE callstack.tenants (
 CREATE TABLE callstack.members (
     role oid NOT NULL,
     tenant int NOT NULL REFERENCES callstack.tenants,
+    writes boolean NOT NULL,
     PRIMARY KEY (role, tenant)
 );
 
@@ -112,50 +113,65 @@ BEGIN
         FROM unnest(append.handles, append.kinds, append.events) WITH ORDINALITY AS new (handle, kind, event, place);
 END $$;
 
--- The tenants that the current role may use. Each statement asks once. The body is bound to the functions that it names now: a role
--- cannot put others in their place by its search path.
-CREATE FUNCTION callstack.my_tenants() RETURNS int[] LANGUAGE sql STABLE
+-- The tenants that the current role may read, or change. Each statement asks once. The bodies are bound to the functions that they name
+-- now: a role cannot put others in their place by its search path.
+CREATE FUNCTION callstack.readable_tenants() RETURNS int[] LANGUAGE sql STABLE
 BEGIN ATOMIC
     SELECT coalesce(array_agg(members.tenant), '{}') FROM callstack.members
         WHERE pg_has_role(current_user, members.role, 'USAGE');
 END;
+CREATE FUNCTION callstack.writable_tenants() RETURNS int[] LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT coalesce(array_agg(members.tenant), '{}') FROM callstack.members
+        WHERE members.writes AND pg_has_role(current_user, members.role, 'USAGE');
+END;
 
 ALTER TABLE callstack.tenants ENABLE ROW LEVEL SECURITY;
-CREATE POLICY of_tenant ON callstack.tenants USING (id = ANY ((SELECT callstack.my_tenants())::int[]));
-ALTER TABLE callstack.stacks ENABLE ROW LEVEL SECURITY;
-CREATE POLICY of_tenant ON callstack.stacks USING (tenant = ANY ((SELECT callstack.my_tenants())::int[]));
+CREATE POLICY reading ON callstack.tenants FOR SELECT USING (id = ANY ((SELECT callstack.readable_tenants())::int[]));
 
 -- Whoever writes a row names a stack of the row's tenant: nobody takes the revisions of somebody else's stack.
 DO $$
 DECLARE
     name text;
+    is_writable constant text := 'tenant = ANY ((SELECT callstack.writable_tenants())::int[])';
+    is_of_stack text;
 BEGIN
-    FOREACH name IN ARRAY '{events,heads,frames,base_frames,logs}'::text[] LOOP
+    FOREACH name IN ARRAY '{stacks,events,heads,frames,base_frames,logs}'::text[] LOOP
+        is_of_stack := CASE name WHEN 'stacks' THEN '' ELSE format(' AND EXISTS (SELECT FROM callstack.stacks '
+            'WHERE stacks.id = %1$I.stack AND stacks.tenant = %1$I.tenant)', name) END;
         EXECUTE format('ALTER TABLE callstack.%I ENABLE ROW LEVEL SECURITY', name);
-        EXECUTE format('CREATE POLICY of_tenant ON callstack.%1$I USING (tenant = ANY ((SELECT callstack.my_tenants())::int[])) '
-            'WITH CHECK (tenant = ANY ((SELECT callstack.my_tenants())::int[]) AND EXISTS '
-            '(SELECT FROM callstack.stacks WHERE stacks.id = %1$I.stack AND stacks.tenant = %1$I.tenant))', name);
+        EXECUTE format('CREATE POLICY reading ON callstack.%I FOR SELECT '
+            'USING (tenant = ANY ((SELECT callstack.readable_tenants())::int[]))', name);
+        EXECUTE format('CREATE POLICY adding ON callstack.%I FOR INSERT WITH CHECK (%s)', name, is_writable || is_of_stack);
+        EXECUTE format('CREATE POLICY changing ON callstack.%I FOR UPDATE USING (%s) WITH CHECK (%s)',
+            name, is_writable, is_writable || is_of_stack);
+        EXECUTE format('CREATE POLICY removing ON callstack.%I FOR DELETE USING (%s)', name, is_writable);
     END LOOP;
 END $$;
 
--- Lets a role use a tenant. Events are never changed.
+-- Lets a role read the stacks of a tenant, or change them too. Events are added, and removed by compactions; none is ever changed.
 CREATE FUNCTION callstack.allow(role text, tenant text, writes boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    known oid := (SELECT oid FROM pg_roles WHERE rolname = allow.role);
 BEGIN
+    IF known IS NULL THEN
+        RAISE EXCEPTION 'there is no role %', role USING ERRCODE = 'undefined_object';
+    END IF;
     EXECUTE format('GRANT USAGE ON SCHEMA callstack TO %I', role);
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA callstack TO %I', role);
     IF writes THEN
-        EXECUTE format('GRANT INSERT, UPDATE (revision, writer, snapshot, base) ON callstack.stacks TO %I', role);
-        EXECUTE format('GRANT INSERT, DELETE ON callstack.events TO %I', role);
-        EXECUTE format('GRANT INSERT, DELETE ON callstack.logs TO %I', role);
+        EXECUTE format('GRANT INSERT, DELETE, UPDATE (revision, writer, snapshot, base) ON callstack.stacks TO %I', role);
+        EXECUTE format('GRANT INSERT, DELETE ON callstack.events, callstack.logs TO %I', role);
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON callstack.heads, callstack.frames, callstack.base_frames TO %I', role);
     END IF;
     INSERT INTO callstack.tenants (name) VALUES (tenant) ON CONFLICT DO NOTHING;
-    INSERT INTO callstack.members SELECT role::regrole, id FROM callstack.tenants AS tenants WHERE tenants.name = allow.tenant
-        ON CONFLICT DO NOTHING;
+    INSERT INTO callstack.members SELECT known, id, allow.writes FROM callstack.tenants AS tenants
+        WHERE tenants.name = allow.tenant ON CONFLICT ON CONSTRAINT members_pkey DO UPDATE SET writes = excluded.writes;
 END $$;
 
 CREATE FUNCTION callstack.disallow(role text, tenant text) RETURNS void LANGUAGE sql AS $$
-    DELETE FROM callstack.members USING callstack.tenants
-        WHERE members.role = disallow.role::regrole AND members.tenant = tenants.id AND tenants.name = disallow.tenant
+    DELETE FROM callstack.members USING callstack.tenants, pg_roles
+        WHERE pg_roles.rolname = disallow.role AND members.role = pg_roles.oid
+        AND members.tenant = tenants.id AND tenants.name = disallow.tenant
 $$;
 REVOKE ALL ON FUNCTION callstack.allow, callstack.disallow FROM PUBLIC;

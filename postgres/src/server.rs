@@ -183,9 +183,12 @@ impl PostgresServer {
         let mut wait = SHORTEST_WAIT;
         loop {
             match run(self) {
-                Err(Failure::Lost(_)) if Instant::now() + wait < deadline => {
+                Err(Failure::Lost(error)) => {
                     // The others are probably lost too.
                     self.inner.pool.lock().idle.clear();
+                    if Instant::now() + wait >= deadline {
+                        return Err(Failure::Lost(error));
+                    }
                     thread::sleep(wait);
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }
@@ -257,7 +260,7 @@ pub(crate) fn deadline_after(patience: Duration) -> Instant {
 /// Shortest time for which an answer is awaited.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// Longest time for which an answer is awaited.
-const LONGEST_PATIENCE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+pub(crate) const LONGEST_PATIENCE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Where [`Stack::open_url`](OpenUrl::open_url) finds stacks.
 pub trait OpenUrl: Sized {
@@ -304,8 +307,8 @@ impl OpenUrl for Stack {
         store.map(|store| opened(store, &url, options)).transpose()
     }
 
-    fn rebuild_at_url(url: &str, history: impl BufRead, options: StackOptions) -> Result<Self> {
-        let (server, url) = connected_with(url, &options, |options| options.idle_timeout(HISTORY_PATIENCE))?;
+    fn rebuild_at_url(text: &str, history: impl BufRead, options: StackOptions) -> Result<Self> {
+        let (server, url) = connected_with(text, &options, |options| options.idle_timeout(HISTORY_PATIENCE))?;
         Self::rebuild_in_store(server.store(url.tenant(), url.stack())?, history, options).map_err(
             |error| match error {
                 Error::NotEmpty { .. } => Error::NotEmpty { path: url.to_string() },

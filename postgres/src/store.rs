@@ -9,7 +9,6 @@ use callstack_core::store::{CompactedEvents, CompactionLimits, Snapshot};
 use callstack_core::{
     Durability, Error, Event, EventQuery, Handle, HistoryReader, LogReader, Result, StackOptions, Store,
 };
-use parking_lot::Mutex;
 use tokio_postgres::SimpleQueryRow;
 use tokio_postgres::types::Type;
 
@@ -20,8 +19,8 @@ use crate::errors::Failure;
 use crate::listener::CHANNEL;
 use crate::logs::{self, PostgresLogs};
 use crate::reader::PostgresReader;
-use crate::server::{PostgresServer, deadline_after};
-use crate::transaction::{FRAMES, Mark, Newest, Open, Proof, Transaction};
+use crate::server::{LONGEST_PATIENCE, PostgresServer, deadline_after};
+use crate::transaction::{FRAMES, Mark, Newest, News, Open, Proof, Transaction};
 
 /// The options of a [`PostgresServer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub struct PostgresOptions {
     /// Time after which the server ends the transaction of a process that does not go on, because it was stopped or cut off, in
     /// milliseconds. Others wait for it that long. A process that goes on later commits again, if nobody has committed meanwhile.
     /// A history that [`Stack::rebuild_in_store`](callstack_core::Stack::rebuild_in_store) reads may not pause for longer. Default
-    /// 5,000.
+    /// 5,000; at least 1,000.
     pub idle_timeout: u64,
     /// Maximum number of connections for commands at the same time. Queries can have further ones. Default 8.
     pub connections: usize,
@@ -114,7 +113,7 @@ pub struct PostgresStore {
     known: Option<Mark>,
     /// The newest one at the last look.
     seen: Option<Mark>,
-    open: Open,
+    open: Arc<Open>,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -126,7 +125,7 @@ impl fmt::Debug for PostgresStore {
 impl PostgresStore {
     pub(crate) fn new(server: PostgresServer, stack: StackRow, place: String) -> Self {
         let place = place.into();
-        Self { server, stack, place, known: None, seen: None, open: Arc::new(Mutex::new(None)) }
+        Self { server, stack, place, known: None, seen: None, open: Arc::new(Open::default()) }
     }
 
     /// The server and the number of the stack there.
@@ -138,42 +137,97 @@ impl PostgresStore {
         PostgresReader::new(self.server.clone(), self.stack.id, self.place.clone(), Arc::downgrade(&self.open))
     }
 
-    /// Begins a transaction on a connection, and locks the stack. Waits for others who have locked it until `limit`, and for an answer
-    /// until `deadline`.
-    fn lock(&self, connection: &mut Connection, limit: Instant, deadline: Instant) -> Result<Newest, Failure> {
+    /// Begins a transaction on a connection, and locks the stack. Waits for others who have locked it until `limit`. Also reads what
+    /// follows the commit that is known, so that the lock is held for one round trip only.
+    fn lock(&self, connection: &mut Connection, known: Option<Mark>, limit: Instant) -> Result<Locked, Failure> {
         let options = self.server.options();
         let id = self.stack.id;
-        let patience = milliseconds(limit.saturating_duration_since(Instant::now()));
+        let patience = limit.saturating_duration_since(Instant::now());
         let durable = match options.durability {
             Durability::Full => {
                 "SELECT set_config('synchronous_commit', 'on', true) \
-                 WHERE current_setting('synchronous_commit') IN ('off', 'local'); "
+                 WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply'); "
             }
             _ => "",
         };
-        let idle_timeout = milliseconds(Duration::from_millis(options.idle_timeout));
+        let idle_timeout = Duration::from_millis(options.idle_timeout).max(SHORTEST_IDLE_TIMEOUT);
+        let news = known.map_or_else(String::new, |Mark { revision, .. }| {
+            format!(
+                "; SELECT revision, writer, CASE WHEN revision > {revision} THEN event END FROM callstack.events \
+                 WHERE stack = {id} AND revision >= {revision} ORDER BY revision LIMIT {NEWS}"
+            )
+        });
         let sql = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = {patience}; \
-             SET LOCAL idle_in_transaction_session_timeout = {idle_timeout}; {durable}\
-             SELECT revision, writer, snapshot, base FROM callstack.stacks WHERE id = {id} FOR NO KEY UPDATE"
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = {}; \
+             SET LOCAL idle_in_transaction_session_timeout = {}; {durable}\
+             SELECT revision, writer, snapshot, base FROM callstack.stacks WHERE id = {id} FOR NO KEY UPDATE{news}",
+            milliseconds(patience),
+            milliseconds(idle_timeout),
         );
-        connection.run(&sql, deadline).and_then(|rows| self.newest(&rows))
+        // The server says when others hold the lock for too long.
+        let deadline = deadline_after(patience.saturating_add(ROUND_TRIP));
+        let rows = connection.run(&sql, deadline)?;
+        if rows.iter().all(|row| row.len() != 4) {
+            // A row that this role may read and not change cannot be locked.
+            let visible = connection.run(&format!("SELECT id FROM callstack.stacks WHERE id = {id}"), deadline)?;
+            let removed = || self.replaced("it was removed");
+            return Err(visible.first().map_or_else(removed, |_| Error::read_only(&*self.place)).into());
+        }
+        self.locked(&rows, known)
     }
 
-    /// What the stack's row says now.
+    /// What was found with the lock. Checks that the known commit is still there.
+    fn locked(&self, rows: &[SimpleQueryRow], known: Option<Mark>) -> Result<Locked, Failure> {
+        // The settings have rows too.
+        let newest = self.newest(rows.iter().find(|row| row.len() == 4))?;
+        let Some(known) = known.filter(|known| *known != newest.mark) else { return Ok(Locked { newest, news: None }) };
+        let mut events = Vec::new();
+        let mut found = None;
+        for row in rows.iter().filter(|row| row.len() == 3) {
+            let [Some(revision), Some(writer)] = [0, 1].map(|column| number_in(row, column)) else {
+                return Err(self.own_reader().damaged("an event has no number").into());
+            };
+            let mark = Mark { revision: revision.cast_unsigned(), writer };
+            match row.get(2) {
+                Some(text) if mark.revision > known.revision => events.push((mark, text.to_owned())),
+                _ => found = Some(writer),
+            }
+        }
+        self.check_known(newest, known, found)?;
+        let is_complete = events.last().is_some_and(|(mark, _)| *mark == newest.mark);
+        Ok(Locked { newest, news: is_complete.then_some((known.revision, events)) })
+    }
+
+    /// What the stack's row says now, after a check that the known commit is still there.
     fn look(&self, patience: Duration) -> Result<Newest> {
-        let sql = format!("SELECT revision, writer, snapshot, base FROM callstack.stacks WHERE id = {}", self.stack.id);
-        self.server
-            .ask(patience, |connection, deadline| connection.run(&sql, deadline).and_then(|rows| self.newest(&rows)))
+        let id = self.stack.id;
+        // In one statement, so that no compaction comes between.
+        let writer = self.known.map_or_else(
+            || "NULL".to_owned(),
+            |Mark { revision, .. }| {
+                format!(
+                    "CASE WHEN revision <> {revision} THEN \
+                     (SELECT events.writer FROM callstack.events WHERE stack = {id} AND events.revision = {revision}) END"
+                )
+            },
+        );
+        let sql = format!("SELECT revision, writer, snapshot, base, {writer} FROM callstack.stacks WHERE id = {id}");
+        self.server.ask(patience, |connection, deadline| {
+            let rows = connection.run(&sql, deadline)?;
+            let newest = self.newest(rows.last())?;
+            if let Some(known) = self.known.filter(|known| *known != newest.mark) {
+                self.check_known(newest, known, rows.last().and_then(|row| number_in(row, 4)))?;
+            }
+            Ok(newest)
+        })
     }
 
-    fn newest(&self, rows: &[SimpleQueryRow]) -> Result<Newest, Failure> {
-        // The settings before it may have rows too.
-        let row = rows.last().filter(|row| row.len() == 4).ok_or_else(|| self.replaced("it was removed"))?;
-        let number = |column: usize| row.get(column).and_then(|text| text.parse::<i64>().ok());
-        let numbers = [0, 1, 2, 3].map(number);
-        let [Some(revision), Some(writer), Some(snapshot), Some(base)] = numbers else {
-            return Err(self.replaced("its row has no numbers").into());
+    fn newest(&self, row: Option<&SimpleQueryRow>) -> Result<Newest, Failure> {
+        let row = row.ok_or_else(|| self.replaced("it was removed"))?;
+        let [Some(revision), Some(writer), Some(snapshot), Some(base)] =
+            [0, 1, 2, 3].map(|column| number_in(row, column))
+        else {
+            return Err(self.own_reader().damaged("the row of the stack has no numbers").into());
         };
         let [revision, snapshot, base] = [revision, snapshot, base].map(i64::cast_unsigned);
         Ok(Newest { mark: Mark { revision, writer }, snapshot, base })
@@ -183,13 +237,11 @@ impl PostgresStore {
         Error::replaced(&*self.place, message)
     }
 
-    /// Checks that the newest commit which this store knows is still there.
-    fn check_known(&self, newest: Newest, connection: &mut Connection, deadline: Instant) -> Result<(), Failure> {
-        let Some(known) = self.known.filter(|known| *known != newest.mark) else { return Ok(()) };
-        if newest.mark.revision <= known.revision {
-            return Err(self.lost(known).into());
-        }
-        match self.writer_of(Proof::Event(known.revision), connection, deadline)? {
+    /// Checks that the newest commit which this store knows is still there, though it is not the newest one. `found`: the writer of the
+    /// event with its revision.
+    fn check_known(&self, newest: Newest, known: Mark, found: Option<i64>) -> Result<(), Failure> {
+        match found {
+            _ if newest.mark.revision <= known.revision => Err(self.lost(known).into()),
             Some(writer) if writer == known.writer => Ok(()),
             // It was compacted.
             None if newest.base >= known.revision => Ok(()),
@@ -207,7 +259,7 @@ impl PostgresStore {
 
     /// Calls `run` with the open transaction of this thread.
     fn in_transaction<T>(&mut self, run: impl FnOnce(&mut Transaction) -> Result<T, Failure>) -> Result<T> {
-        let mut open = self.open.lock();
+        let mut open = self.open.transaction();
         let transaction = open.as_mut().ok_or_else(|| Error::io("write", &*self.place, "no transaction is open"))?;
         run(transaction).map_err(Failure::without_change)
     }
@@ -215,34 +267,39 @@ impl PostgresStore {
     /// Ends the commit of a transaction whose connection was lost: connects again, and finds out whether it was kept. If it was not,
     /// and nobody has committed since, commits it again.
     fn settle(&self, transaction: &mut Transaction) -> Result<()> {
+        const LOST: &str = "the connection was lost during the commit";
         let deadline = transaction.deadline();
-        let Transaction { newest, queue, is_partly_sent, .. } = transaction;
-        let before = newest.mark;
+        let before = transaction.newest;
+        let Transaction { queue, is_partly_sent, .. } = transaction;
         let settled = self.server.persist(deadline, |server| {
             let mut connection = server.idle_or_new(deadline)?;
             // The row is free only once the server has ended the broken transaction.
-            let now = self.lock(&mut connection, deadline, deadline)?;
+            let now = self.lock(&mut connection, None, deadline)?.newest;
             let proof = queue.proof();
             let writer = proof.map_or(Ok(None), |proof| self.writer_of(proof, &mut connection, deadline))?;
-            let can_repeat = now.mark == before && !*is_partly_sent;
+            // What a compaction has made since does not fit what waits.
+            let is_as_before = now.mark == before.mark && now.base == before.base;
             let fate = match (proof, writer) {
                 (_, Some(writer)) if writer == queue.writer() => Fate::Kept,
-                (_, None) if can_repeat => Fate::Kept,
+                (_, None) if is_as_before && !*is_partly_sent => {
+                    let written = connection.write(queue.statements(), Some(&self.end()), deadline);
+                    server.keep(connection);
+                    return match written {
+                        Err(Failure::Refused(error)) => Ok(Fate::Refused(error)),
+                        written => written.map(|()| Fate::Kept),
+                    };
+                }
                 (None, _) => Fate::Unknown,
                 (Some(Proof::Event(revision)), None) if now.base >= revision => Fate::Unknown,
                 _ => Fate::Discarded,
             };
-            if writer.is_none() && can_repeat {
-                connection.write(queue.statements(), Some(&self.end()), deadline)?;
-            } else {
-                connection.run("ROLLBACK", deadline)?;
-            }
+            connection.run("ROLLBACK", deadline)?;
             server.keep(connection);
             Ok(fate)
         });
-        const LOST: &str = "the connection was lost during the commit";
         match settled {
             Ok(Fate::Kept) => Ok(()),
+            Ok(Fate::Refused(error)) => Err(error),
             Ok(Fate::Discarded) => {
                 Err(Error::disconnected(&*self.place, format!("{LOST}, and the server has discarded it"), false))
             }
@@ -282,19 +339,38 @@ impl PostgresStore {
 
     /// What the stack's row says, in the open transaction or outside of one.
     fn current(&self) -> Result<Newest> {
-        let newest = self.open.lock().as_ref().map(|transaction| transaction.newest);
+        let newest = self.open.transaction().as_ref().map(|transaction| transaction.newest);
         newest.map_or_else(|| self.look(self.server.patience()), Ok)
     }
 }
 
+/// What was found with the lock of a stack.
+struct Locked {
+    newest: Newest,
+    news: Option<News>,
+}
+
 /// What has become of a commit whose connection was lost.
-#[derive(Clone, Copy)]
 enum Fate {
     /// It is in the database.
     Kept,
     /// It is not there, and others have committed since.
     Discarded,
+    /// It was discarded, and refused when it was repeated.
+    Refused(Error),
     Unknown,
+}
+
+/// Maximum number of events that are read together with the lock.
+const NEWS: usize = 256;
+/// Time that an answer may take beside the wait for the lock.
+const ROUND_TRIP: Duration = Duration::from_secs(2);
+/// Shortest time after which the server ends the transaction of a process that does not go on. Shorter ones would end those that do.
+const SHORTEST_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The number in a column.
+fn number_in(row: &SimpleQueryRow, column: usize) -> Option<i64> {
+    row.get(column)?.parse().ok()
 }
 
 const WRITER_OF_EVENT: &str = "SELECT writer FROM callstack.events WHERE stack = $1 AND revision = $2";
@@ -303,25 +379,22 @@ const WRITER_OF_LINE: &str = "SELECT writer FROM callstack.logs WHERE stack = $1
 impl Store for PostgresStore {
     fn begin(&mut self, patience: Duration) -> Result<()> {
         self.rollback();
-        let (deadline, now) = (deadline_after(patience), Instant::now());
-        let limit = now.checked_add(patience).unwrap_or(deadline);
+        let limit = Instant::now() + patience.min(LONGEST_PATIENCE);
+        let deadline = deadline_after(patience);
         let begun = self.server.persist(deadline, |server| {
             let mut connection = server.connection_for_command(deadline)?;
-            let locked = self.lock(&mut connection, limit, deadline).and_then(|newest| {
-                self.check_known(newest, &mut connection, deadline)?;
-                Ok(newest)
-            });
-            match locked {
-                Ok(newest) => Ok((connection, newest)),
+            match self.lock(&mut connection, self.known, limit) {
+                Ok(locked) => Ok((connection, locked)),
                 Err(failure) => {
-                    end(&mut connection, deadline);
+                    end(&mut connection);
                     server.end_command(connection);
                     Err(failure)
                 }
             }
         });
-        let (connection, newest) = begun.map_err(|failure| waited(failure.without_change(), patience))?;
-        *self.open.lock() = Some(Transaction::new(connection, newest, self.stack, deadline));
+        let (connection, Locked { newest, news }) =
+            begun.map_err(|failure| waited(failure.without_change(), patience))?;
+        self.open.begin(Transaction::new(connection, newest, news, self.stack, patience));
         Ok(())
     }
 
@@ -332,9 +405,17 @@ impl Store for PostgresStore {
         each: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<()> {
         let is_whole = query.until.is_none() && query.frame.is_none() && query.kind.is_none() && query.limit.is_none();
-        let begun = self.open.lock().as_ref().map(|transaction| transaction.newest.mark);
+        let (begun, news) = self.open.news(query.since);
         if let Some(mark) = begun.filter(|mark| is_whole && mark.revision == query.since) {
             self.known = Some(mark);
+            return Ok(());
+        }
+        if let Some(news) = news.filter(|_| is_whole) {
+            let reader = self.own_reader();
+            for (mark, text) in news {
+                each(reader.event(mark.revision, &text)?)?;
+            }
+            self.known = begun;
             return Ok(());
         }
         let reached = self.own_reader().read_events(query, patience, each)?;
@@ -440,7 +521,7 @@ impl Store for PostgresStore {
     }
 
     fn commit(&mut self) -> Result<()> {
-        let Some(mut transaction) = self.open.lock().take() else {
+        let Some(mut transaction) = self.open.end() else {
             return Err(Error::io("commit to", &*self.place, "no transaction is open"));
         };
         let deadline = transaction.deadline();
@@ -457,19 +538,15 @@ impl Store for PostgresStore {
     }
 
     fn rollback(&mut self) {
-        let Some(Transaction { mut connection, .. }) = self.open.lock().take() else { return };
-        end(&mut connection, Instant::now() + ROLLBACK_PATIENCE);
+        let Some(Transaction { mut connection, .. }) = self.open.end() else { return };
+        end(&mut connection);
         self.server.end_command(connection);
     }
 
     fn has_news(&mut self, patience: Duration) -> Result<bool> {
         let newest = self.look(patience)?;
-        if self.known == Some(newest.mark) {
-            return Ok(false);
-        }
-        self.server.ask(patience, |connection, deadline| self.check_known(newest, connection, deadline))?;
         self.seen = Some(newest.mark);
-        Ok(true)
+        Ok(self.known != Some(newest.mark))
     }
 
     fn sync(&mut self, patience: Duration) -> Result<()> {
@@ -481,14 +558,14 @@ impl Store for PostgresStore {
             self.stack.id
         );
         self.server.ask(patience, |connection, deadline| {
-            let is_lazy =
-                connection.run("SELECT 1 WHERE current_setting('synchronous_commit') IN ('off', 'local')", deadline)?;
+            let is_lazy = connection
+                .run("SELECT 1 WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')", deadline)?;
             if is_lazy.is_empty() {
                 return Ok(());
             }
             let synced = connection.run(&sql, deadline);
             if synced.is_err() {
-                end(connection, deadline);
+                end(connection);
             }
             synced.map(drop)
         })
@@ -499,9 +576,9 @@ impl Store for PostgresStore {
 const ROLLBACK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Discards the transaction of a connection. If that fails, the connection is lost, and the server discards it.
-fn end(connection: &mut Connection, deadline: Instant) {
+fn end(connection: &mut Connection) {
     if connection.is_usable() {
-        let _ = connection.run("ROLLBACK", deadline);
+        let _ = connection.run("ROLLBACK", Instant::now() + ROLLBACK_PATIENCE);
     }
 }
 

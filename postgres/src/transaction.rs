@@ -1,15 +1,15 @@
 //! An open transaction: its connection, and what it has to write.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use callstack_core::Handle;
 use callstack_core::archive::ArchivedFrame;
 use callstack_core::store::Snapshot;
-use parking_lot::Mutex;
-use tokio_postgres::types::Type;
+use parking_lot::{Mutex, MutexGuard};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::connection::{Connection, Values, Write};
 use crate::errors::Failure;
@@ -24,7 +24,46 @@ const BULK_PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) const FRAMES: usize = 512;
 
 /// Where the users of a store find its open transaction.
-pub(crate) type Open = Arc<Mutex<Option<Transaction>>>;
+#[derive(Default)]
+pub(crate) struct Open {
+    transaction: Mutex<Option<Transaction>>,
+    /// The thread that has begun it. Other threads need not wait for the transaction to know that it is not theirs.
+    thread: Mutex<Option<ThreadId>>,
+}
+
+impl Open {
+    /// The transaction, for the thread that has begun it.
+    pub(crate) fn transaction(&self) -> MutexGuard<'_, Option<Transaction>> {
+        self.transaction.lock()
+    }
+
+    pub(crate) fn begin(&self, transaction: Transaction) {
+        *self.transaction.lock() = Some(transaction);
+        *self.thread.lock() = Some(thread::current().id());
+    }
+
+    /// Takes the transaction out.
+    pub(crate) fn end(&self) -> Option<Transaction> {
+        *self.thread.lock() = None;
+        self.transaction.lock().take()
+    }
+
+    /// True if this thread has begun a transaction.
+    pub(crate) fn is_here(&self) -> bool {
+        *self.thread.lock() == Some(thread::current().id())
+    }
+
+    /// The newest commit before the transaction, and the events after a revision, if they were read together with the lock.
+    pub(crate) fn news(&self, since: u64) -> (Option<Mark>, Option<Vec<(Mark, String)>>) {
+        let mut open = self.transaction.lock();
+        let Some(transaction) = open.as_mut() else { return (None, None) };
+        let news = transaction.news.take_if(|(known, _)| *known == since);
+        (Some(transaction.newest.mark), news.map(|(_, events)| events))
+    }
+}
+
+/// Events that were read together with the lock, as texts, and the revision that they follow.
+pub(crate) type News = (u64, Vec<(Mark, String)>);
 
 /// The last commit of events: the newest revision, and a random number by which the commit is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +85,11 @@ pub(crate) struct Newest {
 /// A transaction that has locked the row of its stack.
 pub(crate) struct Transaction {
     pub(crate) connection: Connection,
-    /// The thread that has begun it.
-    pub(crate) thread: ThreadId,
-    /// The end of the time limit of the call.
-    limit: Instant,
+    /// How long the call may wait.
+    patience: Duration,
     /// The stack's row as it was at the beginning, with the snapshots since then.
     pub(crate) newest: Newest,
+    news: Option<News>,
     pub(crate) queue: Queue,
     /// True once a part was sent before the commit.
     pub(crate) is_partly_sent: bool,
@@ -59,16 +97,21 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     /// A transaction that has just begun.
-    pub(crate) fn new(connection: Connection, newest: Newest, stack: StackRow, limit: Instant) -> Self {
+    pub(crate) fn new(
+        connection: Connection,
+        newest: Newest,
+        news: Option<News>,
+        stack: StackRow,
+        patience: Duration,
+    ) -> Self {
         let queue = Queue::new(stack, newest.mark.revision);
-        Self { connection, thread: thread::current().id(), limit, newest, queue, is_partly_sent: false }
+        Self { connection, patience, newest, news, queue, is_partly_sent: false }
     }
 
-    /// The time until which an answer is awaited. The time limit of a call is for waits for others; a transaction with much to write
-    /// or to remove has longer, as long as the server answers.
+    /// The time until which the answer to the next request is awaited. The time that the call has waited for others does not count: a
+    /// command that has the lock is to be carried out. One with much to write or to remove has longer.
     pub(crate) fn deadline(&self) -> Instant {
-        let shortest = if self.is_partly_sent { BULK_PATIENCE } else { Duration::ZERO };
-        self.limit.max(deadline_after(shortest))
+        deadline_after(if self.is_partly_sent { self.patience.max(BULK_PATIENCE) } else { self.patience })
     }
 
     /// Sends what waits, so that the transaction can read it.
@@ -80,6 +123,12 @@ impl Transaction {
         self.is_partly_sent = true;
         let deadline = self.deadline();
         self.connection.write(&writes, None, deadline)
+    }
+
+    /// The rows of a statement.
+    pub(crate) fn rows(&mut self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Vec<Row>, Failure> {
+        let deadline = self.deadline();
+        self.connection.rows(sql, values, deadline)
     }
 
     /// Sends what waits, if it is much.

@@ -187,8 +187,12 @@ impl ServerUrl {
             (None, None) => Verification::None,
             (_, roots) => Verification::Full { roots },
         };
-        if matches!(verification, Verification::Full { .. }) && config.get_ssl_mode() == SslMode::Disable {
-            return Err(refused("sslmode", "another one than `disable`, together with sslrootcert"));
+        if matches!(verification, Verification::Full { .. }) {
+            if config.get_ssl_mode() == SslMode::Disable {
+                return Err(refused("sslmode", "another one than `disable`, together with sslrootcert"));
+            }
+            // Whoever names the certificates does not want a connection without one.
+            config.ssl_mode(SslMode::Require);
         }
         let shown = format!("postgres://{}/{}", shown_hosts(&config), encoded(database));
         Ok(Self { config, verification, shown })

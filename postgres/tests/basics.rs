@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use callstack_core::{
-    Durability, Error, EventQuery, LogLimits, LogQuery, MemoryStore, NewFrame, PopStatus, Stack, StackOptions,
+    Durability, Error, EventQuery, LogLimits, LogQuery, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, Store,
 };
 use callstack_postgres::{Access, Listener, OpenUrl, PostgresOptions, PostgresServer, grant, migrate, revoke};
 use serde_json::json;
@@ -174,6 +174,19 @@ fn roles_use_their_tenants_and_no_others() {
     );
     assert!(migrate(&as_role("writer")).is_ok(), "there is nothing to migrate");
 
+    // Each grant is for its tenant, and the last one counts.
+    grant(&url, &role("reader"), "theirs", Access::Write).unwrap();
+    open(&format!("{}/theirs/shop", as_role("reader"))).push(NewFrame::new("Ours to change")).unwrap();
+    assert_eq!(reader.add_decision("ses_1", "No").unwrap_err().code(), "read_only");
+    grant(&url, &role("reader"), "theirs", Access::Read).unwrap();
+    let theirs = open(&format!("{}/theirs/shop", as_role("reader")));
+    assert_eq!(theirs.add_decision("f1", "No").unwrap_err().code(), "read_only");
+    assert_eq!(theirs.frame("f1").unwrap().title, "Ours to change");
+    server.sql(database, &format!("CREATE ROLE \"{}\" LOGIN", role("Reader")));
+    grant(&url, &role("Reader"), "mine", Access::Write).unwrap();
+    assert!(Stack::open_url(&format!("{}/mine/shop", as_role("reader")), StackOptions::default()).is_err());
+    assert!(grant(&url, "nobody of this name", "mine", Access::Read).unwrap_err().to_string().contains("no role"));
+
     revoke(&url, &role("reader"), "ours").unwrap();
     let revoked = Stack::open_existing_url(&format!("{}/ours/shop", as_role("reader")), StackOptions::default());
     assert!(revoked.unwrap().is_none());
@@ -320,14 +333,13 @@ fn a_stack_works_through_a_pooler_in_transaction_mode() {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();
     let settings = format!(
-        "[databases]\n{database} = host=127.0.0.1 port={} dbname={database}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-         unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 500\n\
-         [databases]\n",
+        "[databases]\n{database} = host=127.0.0.1 port={} user=owner dbname={database}\n\n[pgbouncer]\n\
+         listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
+         pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 500\n",
         server.port()
     );
-    let settings = settings.replace("dbname=", "user=owner dbname=").replace("[databases]\n[", "[");
     let path = folder.path().join("pgbouncer.ini");
-    fs::write(&path, settings.trim_end_matches("[databases]\n")).unwrap();
+    fs::write(&path, settings).unwrap();
     give_away(folder.path());
     let pooler = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| fs::exists(path).unwrap());
     let mut pooler = as_server(pooler.unwrap_or("pgbouncer").as_ref()).arg("-q").arg(&path).spawn().unwrap();
@@ -379,10 +391,13 @@ fn connections_are_encrypted_and_certificates_verified_if_asked_for() {
     let is_encrypted = |url: &str| {
         let stack = open(url);
         stack.refresh().unwrap();
-        let count = server.sql(database, "SELECT count(*) FROM pg_stat_ssl WHERE ssl");
+        let others = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                      WHERE ssl AND datname = current_database() AND pid <> pg_backend_pid()";
+        let count = server.sql(database, others);
         drop(stack);
         count != "0"
     };
+    assert!(!is_encrypted(&url("localhost", "sslmode=disable")));
     assert!(is_encrypted(&url("localhost", "")));
     assert!(is_encrypted(&url("localhost", "sslmode=require")));
     let authority = copy.display().to_string().replace('/', "%2F");
@@ -413,4 +428,61 @@ fn time_limits_of_any_length_are_possible() {
     let stack = Stack::with_store(store, StackOptions::default().busy_timeout(u64::MAX).finished_frames(0)).unwrap();
     stack.push(NewFrame::new("Last").root()).unwrap();
     assert_eq!(stack.read(|tree| tree.len()), 5);
+}
+
+#[test]
+fn who_waits_too_long_for_others_is_told_so() {
+    let server = Server::shared();
+    let url = server.database();
+    let connections = PostgresServer::connect(&url, PostgresOptions::default()).unwrap();
+    let mut holder = connections.store("default", "shop").unwrap();
+    holder.begin(Duration::from_secs(1)).unwrap();
+    let hasty = Stack::open_url(&format!("{url}/shop"), StackOptions::default().busy_timeout(200)).unwrap();
+    let error = hasty.push(NewFrame::new("Too early")).unwrap_err();
+    assert_eq!(error.code(), "busy", "{error}");
+    holder.rollback();
+    hasty.push(NewFrame::new("In time")).unwrap();
+    // Also by threads that share the connections.
+    let few = PostgresServer::connect(&url, PostgresOptions::default().connections(1)).unwrap();
+    let mut holder = few.store("default", "shop").unwrap();
+    holder.begin(Duration::from_secs(1)).unwrap();
+    let error = few.store("default", "another").unwrap().begin(Duration::from_millis(100)).unwrap_err();
+    assert_eq!(error.code(), "busy");
+}
+
+#[test]
+fn a_process_that_stops_in_a_command_holds_up_the_others_for_a_while_only() {
+    let server = Server::shared();
+    let url = server.database();
+    let open = || {
+        let connections = PostgresServer::connect(&url, PostgresOptions::default().idle_timeout(1_000)).unwrap();
+        connections.store("default", "shop").unwrap()
+    };
+    let stack = Stack::with_store(open(), StackOptions::default()).unwrap();
+    let root = stack.push(NewFrame::new("Root")).unwrap();
+    let decision = |revision| callstack_core::Event {
+        revision,
+        time: 1,
+        handle: root,
+        change: callstack_core::Change::DecisionAdded { decision: format!("decision {revision}") },
+    };
+    let patience = Duration::from_secs(10);
+    let mut stopped = open();
+    stopped.begin(patience).unwrap();
+    stopped.append(&[decision(3)]).unwrap();
+    // Longer than the server waits. Nobody has committed, so the command is committed again.
+    thread::sleep(Duration::from_millis(1_500));
+    stopped.commit().unwrap();
+    stack.refresh().unwrap();
+    assert_eq!(stack.frame(root).unwrap().decisions, ["decision 3"]);
+
+    stopped.begin(patience).unwrap();
+    stopped.append(&[decision(4)]).unwrap();
+    // The server ends the transaction for this one.
+    stack.add_decision(root, "of another").unwrap();
+    let error = stopped.commit().unwrap_err();
+    assert!(matches!(error, Error::Disconnected { is_outcome_unknown: false, .. }), "{error}");
+    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+    stack.refresh().unwrap();
+    assert_eq!(stack.frame(root).unwrap().decisions, ["decision 3", "of another"]);
 }

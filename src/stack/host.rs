@@ -449,8 +449,16 @@ impl Stack {
     /// decision that it follows from is made, and is not made again. Returns the error.
     fn execute_or_postpone(&self, command: Command) -> Option<Error> {
         let error = self.execute(command.clone()).err()?;
-        let is_of_disk =
-            matches!(error, Error::Busy { .. } | Error::DiskFull { .. } | Error::ReadOnly { .. } | Error::Io { .. });
+        // Of a command whose outcome is unknown, the next one finds the events if it was kept. A repeated one is then refused, or
+        // changes nothing.
+        let is_of_disk = matches!(
+            error,
+            Error::Busy { .. }
+                | Error::DiskFull { .. }
+                | Error::ReadOnly { .. }
+                | Error::Io { .. }
+                | Error::Disconnected { .. }
+        );
         let postponed = &mut self.inner.host.state.lock().postponed;
         if is_of_disk && postponed.len() < POSTPONED_COMMANDS {
             postponed.push(command);

@@ -56,7 +56,8 @@ pub(crate) const BUSY_TIMEOUT: u64 = 10_000;
 /// [`Error::DiskFull`], [`Error::ReadOnly`] and [`Error::Busy`].
 ///
 /// `patience` is the maximum wait of a method for other users of the history. It is what remains of the time limit of
-/// the stack's call ([`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout)).
+/// the stack's call ([`StackOptions::busy_timeout`](crate::StackOptions::busy_timeout)). A store on a server also returns
+/// [`Error::Disconnected`].
 pub trait Store: Send {
     /// Begins a transaction: waits until no other user is in one, then locks others out. An open
     /// transaction of this store is rolled back first.

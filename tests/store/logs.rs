@@ -212,7 +212,7 @@ fn hosts_may_keep_logs_elsewhere() {
     assert_eq!(stack.log(root).append(&[]).unwrap_err().code(), "in_memory");
     assert_eq!(
         stack.log(root).read(&LogQuery::default()).unwrap_err().to_string(),
-        "this stack is in memory and has no logs; open a stack in a folder with Stack::open"
+        "this stack has no logs; open a stack in a folder with Stack::open"
     );
     assert_eq!(stack.log(root).set_path(" ").unwrap_err().code(), "empty");
 }

@@ -39,6 +39,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Output, Page, Report};
+use crate::server::is_url;
 
 /// The result of a run.
 #[derive(Serialize, JsonSchema)]
@@ -107,6 +108,10 @@ async fn work(arguments: &AgentArguments, progress: Progress, left: &mut Left) -
     let folder = arguments.stack_folder();
     if !arguments.dir.is_dir() {
         return Err(wrong(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display())));
+    }
+    if folder.to_str().is_some_and(is_url) {
+        return Err(refused("on_server", "an agent keeps its run in a folder, not on a server")
+            .next("name a folder with --stack, and copy the run to the server when it has ended: callstack copy"));
     }
     if arguments.resume.is_some() && StackFolder::new(Some(folder.clone().into()), true).existing().is_err() {
         return Err(refused("no_run", format!("{} contains no stack, and so no run to resume", folder.display()))

@@ -166,7 +166,7 @@ impl Host {
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, Failure> {
     let Arguments { host, undo, print, force } = *arguments;
-    let (path, entry) = (host.path()?, host.entry(&program(), folder.named()?.as_deref()));
+    let (path, entry) = (host.path()?, host.entry(&program(), folder.named_without_password()?.as_deref()));
     let shown = match host {
         Host::Codex => Toml::shown(host.section(), &entry),
         _ => Json::shown(host.section(), &entry),

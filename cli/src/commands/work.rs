@@ -190,8 +190,8 @@ impl Worker<'_> {
         let mut claim = NewClaim::new(self.name.clone(), milliseconds(self.lease));
         claim.below = self.below.map(FrameRef::from);
         match self.stack.claim(claim) {
-            // The next look may succeed.
-            Err(Error::Busy { .. }) => Ok(None),
+            // The next look may succeed. A claim of which nobody knows ends with its lease.
+            Err(error) if may_pass(&error) => Ok(None),
             claimed => Ok(claimed?),
         }
     }
@@ -215,8 +215,8 @@ impl Worker<'_> {
 
     fn start(&self, claimed: &ClaimedFrame) -> Result<Process, Failure> {
         let handle = claimed.handle;
-        let context = self.stack.context_uncached(handle, &self.settings)?;
-        let frame = self.stack.frame(handle)?;
+        let context = self.patiently(|| self.stack.context_uncached(handle, &self.settings))?;
+        let frame = self.patiently(|| self.stack.frame(handle))?;
         let [handle_name, worker_name, generation_name] = CLAIM_VARIABLES;
         let mut variables = Vec::from([
             (handle_name, handle.to_string()),
@@ -250,7 +250,7 @@ impl Worker<'_> {
                 match self.stack.renew_claim(claimed, milliseconds(self.lease)) {
                     Ok(_) => renew_at = Instant::now() + self.lease / 3,
                     // Tried again at the next look.
-                    Err(Error::Busy { .. }) => {}
+                    Err(error) if may_pass(&error) => {}
                     Err(error) => return Ok(Err(lost(error)?)),
                 }
             }
@@ -277,9 +277,26 @@ impl Worker<'_> {
             match recorded {
                 Ok(status) => return Ok(Outcome::Ended(status)),
                 // What the command has done must not be lost.
-                Err(Error::Busy { .. }) if !self.is_interrupted() => {}
+                Err(error) if may_pass(&error) && !self.is_interrupted() => thread::sleep(LOOKS.1),
+                // The command has ended its frame itself, or a try of which nobody knew has.
+                Err(error @ Error::Transition { .. }) => {
+                    return self.own_end(claimed).map_or_else(|| lost(error), |status| Ok(Outcome::Ended(status)));
+                }
                 Err(error) => return lost(error),
             }
+        }
+    }
+
+    /// How the frame has ended, if its newest claim is still this one.
+    fn own_end(&self, claimed: &ClaimedFrame) -> Option<PopStatus> {
+        self.stack.refresh().ok()?;
+        let frame = self.stack.frame(claimed.handle).ok()?;
+        let is_own = frame.claim.is_some_and(|claim| claim.generation == claimed.generation);
+        match frame.status {
+            FrameStatus::Completed if is_own => Some(PopStatus::Completed),
+            FrameStatus::Failed if is_own => Some(PopStatus::Failed),
+            FrameStatus::Blocked if is_own => Some(PopStatus::Blocked),
+            _ => None,
         }
     }
 
@@ -290,7 +307,17 @@ impl Worker<'_> {
     }
 
     fn left(&self) -> Result<WorkLeft, Failure> {
-        Ok(self.stack.work_left(self.below.map(FrameRef::from))?)
+        Ok(self.patiently(|| self.stack.work_left(self.below.map(FrameRef::from)))?)
+    }
+
+    /// Asks again while the error may pass, until the user interrupts the program.
+    fn patiently<T>(&self, ask: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+        loop {
+            match ask() {
+                Err(error) if may_pass(&error) && !self.is_interrupted() => thread::sleep(LOOKS.1),
+                answer => return answer,
+            }
+        }
     }
 
     fn is_interrupted(&self) -> bool {
@@ -310,6 +337,11 @@ impl Worker<'_> {
             Outcome::Interrupted => page.line(frame.line("released")),
         };
     }
+}
+
+/// True for errors after which a later try can succeed: others use the stack, or its server cannot be reached for a while.
+fn may_pass(error: &Error) -> bool {
+    matches!(error, Error::Busy { .. } | Error::Disconnected { .. })
 }
 
 /// What follows from a refusal: the frame is not this worker's any more.

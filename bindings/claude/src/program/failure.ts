@@ -27,6 +27,7 @@ const OUTSIDE: readonly ErrorCode[] = [
   "read_only",
   "damaged",
   "replaced",
+  "disconnected",
   "version",
   "history",
   "in_memory",
@@ -64,7 +65,8 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof CallstackError) {
     const { code, message } = error
     const next = NEXT[code]
-    return new Failure(exitOf(code), code, message, { cause: error, ...(next !== undefined && { next }) })
+    const exit = error.details.isOutcomeUnknown === true ? Exit.unknown : exitOf(code)
+    return new Failure(exit, code, message, { cause: error, ...(next !== undefined && { next }) })
   }
   const message = error instanceof Error ? error.message : String(error)
   return new Failure(Exit.failed, "failed", message, { cause: error })
