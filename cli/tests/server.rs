@@ -94,6 +94,10 @@ fn a_stack_is_copied_to_a_server_and_back() {
     assert!(refused(&here, &["copy", &here, &there]).contains("already contains a stack"));
     assert!(refused(&here, &["copy", &format!("{database}/missing"), &other]).contains("there is no stack"));
     assert!(refused(&other, &["tree"]).contains("there is no stack"), "a refused copy leaves nothing");
+    assert!(said(&here, &["postgres", "remove", &there]).contains("--yes removes it"));
+    assert!(said(&there, &["tree"]).contains("40 frames"));
+    assert!(said(&here, &["postgres", "remove", &there, "--yes"]).starts_with("removed postgres://"));
+    assert!(refused(&there, &["tree"]).contains("there is no stack"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The logs of frames, as rows.
 
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use callstack_core::store::StoredLog;
@@ -38,21 +39,33 @@ impl PostgresLogs {
 }
 
 impl LogReader for PostgresLogs {
-    fn read(&self, frame: Handle, patience: Duration, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+    fn count(&self, frame: Handle, patience: Duration) -> Result<usize> {
         let frame = i64::from(frame.number());
-        let mut last = 0_i64;
-        loop {
+        let rows = self.reader.rows(LAST_LINE, &[(&frame, Type::INT8)], patience)?;
+        rows.first()
+            .map_or(Ok(0), |row| self.reader.value::<i64>(row, 0))
+            .map(|last| usize::try_from(last).unwrap_or(0))
+    }
+
+    fn read(
+        &self,
+        frame: Handle,
+        numbers: RangeInclusive<usize>,
+        patience: Duration,
+        each: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        let frame = i64::from(frame.number());
+        let [first, last] = [*numbers.start(), *numbers.end()].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+        let mut before = first.saturating_sub(1);
+        while before < last {
+            let until = last.min(before.saturating_add(PAGE));
             let values: [(&(dyn ToSql + Sync), Type); 3] =
-                [(&frame, Type::INT8), (&last, Type::INT8), (&PAGE, Type::INT8)];
+                [(&frame, Type::INT8), (&before, Type::INT8), (&until, Type::INT8)];
             let rows = self.reader.rows(LINES, &values, patience)?;
-            for row in &rows {
-                last = self.reader.value(row, 0)?;
-                each(self.reader.value(row, 1)?)?;
-            }
-            if (rows.len() as i64) < PAGE {
-                return Ok(());
-            }
+            rows.iter().try_for_each(|row| each(self.reader.value(row, 0)?))?;
+            before = until;
         }
+        Ok(())
     }
 
     fn list(&self, patience: Duration) -> Result<Vec<StoredLog>> {
@@ -71,8 +84,8 @@ impl LogReader for PostgresLogs {
 
 const LAST_LINE: &str = "SELECT coalesce(max(line), 0) FROM callstack.logs WHERE stack = $1 AND handle = $2";
 
-const LINES: &str = "SELECT line, entry FROM callstack.logs WHERE stack = $1 AND handle = $2 AND line > $3 \
-    ORDER BY line LIMIT $4";
+const LINES: &str = "SELECT entry FROM callstack.logs WHERE stack = $1 AND handle = $2 AND line > $3 AND line <= $4 \
+    ORDER BY line";
 
 /// A line break is counted for each line, as in a file.
 const LIST: &str = "SELECT handle, sum(octet_length(entry) + 1)::bigint, \

@@ -134,6 +134,30 @@ impl PostgresServer {
         Ok(found.iter().map(|row| (row.get(0), row.get::<_, i64>(1).cast_unsigned())).collect())
     }
 
+    /// Removes a stack with its history and its logs. Returns false if there is none. Who still has it open gets [`Error::Replaced`].
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] if this role may not change the stack; [`Error::Busy`]; the errors of [`PostgresServer::connect`].
+    pub fn remove(&self, tenant: &str, stack: &str) -> Result<bool> {
+        let Some(store) = self.existing_store(tenant, stack)? else { return Ok(false) };
+        let (_, id) = store.place_in_server();
+        let tables = ["events", "heads", "frames", "base_frames", "logs"];
+        let statements = tables.map(|table| format!("DELETE FROM callstack.{table} WHERE stack = {id};")).concat();
+        self.ask(self.patience(), |connection, deadline| {
+            // Waits for a command that runs, and lets no other one begin.
+            let locked = format!(
+                "BEGIN; SET LOCAL lock_timeout = '10s'; SELECT id FROM callstack.stacks WHERE id = {id} FOR NO KEY UPDATE; \
+                 {statements} DELETE FROM callstack.stacks WHERE id = {id} RETURNING id; COMMIT"
+            );
+            let removed = connection.run(&locked, deadline);
+            if removed.is_err() && connection.is_usable() {
+                connection.run("ROLLBACK", deadline)?;
+            }
+            // The row as it was locked, and as it was removed.
+            Ok(removed?.len() > 1)
+        })
+    }
+
     fn no_tenant(&self, tenant: &str) -> Error {
         let message = format!(
             "this role may not use the tenant `{tenant}`; an owner of the database runs `callstack postgres grant`"

@@ -193,6 +193,25 @@ fn roles_use_their_tenants_and_no_others() {
 }
 
 #[test]
+fn a_stack_can_be_removed() {
+    let server = Server::shared();
+    let url = server.database();
+    let connections = PostgresServer::connect(&url, PostgresOptions::default()).unwrap();
+    let stack = filled(&format!("{url}/shop"));
+    stack.log("ses_last").append(&[json!("a line")]).unwrap();
+    stack.compact_history(u64::MAX).unwrap();
+    let other = filled(&format!("{url}/other"));
+    assert!(connections.remove("default", "shop").unwrap());
+    assert!(!connections.remove("default", "shop").unwrap());
+    assert_eq!(stack.add_decision("ses_last", "No").unwrap_err().code(), "replaced");
+    assert!(!other.refresh().unwrap());
+    let left = "SELECT count(DISTINCT stack) FROM (SELECT stack FROM callstack.events UNION ALL SELECT stack FROM callstack.frames \
+                UNION ALL SELECT stack FROM callstack.logs UNION ALL SELECT stack FROM callstack.heads) AS all_rows";
+    assert_eq!(server.sql(database_of(&url), left), "1");
+    assert_eq!(open(&format!("{url}/shop")).read(|tree| tree.len()), 0);
+}
+
+#[test]
 fn logs_are_in_the_database() {
     let server = Server::shared();
     let url = format!("{}/shop", server.database());

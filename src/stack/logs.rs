@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Stack;
 use crate::error::{Error, Result};
 use crate::frame::{FrameRef, own_log_path};
-use crate::store::logs::{self, Selection};
+use crate::store::logs;
 use crate::store::{LogLimits, LogPage, LogQuery, PrunedLogs};
 use crate::tree::Command;
 
@@ -113,12 +113,7 @@ impl FrameLog<'_> {
     pub fn read(&self, query: &LogQuery) -> Result<LogPage> {
         if let Some(stored) = &self.stack.inner.stored_logs {
             let handle = self.stack.resolve(self.frame.clone())?;
-            let mut selection = Selection::new(query);
-            stored.read(handle, self.stack.inner.busy_timeout, &mut |line| {
-                selection.take(format!("{line}\n").into_bytes());
-                Ok(())
-            })?;
-            return Ok(selection.into_page());
+            return logs::read_stored(&**stored, handle, query, self.stack.inner.busy_timeout);
         }
         self.stack.check_logs()?;
         let Some(folder) = &self.stack.inner.log_folder else { return Ok(LogPage::default()) };

@@ -13,10 +13,12 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::LogReader;
 use super::file_errors::{reading, writing};
 use super::folder::{Access, Folder};
 use super::patience::lock;
 use crate::error::Result;
+use crate::frame::Handle;
 
 /// A filter for the lines of a log. The default selects all lines.
 ///
@@ -277,8 +279,31 @@ pub(crate) fn read(folder: &Folder, name: &str, query: &LogQuery) -> Result<LogP
     Ok(selection.into_page())
 }
 
+/// As [`read`], for a log in a store.
+pub(crate) fn read_stored(
+    reader: &dyn LogReader,
+    frame: Handle,
+    query: &LogQuery,
+    patience: Duration,
+) -> Result<LogPage> {
+    let total = reader.count(frame, patience)?;
+    let last = query.to.map_or(total, |to| to.min(total));
+    let mut first = query.from.max(1);
+    if let Some(tail) = query.tail.filter(|_| query.search.is_none()) {
+        // The lines before them need not be read.
+        first = first.max((last + 1).saturating_sub(tail));
+    }
+    let mut selection = Selection::new(query);
+    selection.page.total = first - 1;
+    reader.read(frame, first..=last, patience, &mut |line| {
+        selection.take(format!("{line}\n").into_bytes());
+        Ok(())
+    })?;
+    Ok(LogPage { total, ..selection.into_page() })
+}
+
 /// The lines that a query selects, while the lines of a log are passed one by one.
-pub(crate) struct Selection<'a> {
+struct Selection<'a> {
     query: &'a LogQuery,
     needle: Option<String>,
     fitting: VecDeque<(usize, Vec<u8>)>,
@@ -286,13 +311,13 @@ pub(crate) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    pub(crate) fn new(query: &'a LogQuery) -> Self {
+    fn new(query: &'a LogQuery) -> Self {
         let needle = query.search.as_ref().map(|text| text.to_lowercase());
         Self { query, needle, fitting: VecDeque::new(), page: LogPage::default() }
     }
 
     /// Takes the next line, with its line break.
-    pub(crate) fn take(&mut self, line: Vec<u8>) {
+    fn take(&mut self, line: Vec<u8>) {
         let Self { query, page, .. } = self;
         page.total += 1;
         let number = page.total;
@@ -309,7 +334,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    pub(crate) fn into_page(self) -> LogPage {
+    fn into_page(self) -> LogPage {
         let Self { fitting, mut page, .. } = self;
         for (number, line) in fitting {
             // Parsing to a value is stricter than the check: numbers must fit, texts must be Unicode.

@@ -20,6 +20,7 @@ pub(crate) mod presence;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -249,11 +250,23 @@ pub trait HistoryReader: Send + Sync {
 
 /// Reads the logs of frames from a [`Store`] that keeps them, beside its transactions.
 pub trait LogReader: Send + Sync {
-    /// Passes the lines of a frame's log to `each`, oldest first. A frame without a log has no lines.
+    /// The number of lines in a frame's log. A frame without a log has none.
+    ///
+    /// # Errors
+    /// The errors of the medium.
+    fn count(&self, frame: Handle, patience: Duration) -> Result<usize>;
+
+    /// Passes lines of a frame's log to `each`, oldest first: those of these numbers, counted from 1, that there are.
     ///
     /// # Errors
     /// The error of `each`; the errors of the medium.
-    fn read(&self, frame: Handle, patience: Duration, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()>;
+    fn read(
+        &self,
+        frame: Handle,
+        numbers: RangeInclusive<usize>,
+        patience: Duration,
+        each: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()>;
 
     /// The logs of all frames that have one.
     ///

@@ -85,6 +85,9 @@ fn copy_log(frame: Handle, from: &Stack, to: &Stack) -> Result<usize, Failure> {
     let (mut copied, mut first) = (0, 1);
     loop {
         let page = from.log(frame).read(&LogQuery::default().range(first, first + LINES - 1))?;
+        page.damaged.iter().for_each(|damage| {
+            eprintln!("note: line {} of the log of {frame} was not copied: {}", damage.number, damage.message);
+        });
         let entries: Vec<_> = page.lines.into_iter().map(|line| line.entry).collect();
         if !entries.is_empty() {
             to.log(frame).append(&entries)?;

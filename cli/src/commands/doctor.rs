@@ -249,7 +249,7 @@ impl Report for Diagnosis {
         }
         if self.is_repaired {
             let files = if self.sizes.is_some() { ", state.json and frames/ were" } else { " was" };
-            page.line(Line::new().plain(&format!("The snapshot of the database{files} made anew.")))?;
+            page.line(Line::new().plain(format!("The snapshot of the database{files} made anew.")))?;
         }
         if self.is_sound {
             return page.line(Line::new().styled(AnsiColor::Green.on_default(), "The stack is sound."));

@@ -2,11 +2,12 @@
 
 use std::io;
 
-use callstack_postgres::{Access, DEFAULT_TENANT, PostgresOptions, PostgresServer, grant, migrate, revoke};
+use callstack_postgres::{Access, DEFAULT_TENANT, PostgresOptions, PostgresServer, StackUrl, grant, migrate, revoke};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Output, Page, Report, count};
 
@@ -42,6 +43,14 @@ enum Action {
         tenant: Tenant,
         /// The role.
         role: String,
+    },
+    /// Removes a stack from its server, with its history and its logs. Nothing brings it back.
+    Remove {
+        /// The stack: postgres://HOST/DATABASE/STACK.
+        url: String,
+        /// Remove it, and do not only say what would be removed.
+        #[arg(long)]
+        yes: bool,
     },
     /// Lists the stacks of a tenant.
     Stacks {
@@ -108,6 +117,34 @@ impl Report for ChangedAccess {
     }
 }
 
+/// A stack that was removed from its server, or would be.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RemovedStack {
+    /// Its URL.
+    stack: String,
+    /// Number of its events.
+    revision: u64,
+    /// False without `--yes`.
+    is_removed: bool,
+}
+
+impl Report for RemovedStack {
+    const KIND: &'static str = "removedStack";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let Self { stack, revision, is_removed } = self;
+        let events = count(*revision as usize, "event");
+        page.text(
+            0,
+            &match is_removed {
+                true => format!("removed {stack} with {events}"),
+                false => format!("{stack} has {events}; --yes removes it, and nothing brings it back"),
+            },
+        )
+    }
+}
+
 /// The stacks of a tenant.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -153,6 +190,18 @@ pub fn run(arguments: Arguments, output: Output) -> Result<(), Failure> {
         Action::Revoke { tenant: Tenant { url, tenant }, role } => {
             revoke(&url, &role, &tenant)?;
             output.report(&ChangedAccess { role, tenant, access: "none".to_owned() })
+        }
+        Action::Remove { url, yes } => {
+            let place: StackUrl = url.parse()?;
+            let server = PostgresServer::connect(&url, PostgresOptions::default())?;
+            let stacks = server.stacks(place.tenant())?;
+            let Some((_, revision)) = stacks.into_iter().find(|(name, _)| name == place.stack()) else {
+                return Err(Failure::new(Exit::Failed, "no_stack", format!("there is no stack {place}")));
+            };
+            if yes {
+                server.remove(place.tenant(), place.stack())?;
+            }
+            output.report(&RemovedStack { stack: place.to_string(), revision, is_removed: yes })
         }
         Action::Stacks { tenant: Tenant { url, tenant } } => {
             let server = PostgresServer::connect(&url, PostgresOptions::default())?;
