@@ -157,10 +157,23 @@ impl StackFolder {
 
     /// The stack, guarded by the claim of the worker that has started this program, unless the command line names another stack.
     fn guarded(&self, stack: Stack) -> Stack {
-        match own_claim().filter(|_| self.same_stack.0.is_none()) {
+        match own_claim().filter(|_| self.is_of_worker()) {
             Some(claimed) => stack.with_claim(&claimed),
             None => stack,
         }
+    }
+
+    /// True if the stack is the one that the worker has found which has started this program: it passes it on, or has found it as
+    /// this program does.
+    fn is_of_worker(&self) -> bool {
+        let passed_on = env::var_os(VARIABLE).filter(|place| !place.is_empty());
+        let place = match passed_on {
+            Some(place) => Self::new(Some(place), false).named().ok().flatten(),
+            None => {
+                nearest(Path::new(".")).and_then(|found| Self::new(Some(found.into()), false).named().ok().flatten())
+            }
+        };
+        self.same_stack.0.is_none() || self.named().is_ok_and(|named| named == place)
     }
 
     fn changed(&self, stack: Stack) -> ChangedStack {
@@ -434,8 +447,9 @@ fn nearest(here: &Path) -> Option<PathBuf> {
 /// The claim of the worker that has started this program for a frame.
 fn own_claim() -> Option<ClaimedFrame> {
     let [handle, worker, generation] = CLAIM_VARIABLES.map(|name| env::var(name).ok());
-    let (handle, generation) = (handle?.parse().ok()?, generation?.parse().ok()?);
-    Some(ClaimedFrame { handle, worker: worker?, generation, until: 0 })
+    // Generations begin with 1, so what cannot be read is refused as an earlier one.
+    let generation = generation.and_then(|generation| generation.parse().ok()).unwrap_or(0);
+    Some(ClaimedFrame { handle: handle?.parse().ok()?, worker: worker.unwrap_or_default(), generation, until: 0 })
 }
 
 /// Refuses a history that does not begin with the first event.

@@ -21,7 +21,9 @@ pub struct ServerStack {
 
 /// True if what names a stack is the URL of a server.
 pub fn is_url(given: &str) -> bool {
-    given.starts_with("postgres://") || given.starts_with("postgresql://")
+    // Also one that is not quite right, so that nobody makes a folder with a password in its name.
+    let scheme = given.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| scheme == "postgres" || scheme == "postgresql")
 }
 
 impl ServerStack {

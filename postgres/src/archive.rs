@@ -87,21 +87,27 @@ impl Archive for PostgresArchive {
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
         let frames = self.table();
         let since = since.cast_signed();
-        let (bytes, title, limit);
+        let (bytes, end, title, limit);
         let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&since, Type::INT8)];
         let condition = match &query {
             ArchiveQuery::Id(id) => {
                 bytes = id.as_bytes();
                 values.push((&bytes, Type::BYTEA));
-                "session_id = $3".to_owned()
+                "substring(session_id FOR 200) = substring($3 FOR 200) AND session_id = $3".to_owned()
             }
             ArchiveQuery::Beginning(text, most) => {
                 (bytes, limit) = (text.as_bytes(), i64::try_from(*most).unwrap_or(i64::MAX));
-                values.extend([(&bytes as &(dyn ToSql + Sync), Type::BYTEA), (&limit, Type::INT8)]);
                 // No text in UTF-8 has the byte ff, so it ends the search for a beginning.
+                end = [bytes, b"\xff"].concat();
+                let more: [(&(dyn ToSql + Sync), Type); 3] =
+                    [(&bytes, Type::BYTEA), (&end, Type::BYTEA), (&limit, Type::INT8)];
+                values.extend(more);
                 format!(
-                    "handle IN (SELECT handle FROM {frames} AS named WHERE stack = $1 AND session_id >= $3 \
-                     AND session_id < $3 || '\\xff'::bytea ORDER BY session_id LIMIT $4)"
+                    "handle IN (SELECT handle FROM {frames} AS named WHERE stack = $1 \
+                     AND substring(session_id FOR 200) >= substring($3 FOR 200) \
+                     AND substring(session_id FOR 200) <= substring($4 FOR 200) \
+                     AND session_id >= $3 AND session_id < $4 \
+                     ORDER BY substring(session_id FOR 200), session_id LIMIT $5)"
                 )
             }
             ArchiveQuery::Title(hash) => {

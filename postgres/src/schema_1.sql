@@ -73,7 +73,8 @@ CREATE TABLE callstack.frames (
     PRIMARY KEY (stack, handle)
 );
 CREATE INDEX frames_by_change ON callstack.frames (stack, changed);
-CREATE INDEX frames_by_id ON callstack.frames (stack, session_id);
+-- An index can have no longer bytes than some 2,700.
+CREATE INDEX frames_by_id ON callstack.frames (stack, substring(session_id FOR 200));
 CREATE INDEX frames_by_status ON callstack.frames (stack, status);
 CREATE INDEX frames_by_title ON callstack.frames (stack, title);
 CREATE INDEX frames_by_tree ON callstack.frames (stack, tree, changed);
@@ -99,7 +100,7 @@ CREATE TABLE callstack.logs (
 -- statements, which takes longer to make than they take to run.
 CREATE FUNCTION callstack.append(
     stack bigint, follows bigint, writer bigint, handles bigint[], kinds text[], events text[]
-) RETURNS void LANGUAGE plpgsql AS $$
+) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     of_tenant int;
 BEGIN
@@ -114,18 +115,21 @@ BEGIN
 END $$;
 
 -- The tenants that the current role may read, or change. Each statement asks once. The bodies are bound to the functions that they name
--- now: a role cannot put others in their place by its search path.
+-- now, and all functions here name those of the system: nobody can put others in their place by a search path.
 CREATE FUNCTION callstack.readable_tenants() RETURNS int[] LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT coalesce(array_agg(members.tenant), '{}') FROM callstack.members
-        WHERE pg_has_role(current_user, members.role, 'USAGE');
+    SELECT coalesce(pg_catalog.array_agg(members.tenant), '{}') FROM callstack.members
+        WHERE pg_catalog.pg_has_role(current_user, members.role, 'USAGE');
 END;
 CREATE FUNCTION callstack.writable_tenants() RETURNS int[] LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT coalesce(array_agg(members.tenant), '{}') FROM callstack.members
-        WHERE members.writes AND pg_has_role(current_user, members.role, 'USAGE');
+    SELECT coalesce(pg_catalog.array_agg(members.tenant), '{}') FROM callstack.members
+        WHERE members.writes AND pg_catalog.pg_has_role(current_user, members.role, 'USAGE');
 END;
 
+-- A role sees what it was granted, and not what others were.
+ALTER TABLE callstack.members ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reading ON callstack.members FOR SELECT USING (pg_catalog.pg_has_role(current_user, role, 'USAGE'));
 ALTER TABLE callstack.tenants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reading ON callstack.tenants FOR SELECT USING (id = ANY ((SELECT callstack.readable_tenants())::int[]));
 
@@ -150,7 +154,8 @@ BEGIN
 END $$;
 
 -- Lets a role read the stacks of a tenant, or change them too. Events are added, and removed by compactions; none is ever changed.
-CREATE FUNCTION callstack.allow(role text, tenant text, writes boolean) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION callstack.allow(role text, tenant text, writes boolean) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known oid := (SELECT oid FROM pg_roles WHERE rolname = allow.role);
 BEGIN
@@ -169,7 +174,8 @@ BEGIN
         WHERE tenants.name = allow.tenant ON CONFLICT ON CONSTRAINT members_pkey DO UPDATE SET writes = excluded.writes;
 END $$;
 
-CREATE FUNCTION callstack.disallow(role text, tenant text) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION callstack.disallow(role text, tenant text) RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
     DELETE FROM callstack.members USING callstack.tenants, pg_roles
         WHERE pg_roles.rolname = disallow.role AND members.role = pg_roles.oid
         AND members.tenant = tenants.id AND tenants.name = disallow.tenant

@@ -14,7 +14,7 @@ use crate::connection::Connection;
 use crate::errors::Failure;
 use crate::schema;
 use crate::store::{PostgresOptions, PostgresStore, StackRow};
-use crate::url::{ServerUrl, StackUrl, shown_stack};
+use crate::url::{ServerUrl, StackUrl, check_names, shown_stack};
 
 /// Waits between two attempts to reach a server.
 const SHORTEST_WAIT: Duration = Duration::from_millis(5);
@@ -90,9 +90,10 @@ impl PostgresServer {
     /// The store of a stack, which is made if it does not exist.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`] if the stack does not exist and this role may not make it; the errors of
+    /// [`Error::Setting`] for a name of more than 200 bytes; [`Error::ReadOnly`] if the stack does not exist and this role may not make it; the errors of
     /// [`PostgresServer::connect`].
     pub fn store(&self, tenant: &str, stack: &str) -> Result<PostgresStore> {
+        check_names(tenant, stack)?;
         if let Some(store) = self.existing_store(tenant, stack)? {
             return Ok(store);
         }

@@ -20,7 +20,7 @@ use crate::listener::CHANNEL;
 use crate::logs::{self, PostgresLogs};
 use crate::reader::PostgresReader;
 use crate::server::{LONGEST_PATIENCE, PostgresServer, deadline_after};
-use crate::transaction::{FRAMES, Mark, Newest, News, Open, Proof, Transaction};
+use crate::transaction::{FRAMES, LARGE, Mark, Newest, News, Open, Proof, Transaction, random};
 
 /// The options of a [`PostgresServer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -379,6 +379,7 @@ const WRITER_OF_LINE: &str = "SELECT writer FROM callstack.logs WHERE stack = $1
 impl Store for PostgresStore {
     fn begin(&mut self, patience: Duration) -> Result<()> {
         self.rollback();
+        let writer = random()?;
         let limit = Instant::now() + patience.min(LONGEST_PATIENCE);
         let deadline = deadline_after(patience);
         let begun = self.server.persist(deadline, |server| {
@@ -394,7 +395,7 @@ impl Store for PostgresStore {
         });
         let (connection, Locked { newest, news }) =
             begun.map_err(|failure| waited(failure.without_change(), patience))?;
-        self.open.begin(Transaction::new(connection, newest, news, self.stack, patience));
+        self.open.begin(Transaction::new(connection, newest, news, self.stack, patience, writer));
         Ok(())
     }
 
@@ -474,7 +475,14 @@ impl Store for PostgresStore {
                 transaction.queue.clear_frames(base);
             }
             loop {
-                let part: Vec<ArchivedFrame> = frames.take(FRAMES).collect();
+                let (mut part, mut bytes) = (Vec::new(), 0);
+                while part.len() < FRAMES
+                    && bytes < LARGE
+                    && let Some(frame) = frames.next()
+                {
+                    bytes += frame.image.len();
+                    part.push(frame);
+                }
                 if part.is_empty() {
                     break;
                 }

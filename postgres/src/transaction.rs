@@ -1,12 +1,11 @@
 //! An open transaction: its connection, and what it has to write.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use callstack_core::Handle;
 use callstack_core::archive::ArchivedFrame;
 use callstack_core::store::Snapshot;
+use callstack_core::{Error, Handle};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -17,7 +16,7 @@ use crate::server::deadline_after;
 use crate::store::StackRow;
 
 /// Size of what waits to be written, in bytes, from which it is sent before the commit.
-const LARGE: usize = 4 << 20;
+pub(crate) const LARGE: usize = 4 << 20;
 /// Maximum wait for an answer to a part of a large transaction.
 const BULK_PATIENCE: Duration = Duration::from_secs(120);
 /// Maximum number of frames in one statement.
@@ -103,8 +102,9 @@ impl Transaction {
         news: Option<News>,
         stack: StackRow,
         patience: Duration,
+        writer: i64,
     ) -> Self {
-        let queue = Queue::new(stack, newest.mark.revision);
+        let queue = Queue::new(stack, newest.mark.revision, writer);
         Self { connection, patience, newest, news, queue, is_partly_sent: false }
     }
 
@@ -168,9 +168,8 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// An empty queue, whose events follow this revision.
-    pub(crate) fn new(stack: StackRow, follows: u64) -> Self {
+    fn new(stack: StackRow, follows: u64, writer: i64) -> Self {
         let (handles, kinds, texts, writes) = Default::default();
-        let writer = random();
         Self { stack, writer, first: follows, last: follows, log_line: None, handles, kinds, texts, writes, bytes: 0 }
     }
 
@@ -345,17 +344,18 @@ pub(crate) fn key_of(ordered: i64) -> u64 {
     ordered.cast_unsigned() ^ (1 << 63)
 }
 
-/// A number that no other commit has. It is not zero, which a new stack has.
-fn random() -> i64 {
-    let hasher = RandomState::new().build_hasher();
-    hasher.finish().cast_signed() | 1
+/// A number that no other commit has. It is not zero, which a new stack has. It comes from the system, because a forked process
+/// repeats the numbers that its own memory gives.
+pub(crate) fn random() -> Result<i64, Error> {
+    let number = getrandom::u64().map_err(|error| Error::io("read", "random numbers", error.to_string()))?;
+    Ok(number.cast_signed() | 1)
 }
 
 /// Writes events if they follow the newest one, and else fails.
 const APPEND: &str = "SELECT callstack.append($1, $2, $3, $4, $5, $6)";
 
 const WRITE_LOG: &str = "INSERT INTO callstack.logs (tenant, stack, writer, handle, line, entry) \
-    SELECT $1, $2, $3, $4, $5 + new.place - 1, new.entry FROM unnest($6) WITH ORDINALITY AS new (entry, place)";
+    SELECT $1, $2, $3, $4, $5 + new.place - 1, new.entry FROM pg_catalog.unnest($6) WITH ORDINALITY AS new (entry, place)";
 
 const WRITE_HEAD: &str = "WITH noted AS (UPDATE callstack.stacks SET snapshot = $3 WHERE id = $2) \
     INSERT INTO callstack.heads (tenant, stack, is_base, revision, head) VALUES ($1, $2, false, $3, $4) \

@@ -124,6 +124,7 @@ impl FromStr for StackUrl {
         if [database, tenant, stack].iter().any(|name| name.is_empty() || name.contains('\0')) {
             return Err(refused("the URL of the stack", EXPECTED));
         }
+        check_names(tenant, stack)?;
         let mut own = OwnOptions::default();
         let server = ServerUrl::parse(authority, database, options, &mut own)?;
         let OwnOptions { mirror, notifies } = own;
@@ -168,6 +169,11 @@ impl ServerUrl {
                 _ => others.push(option),
             }
         }
+        // A password may have this character, if its author has not encoded it.
+        let authority = match authority.rsplit_once('@') {
+            Some((user, hosts)) => format!("{}@{hosts}", user.replace('@', "%40")),
+            None => authority.to_owned(),
+        };
         let url = format!("postgres://{authority}/?{}", others.join("&"));
         let mut config = Config::from_str(&url).map_err(|error| {
             // The cause names the option, and no value of one.
@@ -239,6 +245,17 @@ fn decoded(text: &str) -> Result<String> {
     decoded.map(Into::into).map_err(|_| refused("the URL of the stack", "text in UTF-8, percent-encoded"))
 }
 
+/// Checks the lengths of names.
+pub(crate) fn check_names(tenant: &str, stack: &str) -> Result<()> {
+    match [tenant, stack].iter().any(|name| name.len() > LONGEST_NAME) {
+        true => Err(refused("the name of the tenant or of the stack", "at most 200 bytes long")),
+        false => Ok(()),
+    }
+}
+
+/// Maximum length of the name of a tenant or of a stack, in bytes.
+const LONGEST_NAME: usize = 200;
+
 fn flag(value: &str) -> Result<bool> {
     match value {
         "true" => Ok(true),
@@ -262,10 +279,11 @@ mod tests {
     #[test]
     fn urls_name_a_server_a_tenant_and_a_stack() {
         let url: StackUrl =
-            "postgresql://u:p@one,two:5433/data/web%2Fshop?connect_timeout=3&notify=true".parse().unwrap();
+            "postgresql://u:p@ss@one,two:5433/data/web%2Fshop?connect_timeout=3&notify=true".parse().unwrap();
         assert_eq!((url.tenant(), url.stack(), url.notifies()), ("default", "web/shop", true));
         assert_eq!(url.to_string(), "postgres://one,two:5433/data/web%2Fshop");
         assert_eq!(url.server.config.get_dbname(), Some("data"));
+        assert_eq!(url.server.config.get_password(), Some(&b"p@ss"[..]));
         let url: StackUrl = "postgres://%2Ftmp%2Fserver/data/team/shop/".parse().unwrap();
         assert_eq!(url.to_string(), "postgres://%2Ftmp%2Fserver/data/team/shop");
         assert_eq!(url.server.config.get_hosts(), [Host::Unix("/tmp/server".into())]);
@@ -284,6 +302,7 @@ mod tests {
             "postgres://u:secret@host/data/shop?sslmode=never",
             "postgres://u:secret@host/data/shop?color=blue",
             "postgres://u:secret@host/data/shop?notify=maybe",
+            &format!("postgres://u:secret@host/data/{}", "long".repeat(51)),
             "mysql://u:secret@host/data/shop",
         ] {
             let message = message(text);

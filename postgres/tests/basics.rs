@@ -164,6 +164,24 @@ fn roles_use_their_tenants_and_no_others() {
     ] {
         assert!(!as_writer(sql).0, "the writer may: {sql}");
     }
+    server.sql(database, &format!("GRANT CREATE ON SCHEMA public TO {}", role("writer")));
+    for (function, result) in [
+        ("cardinality(text[])", "int"),
+        ("array_agg(int)", "int[]"),
+        ("unnest(text[])", "SETOF text"),
+        ("pg_has_role(name, oid, text)", "boolean"),
+    ] {
+        let body = "BEGIN RAISE EXCEPTION 'code of the writer runs'; END";
+        let made =
+            as_writer(&format!("CREATE FUNCTION public.{function} RETURNS {result} LANGUAGE plpgsql AS $$ {body} $$"));
+        assert!(made.0, "{function}");
+    }
+    let by_owner = open(&format!("{url}/ours/shop"));
+    by_owner.add_decision("ses_1", "By the owner").unwrap();
+    by_owner.log("ses_1").append(&[json!("a line")]).unwrap();
+    by_owner.compact_history(0).unwrap();
+    assert!(reader.refresh().unwrap());
+
     let forbidden = Stack::open_url(&format!("{}/mine/shop", as_role("writer")), StackOptions::default()).unwrap_err();
     assert!(forbidden.to_string().contains("callstack postgres grant"), "{forbidden}");
     let stranger = Stack::open_url(&format!("{}/ours/shop", as_role("stranger")), StackOptions::default()).unwrap_err();
@@ -190,6 +208,27 @@ fn roles_use_their_tenants_and_no_others() {
     revoke(&url, &role("reader"), "ours").unwrap();
     let revoked = Stack::open_existing_url(&format!("{}/ours/shop", as_role("reader")), StackOptions::default());
     assert!(revoked.unwrap().is_none());
+}
+
+#[test]
+fn names_and_texts_of_any_length_are_kept() {
+    let server = Server::shared();
+    let url = format!("{}/shop", server.database());
+    let stack = Stack::open_url(&url, StackOptions::default().finished_frames(0)).unwrap();
+    let mut random = Random::new(11);
+    let mut long = |length: usize| (0..length).map(|_| char::from(b'a' + random.below(26) as u8)).collect::<String>();
+    let ids: Vec<String> = (0..4).map(|_| format!("{}{}", "same beginning ".repeat(20), long(6_000))).collect();
+    for id in &ids {
+        stack.push(NewFrame::new("Long").id(id.clone()).criteria(long(5_000_000)).root()).unwrap();
+        stack.pop(id.as_str(), PopStatus::Completed, "done").unwrap();
+    }
+    stack.compact_history(0).unwrap();
+    for (place, id) in ids.iter().enumerate() {
+        assert_eq!(stack.resolve(id.as_str()).unwrap().index(), place);
+        assert_eq!(stack.resolve(&id[..310]).unwrap().index(), place, "by its beginning");
+    }
+    assert_eq!(stack.resolve(&ids[0][..100]).unwrap_err().code(), "ambiguous_frame");
+    assert_eq!(open(&url).state(), stack.state());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use callstack_core::{Handle, LogQuery, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::exit::Exit;
@@ -16,7 +17,9 @@ use crate::folder::StackFolder;
 use crate::output::{Page, Report, count};
 
 /// Number of lines of a log that are copied at a time.
-const LINES: usize = 1_000;
+const LINES: usize = 200;
+/// Size of what is appended to a log at a time, in bytes.
+const LARGE: usize = 4 << 20;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -72,9 +75,13 @@ pub fn run(arguments: Arguments) -> Result<Copied, Failure> {
 fn copy_logs(from: &Stack, to: &Stack) -> Result<usize, Failure> {
     let mut copied = 0;
     for handle in from.read(|tree| tree.handles().collect::<Vec<_>>()) {
-        let is_own = from.frame(handle)?.log_path.is_some_and(|path| path.starts_with("logs/"));
-        if is_own {
+        let Some(path) = from.frame(handle)?.log_path else { continue };
+        if path.starts_with("logs/") {
             copied += copy_log(handle, from, to)?;
+        } else if from.log(handle).read(&LogQuery::default().tail(0))?.total > 0 {
+            eprintln!(
+                "note: the log of {handle} is {path}, which its host keeps; earlier lines in the stack were not copied"
+            );
         }
     }
     Ok(copied)
@@ -82,30 +89,48 @@ fn copy_logs(from: &Stack, to: &Stack) -> Result<usize, Failure> {
 
 /// Copies the log of a frame, some lines at a time. Returns their number.
 fn copy_log(frame: Handle, from: &Stack, to: &Stack) -> Result<usize, Failure> {
-    let (mut copied, mut first) = (0, 1);
+    let (mut copied, mut damaged, mut first) = (0, 0, 1);
     loop {
         let page = from.log(frame).read(&LogQuery::default().range(first, first + LINES - 1))?;
         page.damaged.iter().for_each(|damage| {
             eprintln!("note: line {} of the log of {frame} was not copied: {}", damage.number, damage.message);
         });
-        let entries: Vec<_> = page.lines.into_iter().map(|line| line.entry).collect();
-        if !entries.is_empty() {
-            to.log(frame).append(&entries)?;
-        }
-        copied += entries.len();
+        copied += page.lines.len();
+        append(frame, page.lines.into_iter().map(|line| line.entry), to)?;
         first += LINES;
+        damaged += page.damaged.len();
         if page.total < first {
-            return Ok(copied);
+            return match page.total == copied + damaged {
+                true => Ok(copied),
+                false => Err(differs("a log has grown while it was copied")),
+            };
         }
     }
 }
 
+/// Appends entries to a log, some megabytes at a time.
+fn append(frame: Handle, entries: impl Iterator<Item = Value>, to: &Stack) -> Result<(), Failure> {
+    let (mut part, mut bytes) = (Vec::new(), 0);
+    for entry in entries {
+        bytes += entry.to_string().len();
+        part.push(entry);
+        if bytes > LARGE {
+            to.log(frame).append(&std::mem::take(&mut part))?;
+            bytes = 0;
+        }
+    }
+    if part.is_empty() { Ok(()) } else { Ok(to.log(frame).append(&part)?) }
+}
+
+/// The failure of a copy that is not the same as the stack.
+fn differs(message: &str) -> Failure {
+    Failure::new(Exit::Failed, "different", message.to_owned()).next(
+        "end the hosts of the stack, remove the copy (`callstack postgres remove`, or its folder), and copy it again",
+    )
+}
+
 /// Replays the history of the copy, and compares its frames with those of the stack.
 fn compare(stack: &Stack, copy: &Stack) -> Result<(), Failure> {
-    let differs = |message: &str| {
-        Failure::new(Exit::Failed, "different", message.to_owned())
-            .next("remove the copy, end the hosts of the stack, and copy it again")
-    };
     if let Some(problem) = copy.check_history()?.first() {
         return Err(differs(&format!("the copy is wrong: {problem}")));
     }

@@ -88,6 +88,9 @@ pub struct Worked {
     same_stack: SameStack,
 }
 
+/// Maximum length of the title that a command finds in its environment, in characters.
+const LONGEST_TITLE: usize = 1_000;
+
 /// How the work on a frame has ended for this worker.
 enum Outcome {
     /// The command has ended, and so has the frame.
@@ -223,7 +226,8 @@ impl Worker<'_> {
             (worker_name, claimed.worker.clone()),
             (generation_name, claimed.generation.to_string()),
             ("CALLSTACK_SESSION", frame.session_id),
-            ("CALLSTACK_TITLE", frame.title),
+            // The system refuses to start a command with a longer variable than some 100 KB.
+            ("CALLSTACK_TITLE", frame.title.chars().take(LONGEST_TITLE).collect()),
         ])
         .into_iter()
         // No variable can hold this character.
