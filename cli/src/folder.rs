@@ -105,13 +105,16 @@ impl StackFolder {
         }
     }
 
-    /// The variable with which a command that this program starts in the working folder finds the same stack. `None`: it finds
-    /// it as this program has.
+    /// The variables with which a command that this program starts in the working folder finds the same stack. Empty: it finds it as
+    /// this program has. A password is apart, because commands print the other one.
     ///
     /// # Errors
     /// As [`StackFolder::named`].
-    pub fn variable(&self) -> Result<Option<(&'static str, OsString)>, Failure> {
-        Ok(self.named()?.map(|named| (VARIABLE, named.into())))
+    pub fn variables(&self) -> Result<Vec<(&'static str, OsString)>, Failure> {
+        let place = self.named_without_password()?.map(|named| (VARIABLE, named.into()));
+        let password =
+            self.server.as_ref().and_then(ServerStack::password).map(|password| ("PGPASSWORD", password.into()));
+        Ok(place.into_iter().chain(password).collect())
     }
 
     /// For the messages of a command.
@@ -167,13 +170,9 @@ impl StackFolder {
     /// this program does.
     fn is_of_worker(&self) -> bool {
         let passed_on = env::var_os(VARIABLE).filter(|place| !place.is_empty());
-        let place = match passed_on {
-            Some(place) => Self::new(Some(place), false).named().ok().flatten(),
-            None => {
-                nearest(Path::new(".")).and_then(|found| Self::new(Some(found.into()), false).named().ok().flatten())
-            }
-        };
-        self.same_stack.0.is_none() || self.named().is_ok_and(|named| named == place)
+        let place = passed_on.or_else(|| Some(nearest(&working_folder().ok()?)?.into()));
+        let of_worker = place.and_then(|place| Self::new(Some(place), false).named_without_password().ok().flatten());
+        self.same_stack.0.is_none() || self.named_without_password().is_ok_and(|named| named == of_worker)
     }
 
     fn changed(&self, stack: Stack) -> ChangedStack {

@@ -52,6 +52,14 @@ impl ServerStack {
         }
     }
 
+    /// The password in the URL.
+    pub fn password(&self) -> Option<String> {
+        #[cfg(feature = "postgres")]
+        return self.url.parse::<StackUrl>().ok()?.password();
+        #[cfg(not(feature = "postgres"))]
+        None
+    }
+
     /// A folder of this machine's user for what a host keeps beside a stack, such as which conversation works in which frame.
     pub fn local_folder(&self) -> Result<PathBuf, Failure> {
         let state = env::var_os("XDG_STATE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);

@@ -316,3 +316,41 @@ fn a_frame_that_a_person_has_ended_meanwhile_is_left_alone() {
     assert_eq!(worked(&output)["lost"], 1);
     assert!(errors(&output).contains("it is invalidated"), "{}", errors(&output));
 }
+
+#[test]
+fn no_command_of_an_old_generation_changes_the_stack() {
+    let place = Place::new();
+    let frame = place.plan("Build");
+    let claim = |worker: &str| place.stack.claim(NewClaim::new(worker, 1)).unwrap();
+    claim("slow").unwrap();
+    thread::sleep(Duration::from_millis(5));
+    assert_eq!(claim("fast").unwrap().generation, 2);
+    let other = tempfile::tempdir().unwrap();
+    let stack = place.folder.path().join(".callstack").display().to_string();
+    let run = |arguments: &[&str], generation: &str| {
+        Command::new(env!("CARGO_BIN_EXE_callstack"))
+            .args(arguments)
+            .current_dir(place.folder.path())
+            .env_remove("CALLSTACK_DIR")
+            .envs([("CALLSTACK_FRAME", frame.to_string()), ("CALLSTACK_WORKER", "slow".into())])
+            .env("CALLSTACK_GENERATION", generation)
+            .output()
+            .unwrap()
+    };
+    let name = frame.to_string();
+    for generation in ["1", "", "x"] {
+        for arguments in [
+            &["artifact", &name, "late"][..],
+            &["push", "--new", "--root", "Late"],
+            &["--stack", ".callstack", "decide", &name, "late"],
+            &["--stack", &stack, "pop", &name, "--results", "late"],
+        ] {
+            let refused = run(arguments, generation);
+            let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert!(!refused.status.success() && said.contains("claimed"), "{arguments:?} of `{generation}`: {said}");
+        }
+    }
+    let elsewhere = other.path().join("stack").display().to_string();
+    assert!(run(&["--stack", &elsewhere, "push", "--new", "Elsewhere"], "1").status.success());
+    assert!(place.frame(frame).artifacts.is_empty());
+}

@@ -19,6 +19,12 @@ impl Failure {
     pub(crate) fn of(place: &str, error: tokio_postgres::Error) -> Self {
         let Some(database_error) = error.as_db_error() else {
             let message = with_causes(&error);
+            // What no other try changes.
+            if message.contains("invalid configuration") || message.contains("does not support TLS") {
+                let advice =
+                    if message.contains("password missing") { "; give it in PGPASSWORD or in the URL" } else { "" };
+                return Self::Refused(Error::io("connect to", place, format!("{message}{advice}")).with_source(error));
+            }
             return match is_of_value(&error) {
                 true => Self::Refused(Error::damaged(place, message, ADVICE).with_source(error)),
                 false => Self::Lost(Error::disconnected(place, message, false).with_source(error)),

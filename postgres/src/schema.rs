@@ -70,7 +70,15 @@ pub fn migrate(url: &str) -> Result<Migrated> {
             .map_err(Failure::from)
             .and_then(|()| bring_up_to_date(connection, server.shown(), deadline));
         connection.run(if migrated.is_ok() { "COMMIT" } else { "ROLLBACK" }, deadline)?;
-        migrated
+        migrated.map_err(|failure| match failure {
+            Failure::Refused(Error::ReadOnly { path, .. }) => Error::io(
+                "migrate",
+                path,
+                "this role may not change the schema; its owner, or that of the database, can",
+            )
+            .into(),
+            other => other,
+        })
     })
 }
 

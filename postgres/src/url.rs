@@ -75,6 +75,11 @@ impl StackUrl {
         &self.stack
     }
 
+    /// The password of the URL, or of `PGPASSWORD`.
+    pub fn password(&self) -> Option<String> {
+        self.server.config.get_password().map(|password| String::from_utf8_lossy(password).into_owned())
+    }
+
     /// The folder of the mirror, if the URL has the option `mirror`.
     pub fn mirror(&self) -> Option<&PathBuf> {
         self.mirror.as_ref()

@@ -73,6 +73,7 @@ impl Stack {
 /// Opens the folder of a stack. A folder that is made here gets a file that excludes it from git: conversations do not
 /// belong into a repository unless somebody wants that.
 fn open_folder(path: &Path) -> Result<Folder> {
+    refuse_url(path)?;
     let is_new = !path.exists();
     let folder = Folder::open_or_create(path)?;
     if is_new {
@@ -80,6 +81,20 @@ fn open_folder(path: &Path) -> Result<Folder> {
         let _ = folder.create(".gitignore", "*\n");
     }
     Ok(folder)
+}
+
+/// Refuses the URL of a server: as a path, its password would become the name of a folder.
+fn refuse_url(path: &Path) -> Result<()> {
+    let is_url =
+        path.to_str().is_some_and(|text| ["postgres:/", "postgresql:/"].iter().any(|scheme| text.starts_with(scheme)));
+    match is_url {
+        false => Ok(()),
+        true => Err(Error::Setting {
+            name: "folder".into(),
+            value: "postgres:…".into(),
+            expected: "a path; the crate callstack-postgres opens stacks on a server: `Stack::open_url`, in C `callstack_open_url`",
+        }),
+    }
 }
 
 fn open_database(folder: &Folder, options: &StackOptions) -> Result<SqliteStore> {

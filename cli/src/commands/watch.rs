@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use callstack_core::{EventQuery, Stack};
+use callstack_core::{Error, EventQuery, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -86,7 +86,11 @@ fn write_lines(arguments: &Arguments, folder: &StackFolder, output: Output) -> R
             if !wait_for_reader(PAUSE) {
                 return Ok(Exit::Done);
             }
-            stack.refresh()?;
+            match stack.refresh() {
+                // The next look may succeed.
+                Ok(_) | Err(Error::Busy { .. } | Error::Disconnected { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
     Ok(if interrupted.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
@@ -97,7 +101,11 @@ fn write_news(stack: &Stack, seen: &mut u64, most: usize, output: Output) -> Res
     if stack.read(|tree| tree.revision()) <= *seen {
         return Ok(0);
     }
-    let events = stack.history(&EventQuery::default().since(*seen).limit(most))?;
+    let events = match stack.history(&EventQuery::default().since(*seen).limit(most)) {
+        // The next look may succeed.
+        Err(Error::Busy { .. } | Error::Disconnected { .. }) => return Ok(0),
+        events => events?,
+    };
     let last = events.last().map_or(*seen, |event| event.revision);
     let compacted = last - *seen - events.len() as u64;
     if compacted > 0 {

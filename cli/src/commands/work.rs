@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Only frames below this one.
     #[arg(long, value_name = "FRAME")]
     below: Option<FrameRef>,
-    /// The name of this worker, different from those of other workers. Default: worker- and the number of the process.
+    /// The name of this worker, different from those of other workers. Default: the name of the machine and the number of the process.
     #[arg(long, value_name = "NAME")]
     worker: Option<String>,
     /// How long a frame stays with this worker after it was last heard of, in seconds. It renews that while the command runs.
@@ -111,8 +111,8 @@ struct Worker<'a> {
     below: Option<Handle>,
     command: &'a [OsString],
     settings: Settings,
-    /// The variable with which the command finds the stack, if this program was told where it is.
-    place: Option<(&'static str, OsString)>,
+    /// The variables with which the command finds the stack, if this program was told where it is.
+    place: Vec<(&'static str, OsString)>,
     is_interrupted: Arc<AtomicBool>,
 }
 
@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     let stack = folder.open_to_write()?;
     let worker = Worker {
         stack: &stack,
-        name: arguments.worker.clone().unwrap_or_else(|| format!("worker-{}", id())),
+        name: arguments.worker.clone().unwrap_or_else(own_name),
         lease: Duration::from_secs(arguments.lease),
         below: arguments.below.clone().map(|below| stack.resolve(below)).transpose()?,
         command: &arguments.command,
@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             .budget(context::budget(None)?)
             .guidance(Guidance::None)
             .finished_children(FinishedChildren::All),
-        place: folder.variable()?,
+        place: folder.variables()?,
         is_interrupted,
     };
     let mut worked = Worked {
@@ -153,9 +153,18 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     output.report(&worked)?;
     Ok(match worker.is_interrupted() {
         true => Exit::Interrupted,
-        false if worked.failed > 0 => Exit::Failed,
+        // What waits for a frame that nobody works on is not done.
+        false if worked.failed > 0 || worked.is_stuck() => Exit::Failed,
         false => Exit::Done,
     })
+}
+
+impl Worked {
+    /// True if nothing of what is left can begin, because it waits for frames that are blocked, or have ended without completion.
+    fn is_stuck(&self) -> bool {
+        let WorkLeft { claimable, claimed, waiting, blocked, .. } = self.left;
+        claimable == 0 && claimed == 0 && (blocked > 0 || waiting > 0 && !self.in_the_way.is_empty())
+    }
 }
 
 impl Worker<'_> {
@@ -359,6 +368,15 @@ fn lost(error: Error) -> Result<Outcome, Failure> {
     }
 }
 
+/// A name that no worker has on another machine, or on this one at the same time.
+fn own_name() -> String {
+    #[cfg(unix)]
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    let host = std::env::var("COMPUTERNAME").unwrap_or_else(|_| "worker".to_owned());
+    format!("{host}-{}", id())
+}
+
 fn milliseconds(time: Duration) -> u64 {
     time.as_millis() as u64
 }
@@ -456,7 +474,10 @@ impl Report for Worked {
         page.text(0, &format!("left: {left}"))?;
         list(page, "waited for in vain", &self.in_the_way)?;
         match self.in_the_way.first() {
-            Some(first) => next(page, &self.same_stack, format_args!("callstack retry {first} --note TEXT")),
+            Some(first) => {
+                next(page, &self.same_stack, format_args!("callstack retry {first} --note TEXT"))?;
+                if blocked > 0 { next(page, &self.same_stack, "callstack answer") } else { Ok(()) }
+            }
             None if blocked > 0 => next(page, &self.same_stack, "callstack answer"),
             None => Ok(()),
         }
