@@ -2,7 +2,7 @@
 //! in a second, for networks of different speed and for more and more workers.
 //!
 //! A worker does something for a time (a request to a model, a command), then sends a command to the stack. The command waits for the
-//! lock in the order of arrival; it holds it for a round trip and for what the server does. `cargo run -p callstack-postgres --example
+//! lock in the order of arrival; it holds it for a round trip, in which the news of others come too, and for what the server does. `cargo run -p callstack-postgres --example
 //! one_lock` prints the table of docs/scale.md.
 
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ const END: f64 = 600_000.0;
 fn main() {
     println!("| round trip | workers | commands per second | mean time of a command | the longest of a thousand |");
     println!("|---|---|---|---|---|");
-    for round_trip in [0.1, 1.0, 20.0] {
+    for round_trip in [0.1, 1.0, 20.0, 80.0] {
         for workers in [10, 100, 1_000, 4_000] {
             let Simulated { commands, mean, late } = simulate(workers, round_trip);
             println!("| {round_trip} ms | {workers} | {commands:.0} | {mean:.1} ms | {late:.0} ms |");

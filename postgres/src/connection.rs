@@ -1,4 +1,7 @@
 //! One connection to a server, used by one thread at a time.
+//!
+//! It uses `tokio-postgres`, and not the synchronous crate around it, because only that can send the requests of a commit together, and
+//! give one up after a time.
 
 use std::future::poll_fn;
 use std::panic::resume_unwind;

@@ -96,8 +96,39 @@ CREATE TABLE callstack.logs (
     PRIMARY KEY (stack, handle, line)
 );
 
--- Writes the events of a commit, if they follow the newest one. It is a function because the server keeps the plan of its
--- statements, which takes longer to make than they take to run.
+-- The statements of each command are functions, because the server keeps the plans of their statements, which take longer to make than
+-- they take to run.
+
+-- Locks a stack. Returns its row, and then at most so many events that follow the known one, with that one first, without its text.
+CREATE FUNCTION callstack.lock(stack bigint, known bigint, most int) RETURNS TABLE (
+    revision bigint, writer bigint, snapshot bigint, base bigint, event text
+) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    newest bigint;
+BEGIN
+    RETURN QUERY SELECT stacks.revision, stacks.writer, stacks.snapshot, stacks.base, NULL::text FROM callstack.stacks
+        WHERE stacks.id = lock.stack FOR NO KEY UPDATE;
+    -- What others have committed while this one waited is visible to the next statement.
+    SELECT stacks.revision INTO newest FROM callstack.stacks WHERE stacks.id = lock.stack;
+    IF newest > lock.known THEN
+        RETURN QUERY SELECT events.revision, events.writer, NULL::bigint, NULL::bigint,
+            CASE WHEN events.revision > lock.known THEN events.event END FROM callstack.events
+            WHERE events.stack = lock.stack AND events.revision >= lock.known ORDER BY events.revision LIMIT lock.most;
+    END IF;
+END $$;
+
+-- The row of a stack, and the writer of the known event, if it is not the newest one.
+CREATE FUNCTION callstack.look(stack bigint, known bigint) RETURNS TABLE (
+    revision bigint, writer bigint, snapshot bigint, base bigint, writer_of_known bigint
+) LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT stacks.revision, stacks.writer, stacks.snapshot, stacks.base,
+        CASE WHEN stacks.revision > look.known THEN (SELECT events.writer FROM callstack.events
+            WHERE events.stack = look.stack AND events.revision = look.known) END
+        FROM callstack.stacks WHERE stacks.id = look.stack;
+END $$;
+
+-- Writes the events of a commit, if they follow the newest one.
 CREATE FUNCTION callstack.append(
     stack bigint, follows bigint, writer bigint, handles bigint[], kinds text[], events text[]
 ) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -151,23 +151,18 @@ impl PostgresStore {
             _ => "",
         };
         let idle_timeout = Duration::from_millis(options.idle_timeout).max(SHORTEST_IDLE_TIMEOUT);
-        let news = known.map_or_else(String::new, |Mark { revision, .. }| {
-            format!(
-                "; SELECT revision, writer, CASE WHEN revision > {revision} THEN event END FROM callstack.events \
-                 WHERE stack = {id} AND revision >= {revision} ORDER BY revision LIMIT {NEWS}"
-            )
-        });
         let sql = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = {}; \
              SET LOCAL idle_in_transaction_session_timeout = {}; {durable}\
-             SELECT revision, writer, snapshot, base FROM callstack.stacks WHERE id = {id} FOR NO KEY UPDATE{news}",
+             SELECT * FROM callstack.lock({id}, {}, {NEWS})",
             milliseconds(patience),
             milliseconds(idle_timeout),
+            revision_of(known),
         );
         // The server says when others hold the lock for too long.
         let deadline = deadline_after(patience.saturating_add(ROUND_TRIP));
         let rows = connection.run(&sql, deadline)?;
-        if rows.iter().all(|row| row.len() != 4) {
+        if rows.iter().all(|row| row.len() != COLUMNS) {
             // A row that this role may read and not change cannot be locked.
             let visible = connection.run(&format!("SELECT id FROM callstack.stacks WHERE id = {id}"), deadline)?;
             let removed = || self.replaced("it was removed");
@@ -179,16 +174,17 @@ impl PostgresStore {
     /// What was found with the lock. Checks that the known commit is still there.
     fn locked(&self, rows: &[SimpleQueryRow], known: Option<Mark>) -> Result<Locked, Failure> {
         // The settings have rows too.
-        let newest = self.newest(rows.iter().find(|row| row.len() == 4))?;
+        let mut rows = rows.iter().filter(|row| row.len() == COLUMNS);
+        let newest = self.newest(rows.next())?;
         let Some(known) = known.filter(|known| *known != newest.mark) else { return Ok(Locked { newest, news: None }) };
         let mut events = Vec::new();
         let mut found = None;
-        for row in rows.iter().filter(|row| row.len() == 3) {
+        for row in rows {
             let [Some(revision), Some(writer)] = [0, 1].map(|column| number_in(row, column)) else {
                 return Err(self.own_reader().damaged("an event has no number").into());
             };
             let mark = Mark { revision: revision.cast_unsigned(), writer };
-            match row.get(2) {
+            match row.get(4) {
                 Some(text) if mark.revision > known.revision => events.push((mark, text.to_owned())),
                 _ => found = Some(writer),
             }
@@ -202,16 +198,7 @@ impl PostgresStore {
     fn look(&self, patience: Duration) -> Result<Newest> {
         let id = self.stack.id;
         // In one statement, so that no compaction comes between.
-        let writer = self.known.map_or_else(
-            || "NULL".to_owned(),
-            |Mark { revision, .. }| {
-                format!(
-                    "CASE WHEN revision <> {revision} THEN \
-                     (SELECT events.writer FROM callstack.events WHERE stack = {id} AND events.revision = {revision}) END"
-                )
-            },
-        );
-        let sql = format!("SELECT revision, writer, snapshot, base, {writer} FROM callstack.stacks WHERE id = {id}");
+        let sql = format!("SELECT * FROM callstack.look({id}, {})", revision_of(self.known));
         self.server.ask(patience, |connection, deadline| {
             let rows = connection.run(&sql, deadline)?;
             let newest = self.newest(rows.last())?;
@@ -367,6 +354,14 @@ const NEWS: usize = 256;
 const ROUND_TRIP: Duration = Duration::from_secs(2);
 /// Shortest time after which the server ends the transaction of a process that does not go on. Shorter ones would end those that do.
 const SHORTEST_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Number of columns of what the functions `lock` and `look` return. Settings have one.
+const COLUMNS: usize = 5;
+
+/// The revision of a known commit as those functions take it. Nothing follows the highest one.
+fn revision_of(known: Option<Mark>) -> i64 {
+    known.map_or(i64::MAX, |known| known.revision.cast_signed())
+}
 
 /// The number in a column.
 fn number_in(row: &SimpleQueryRow, column: usize) -> Option<i64> {
