@@ -23,7 +23,7 @@ pub trait Place {
     fn stack(&self, store: Faulty) -> Stack;
     /// True if the store keeps the logs, so that a commit and its lines are kept together.
     fn commits_logs(&self) -> bool;
-    /// The log of the frame of [`STORY`], read beside the stack.
+    /// The log of the frame of the story, read beside the stack.
     fn log(&self) -> String;
     /// Checks that the stack is sound after it was closed.
     fn check(&self, context: &str);
