@@ -3,6 +3,8 @@
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use server::Server;
 use tempfile::tempdir;
@@ -138,4 +140,27 @@ fn agents_of_other_programs_use_a_stack_on_a_server() {
     drop(input);
     serving.wait().unwrap();
     assert!(answered.contains("Build a shop"), "{answered}");
+}
+
+#[test]
+fn a_worker_outlasts_a_server_that_is_gone_for_a_while() {
+    let server = Server::start(server::Disk::Durable, "");
+    let url = &format!("{}/shop", server.database());
+    said(url, &["plan", "--new", "--root", "Build"]);
+    let worker = callstack(url)
+        .args(["work", "--worker", "anna", "--", "sh", "-c", "cat > /dev/null; sleep 2; echo It is built"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while said(url, &["history", "--kind", "claimed"]).is_empty() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    server.kill();
+    // The command ends meanwhile, and a call of the stack gives up.
+    thread::sleep(Duration::from_secs(13));
+    server.start_again();
+    let output = worker.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said(url, &["show", "f1"]).contains("It is built"));
 }
