@@ -6,8 +6,9 @@ use std::sync::Arc;
 use callstack_core::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use callstack_core::{Error, Handle, Result};
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
+use crate::connection::Value;
 use crate::reader::PostgresReader;
 use crate::transaction::key_of;
 
@@ -88,7 +89,7 @@ impl Archive for PostgresArchive {
         let frames = self.table();
         let since = since.cast_signed();
         let (bytes, end, title, limit);
-        let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&since, Type::INT8)];
+        let mut values: Vec<Value<'_>> = vec![(&since, Type::INT8)];
         let condition = match &query {
             ArchiveQuery::Id(id) => {
                 bytes = id.as_bytes();
@@ -99,8 +100,7 @@ impl Archive for PostgresArchive {
                 (bytes, limit) = (text.as_bytes(), i64::try_from(*most).unwrap_or(i64::MAX));
                 // No text in UTF-8 has the byte ff, so it ends the search for a beginning.
                 end = [bytes, b"\xff"].concat();
-                let more: [(&(dyn ToSql + Sync), Type); 3] =
-                    [(&bytes, Type::BYTEA), (&end, Type::BYTEA), (&limit, Type::INT8)];
+                let more: [Value<'_>; 3] = [(&bytes, Type::BYTEA), (&end, Type::BYTEA), (&limit, Type::INT8)];
                 values.extend(more);
                 format!(
                     "handle IN (SELECT handle FROM {frames} AS named WHERE stack = $1 \

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use tokio_postgres::types::Type;
 
 use crate::archive::handle_of;
+use crate::connection::Value;
 use crate::errors::{ADVICE, Failure};
 use crate::transaction::{Newest, Transaction};
 use callstack_core::{Error, Handle};
@@ -48,8 +49,7 @@ pub(crate) fn compact(
             .map(|(root, _)| i64::from(root.number()))
             .collect();
         let newest = snapshot.cast_signed();
-        let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
-            [(&stack, Type::INT8), (&newest, Type::INT8), (&roots, Type::INT8_ARRAY)];
+        let values: [Value<'_>; 3] = [(&stack, Type::INT8), (&newest, Type::INT8), (&roots, Type::INT8_ARRAY)];
         for row in transaction.rows(REMOVE, &values)? {
             compacted.trees += 1;
             compacted.events += row.get::<_, i64>(0).cast_unsigned();

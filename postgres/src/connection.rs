@@ -23,6 +23,9 @@ use crate::url::ServerUrl;
 /// name that a pooler between here and the server would have to know.
 pub(crate) type Values = Vec<(Box<dyn ToSql + Sync + Send>, Type)>;
 
+/// A value of a statement, with its type.
+pub(crate) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
+
 /// A statement that writes, to be sent together with others.
 pub(crate) struct Write {
     pub(crate) sql: &'static str,
@@ -30,7 +33,7 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    fn borrowed(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
+    fn borrowed(&self) -> Vec<Value<'_>> {
         self.values.iter().map(|(value, of)| (&**value as &(dyn ToSql + Sync), of.clone())).collect()
     }
 }
@@ -78,18 +81,13 @@ impl Connection {
     }
 
     /// Runs a statement that reads.
-    pub(crate) fn rows(
-        &mut self,
-        sql: &str,
-        values: &[(&(dyn ToSql + Sync), Type)],
-        deadline: Instant,
-    ) -> Result<Vec<Row>, Failure> {
+    pub(crate) fn rows(&mut self, sql: &str, values: &[Value<'_>], deadline: Instant) -> Result<Vec<Row>, Failure> {
         self.wait(deadline, |client| client.query_typed(sql, values).boxed())
     }
 
     /// Runs statements that write, and then `end`, in one round trip. If one fails, the transaction is rolled back at its end.
     pub(crate) fn write(&mut self, writes: &[Write], end: Option<&str>, deadline: Instant) -> Result<(), Failure> {
-        let values: Vec<Vec<(&(dyn ToSql + Sync), Type)>> = writes.iter().map(Write::borrowed).collect();
+        let values: Vec<Vec<Value<'_>>> = writes.iter().map(Write::borrowed).collect();
         self.wait(deadline, |client| {
             let requests = writes
                 .iter()

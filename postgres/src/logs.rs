@@ -1,29 +1,25 @@
 //! The logs of frames, as rows.
 
 use std::ops::RangeInclusive;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use callstack_core::store::StoredLog;
 use callstack_core::{Handle, LogReader, Result};
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
 use crate::archive::handle_of;
-use crate::connection::Connection;
+use crate::connection::Value;
 use crate::errors::Failure;
 use crate::reader::PostgresReader;
+use crate::transaction::Transaction;
 
 /// Number of lines that are read at a time.
 const PAGE: i64 = 1_024;
 
 /// The number of the last line in the log of a frame; 0 if it has none.
-pub(crate) fn last_line(
-    connection: &mut Connection,
-    stack: i64,
-    frame: Handle,
-    deadline: Instant,
-) -> Result<i64, Failure> {
+pub(crate) fn last_line(transaction: &mut Transaction, stack: i64, frame: Handle) -> Result<i64, Failure> {
     let frame = i64::from(frame.number());
-    let rows = connection.rows(LAST_LINE, &[(&stack, Type::INT8), (&frame, Type::INT8)], deadline)?;
+    let rows = transaction.rows(LAST_LINE, &[(&stack, Type::INT8), (&frame, Type::INT8)])?;
     Ok(rows.first().map_or(0, |row| row.get(0)))
 }
 
@@ -59,8 +55,7 @@ impl LogReader for PostgresLogs {
         let mut before = first.saturating_sub(1);
         while before < last {
             let until = last.min(before.saturating_add(PAGE));
-            let values: [(&(dyn ToSql + Sync), Type); 3] =
-                [(&frame, Type::INT8), (&before, Type::INT8), (&until, Type::INT8)];
+            let values: [Value<'_>; 3] = [(&frame, Type::INT8), (&before, Type::INT8), (&until, Type::INT8)];
             let rows = self.reader.rows(LINES, &values, patience)?;
             rows.iter().try_for_each(|row| each(self.reader.value(row, 0)?))?;
             before = until;

@@ -8,7 +8,7 @@ use callstack_core::{Error, Event, EventQuery, HistoryReader, Result};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql, Type};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Value};
 use crate::errors::{ADVICE, Failure};
 use crate::server::PostgresServer;
 use crate::transaction::{Mark, Open};
@@ -36,13 +36,8 @@ impl PostgresReader {
     }
 
     /// The rows of a statement whose first value is the stack.
-    pub(crate) fn rows(
-        &self,
-        sql: &str,
-        values: &[(&(dyn ToSql + Sync), Type)],
-        patience: Duration,
-    ) -> Result<Vec<Row>> {
-        let values: Vec<(&(dyn ToSql + Sync), Type)> =
+    pub(crate) fn rows(&self, sql: &str, values: &[Value<'_>], patience: Duration) -> Result<Vec<Row>> {
+        let values: Vec<Value<'_>> =
             [(&self.stack as &(dyn ToSql + Sync), Type::INT8)].into_iter().chain(values.iter().cloned()).collect();
         self.with_connection(patience, |connection, deadline| connection.rows(sql, &values, deadline))
     }
@@ -84,7 +79,7 @@ impl PostgresReader {
             let since = number(last.map_or(query.since, |last| last.revision));
             let most = left.min(PAGE);
             let limit = i64::try_from(most).unwrap_or(i64::MAX);
-            let values: [(&(dyn ToSql + Sync), Type); 5] = [
+            let values: [Value<'_>; 5] = [
                 (&since, Type::INT8),
                 (&until, Type::INT8),
                 (&frame, Type::INT8),

@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::Instant;
 
 use callstack_core::{Error, Result};
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Value};
 use crate::errors::{Failure, NO_SCHEMA};
 use crate::server::PostgresServer;
 use crate::store::PostgresOptions;
@@ -36,7 +36,7 @@ pub struct Migrated {
     pub to: u32,
 }
 
-/// What a role may do with the stacks of a tenant.
+/// The access of a role to the stacks of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Open and read them.
@@ -165,6 +165,6 @@ pub fn revoke(url: &str, role: &str, tenant: &str) -> Result<()> {
 
 fn change_access(url: &str, role: &str, tenant: &str, sql: &str) -> Result<()> {
     let server = PostgresServer::connect(url, PostgresOptions::default())?;
-    let values: [(&(dyn ToSql + Sync), Type); 2] = [(&role, Type::TEXT), (&tenant, Type::TEXT)];
+    let values: [Value<'_>; 2] = [(&role, Type::TEXT), (&tenant, Type::TEXT)];
     server.ask(server.patience(), |connection, deadline| connection.rows(sql, &values, deadline).map(drop))
 }

@@ -10,7 +10,7 @@ use callstack_core::{Error, Result, Stack, StackOptions};
 use parking_lot::{Condvar, Mutex};
 use tokio_postgres::types::Type;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Value};
 use crate::errors::Failure;
 use crate::schema;
 use crate::store::{PostgresOptions, PostgresStore, StackRow};
@@ -98,7 +98,7 @@ impl PostgresServer {
             return Ok(store);
         }
         self.ask(self.patience(), |connection, deadline| {
-            let tenant_of: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 1] = [(&tenant, Type::TEXT)];
+            let tenant_of: [Value<'_>; 1] = [(&tenant, Type::TEXT)];
             let is_known = !connection.rows(FIND_TENANT, &tenant_of, deadline)?.is_empty();
             if !is_known {
                 connection.rows(ADD_TENANT, &tenant_of, deadline).map_err(|failure| match failure {

@@ -400,7 +400,7 @@ impl Store for PostgresStore {
         patience: Duration,
         each: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<()> {
-        let is_whole = query.until.is_none() && query.frame.is_none() && query.kind.is_none() && query.limit.is_none();
+        let is_whole = query.selects_all();
         let (begun, news) = self.open.news(query.since);
         if let Some(mark) = begun.filter(|mark| is_whole && mark.revision == query.since) {
             self.known = Some(mark);
@@ -509,8 +509,7 @@ impl Store for PostgresStore {
         let stack = self.stack.id;
         self.in_transaction(|transaction| {
             transaction.send()?;
-            let deadline = transaction.deadline();
-            let last = logs::last_line(&mut transaction.connection, stack, frame, deadline)?;
+            let last = logs::last_line(transaction, stack, frame)?;
             transaction.queue.add_log(frame, last + 1, lines);
             Ok(last == 0)
         })

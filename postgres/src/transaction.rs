@@ -8,9 +8,9 @@ use callstack_core::store::Snapshot;
 use callstack_core::{Error, Handle};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
-use crate::connection::{Connection, Values, Write};
+use crate::connection::{Connection, Value, Values, Write};
 use crate::errors::Failure;
 use crate::server::deadline_after;
 use crate::store::StackRow;
@@ -126,7 +126,7 @@ impl Transaction {
     }
 
     /// The rows of a statement.
-    pub(crate) fn rows(&mut self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Vec<Row>, Failure> {
+    pub(crate) fn rows(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Failure> {
         let deadline = self.deadline();
         self.connection.rows(sql, values, deadline)
     }

@@ -114,6 +114,46 @@ pub fn check(url: &str, sure: &[String], tried: &[String]) {
     assert_eq!(stack.check_history().unwrap(), [""; 0]);
 }
 
+/// The decisions that a caller has tried to record.
+#[derive(Default)]
+struct Attempts {
+    /// Those that were acknowledged.
+    sure: Vec<String>,
+    /// Those, and the ones of which nobody knows.
+    tried: Vec<String>,
+}
+
+impl Attempts {
+    /// Tries to record a decision. Returns why it was not acknowledged. Every error but a lost connection fails the test, unless
+    /// `allows` does.
+    fn record(&mut self, stack: &Stack, decision: String, allows: fn(&Error) -> bool) -> Option<Error> {
+        match stack.add_decision("ses_1", &*decision) {
+            Ok(()) => {
+                self.sure.push(decision.clone());
+                self.tried.push(decision);
+                None
+            }
+            Err(error) => {
+                match &error {
+                    Error::Disconnected { is_outcome_unknown: true, .. } => self.tried.push(decision),
+                    Error::Disconnected { .. } => {}
+                    error => assert!(allows(error), "{error}"),
+                }
+                Some(error)
+            }
+        }
+    }
+
+    fn check(&self, url: &str) {
+        check(url, &self.sure, &self.tried);
+    }
+}
+
+/// No other error is allowed.
+fn nothing_else(_: &Error) -> bool {
+    false
+}
+
 #[test]
 fn a_connection_may_be_cut_after_any_byte() {
     let server = Server::shared();
@@ -124,29 +164,20 @@ fn a_connection_may_be_cut_after_any_byte() {
     let port = proxy(server.port(), &trouble);
     let through = format!("postgres://owner@127.0.0.1:{port}/{}/stack?sslmode=disable", database_of(&database));
     let stack = Stack::open_url(&through, StackOptions::default()).unwrap();
-    let (mut sure, mut tried) = (Vec::new(), Vec::new());
+    let mut attempts = Attempts::default();
     let cuts = setting("STACK_TEST_CUTS", 400);
     for number in 0..cuts as u64 {
         // A command sends and receives some 800 bytes; a connection that is made anew some more.
         trouble.after.store(1 + number * 7 % 1_100, Ordering::SeqCst);
-        let decision = format!("decision {number}");
-        match stack.add_decision("ses_1", &*decision) {
-            Ok(()) => {
-                sure.push(decision.clone());
-                tried.push(decision);
-            }
-            Err(Error::Disconnected { is_outcome_unknown: true, .. }) => tried.push(decision),
-            Err(Error::Disconnected { .. }) => {}
-            Err(error) => panic!("{error}"),
-        }
+        attempts.record(&stack, format!("decision {number}"), nothing_else);
         trouble.after.store(0, Ordering::SeqCst);
     }
     let acts = trouble.acts.load(Ordering::SeqCst);
     assert!(acts > cuts as u64 / 2, "only {acts} connections were cut");
     // The proxy is only in the way once, so the store finds out what has happened.
-    assert_eq!(tried.len(), sure.len(), "the outcome of a commit stayed unknown");
-    check(&url, &sure, &tried);
-    let kept = sure.len();
+    let kept = attempts.sure.len();
+    assert_eq!(attempts.tried.len(), kept, "the outcome of a commit stayed unknown");
+    attempts.check(&url);
     println!("{acts} connections cut, {kept} of {cuts} commands kept, the others known as not kept");
 }
 
@@ -185,31 +216,19 @@ fn a_silent_network_is_an_error_within_the_time_limit() {
     let through = format!("postgres://owner@127.0.0.1:{port}/{}/stack?sslmode=disable", database_of(&database));
     let stack = Stack::open_url(&through, StackOptions::default().busy_timeout(500)).unwrap();
     trouble.is_silent.store(true, Ordering::SeqCst);
-    let (mut sure, mut tried, mut unknown) = (Vec::new(), Vec::new(), 0);
+    let mut attempts = Attempts::default();
     for number in 0..10 {
         trouble.after.store(60 + number * 190, Ordering::SeqCst);
-        let decision = format!("decision {number}");
         let begun = Instant::now();
-        match stack.add_decision("ses_1", &*decision) {
-            Ok(()) => {
-                sure.push(decision.clone());
-                tried.push(decision);
-            }
-            Err(Error::Disconnected { is_outcome_unknown: true, .. }) => {
-                tried.push(decision);
-                unknown += 1;
-            }
-            Err(Error::Disconnected { .. } | Error::Busy { .. }) => {}
-            Err(error) => panic!("{error}"),
-        }
+        attempts.record(&stack, format!("decision {number}"), |error| matches!(error, Error::Busy { .. }));
         assert!(begun.elapsed() < Duration::from_secs(10), "the call waits without a limit");
         trouble.after.store(0, Ordering::SeqCst);
         trouble.is_down.store(false, Ordering::SeqCst);
     }
-    assert!(unknown > 0, "no outcome was unknown");
+    assert!(attempts.tried.len() > attempts.sure.len(), "no outcome was unknown");
     let other = Stack::open_url(&url, StackOptions::default().busy_timeout(60_000)).unwrap();
     other.add_artifact("ses_1", "after").unwrap();
-    check(&url, &sure, &tried);
+    attempts.check(&url);
 }
 
 #[test]
@@ -258,28 +277,17 @@ fn the_server_may_be_killed_at_any_moment() {
         let (url, is_over) = (url.clone(), is_over.clone());
         thread::spawn(move || {
             let stack = Stack::open_url(&url, StackOptions::default().busy_timeout(30_000)).unwrap();
-            let (mut sure, mut tried) = (Vec::new(), Vec::new());
+            let mut attempts = Attempts::default();
             for number in 0.. {
                 if is_over.load(Ordering::SeqCst) {
                     break;
                 }
-                let decision = format!("{name} {number}");
-                match stack.add_decision("ses_1", &*decision) {
-                    Ok(()) => {
-                        sure.push(decision.clone());
-                        tried.push(decision);
-                    }
-                    Err(Error::Disconnected { is_outcome_unknown, .. }) => {
-                        if is_outcome_unknown {
-                            tried.push(decision);
-                        }
-                        // As a caller does.
-                        thread::sleep(Duration::from_millis(5));
-                    }
-                    Err(error) => panic!("{error}"),
+                if attempts.record(&stack, format!("{name} {number}"), nothing_else).is_some() {
+                    // As a caller does.
+                    thread::sleep(Duration::from_millis(5));
                 }
             }
-            (sure, tried)
+            attempts
         })
     });
     let mut random = Random::new(7);
@@ -289,15 +297,15 @@ fn the_server_may_be_killed_at_any_moment() {
         server.start_again();
     }
     is_over.store(true, Ordering::SeqCst);
-    let (mut sure, mut tried) = (Vec::new(), Vec::new());
+    let mut all = Attempts::default();
     for worker in workers {
-        let (more, attempts) = worker.join().unwrap();
-        assert!(more.len() > kills, "a worker has done only {} commands", more.len());
-        sure.extend(more);
-        tried.extend(attempts);
+        let Attempts { sure, tried } = worker.join().unwrap();
+        assert!(sure.len() > kills, "a worker has done only {} commands", sure.len());
+        all.sure.extend(sure);
+        all.tried.extend(tried);
     }
-    check(&url, &sure, &tried);
-    println!("{kills} kills of the server: {} acknowledged, {} tried, nothing lost", sure.len(), tried.len());
+    all.check(&url);
+    println!("{kills} kills of the server: {} acknowledged, {} tried, nothing lost", all.sure.len(), all.tried.len());
 }
 
 /// Settings of a server that standbys can follow.
@@ -323,29 +331,20 @@ fn a_failover_to_a_synchronous_standby_loses_nothing() {
     let stack = Stack::open_url(&url, StackOptions::default().busy_timeout(30_000)).unwrap();
     stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
     let is_over = AtomicBool::new(false);
-    let (sure, tried) = thread::scope(|scope| {
+    let attempts = thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let (mut sure, mut tried) = (Vec::new(), Vec::new());
+            let mut attempts = Attempts::default();
+            let is_standby = |error: &Error| matches!(error, Error::ReadOnly { .. });
             for number in 0.. {
-                if is_over.load(Ordering::SeqCst) && sure.len() > 100 {
+                if is_over.load(Ordering::SeqCst) && attempts.sure.len() > 100 {
                     break;
                 }
-                let decision = format!("decision {number}");
-                match stack.add_decision("ses_1", &*decision) {
-                    Ok(()) => {
-                        sure.push(decision.clone());
-                        tried.push(decision);
-                    }
-                    Err(Error::Disconnected { is_outcome_unknown, .. }) => {
-                        if is_outcome_unknown {
-                            tried.push(decision);
-                        }
-                    }
-                    Err(Error::ReadOnly { .. }) => thread::sleep(Duration::from_millis(20)),
-                    Err(error) => panic!("{error}"),
+                let refused = attempts.record(&stack, format!("decision {number}"), is_standby);
+                if refused.is_some_and(|error| is_standby(&error)) {
+                    thread::sleep(Duration::from_millis(20));
                 }
             }
-            (sure, tried)
+            attempts
         });
         thread::sleep(Duration::from_millis(500));
         primary.kill();
@@ -354,7 +353,7 @@ fn a_failover_to_a_synchronous_standby_loses_nothing() {
         is_over.store(true, Ordering::SeqCst);
         worker.join().unwrap()
     });
-    check(&url, &sure, &tried);
+    attempts.check(&url);
 }
 
 #[test]

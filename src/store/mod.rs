@@ -354,9 +354,8 @@ impl EventQuery {
         }
     }
 
-    /// True if the query selects every event after a revision.
-    #[cfg(feature = "sqlite")]
-    fn selects_all(&self) -> bool {
+    /// True if the query selects every event after a revision, so that whoever has read its result knows the newest one.
+    pub fn selects_all(&self) -> bool {
         self.until.is_none() && self.frame.is_none() && self.kind.is_none() && self.limit.is_none()
     }
 

@@ -95,7 +95,7 @@ impl Report for MigratedSchema {
     }
 }
 
-/// What a role may do with the stacks of a tenant.
+/// The access of a role to the stacks of a tenant.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedAccess {

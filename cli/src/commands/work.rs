@@ -64,7 +64,7 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-/// What this worker has done, and what is left.
+/// The work of this worker, and the frames that are left.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Worked {
@@ -80,7 +80,7 @@ pub struct Worked {
     later: usize,
     /// Number of times that a frame was taken from this worker.
     lost: usize,
-    /// What is left.
+    /// The frames that are left.
     left: WorkLeft,
     /// The frames that have ended and for which planned ones wait in vain: failed or invalidated.
     in_the_way: Vec<Handle>,
@@ -357,7 +357,7 @@ fn may_pass(error: &Error) -> bool {
     matches!(error, Error::Busy { .. } | Error::Disconnected { .. })
 }
 
-/// What follows from a refusal: the frame is not this worker's any more.
+/// The outcome of a refusal: the frame belongs to another worker now.
 ///
 /// # Errors
 /// Errors that are no such refusal.

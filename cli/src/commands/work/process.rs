@@ -31,7 +31,7 @@ pub struct Process {
     errors: Errors,
 }
 
-/// What an ended command has written.
+/// The output of a command that has ended.
 pub struct Written {
     /// The standard output, or its end.
     pub output: String,
@@ -87,7 +87,7 @@ impl Process {
         }
     }
 
-    /// What the ended command has written. What it has started in its process group and left running is killed.
+    /// The output of the command, after its end. Processes of its group that still run are killed.
     ///
     /// # Errors
     /// If its output cannot be read.
