@@ -52,22 +52,12 @@ impl Connection {
     /// Connects to the server, in at most this time.
     pub(crate) fn open(server: &ServerUrl, limit: Duration) -> Result<Self, Failure> {
         let connector = crate::tls::connector(&server.verification)?;
-        let made = Builder::new_current_thread().enable_all().build();
-        let runtime = made.map_err(|error| Error::io("connect to", &server.shown, error.to_string()))?;
-        let connecting = async {
+        let (runtime, client) = in_new_runtime(server, limit, async {
             let (client, connection) = server.config.connect(connector).await?;
             tokio::spawn(connection);
             Ok(client)
-        };
-        let failure = match block_on(&runtime, within(limit, connecting)) {
-            Some(Ok(client)) => {
-                return Ok(Self { runtime: Some(runtime), client, place: server.shown.clone(), is_usable: true });
-            }
-            Some(Err(error)) => Failure::of(&server.shown, error),
-            None => Failure::timeout(&server.shown, limit),
-        };
-        runtime.shutdown_background();
-        Err(failure)
+        })?;
+        Ok(Self { runtime: Some(runtime), client, place: server.shown.clone(), is_usable: true })
     }
 
     /// Runs statements without values, separated by semicolons, in one round trip. Returns their rows, whose values are texts.
@@ -128,6 +118,23 @@ impl Drop for Connection {
         // A plain drop of a runtime panics inside of another one, which a host can have.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
+}
+
+/// Connects in a runtime of its own, in at most this time. Returns the runtime, and what `connecting` has made there.
+pub(crate) fn in_new_runtime<T: Send>(
+    server: &ServerUrl,
+    limit: Duration,
+    connecting: impl Future<Output = Result<T, tokio_postgres::Error>> + Send,
+) -> Result<(Runtime, T), Failure> {
+    let made = Builder::new_current_thread().enable_all().build();
+    let runtime = made.map_err(|error| Error::io("connect to", &server.shown, error.to_string()))?;
+    let failure = match block_on(&runtime, within(limit, connecting)) {
+        Some(Ok(connected)) => return Ok((runtime, connected)),
+        Some(Err(error)) => Failure::of(&server.shown, error),
+        None => Failure::timeout(&server.shown, limit),
+    };
+    runtime.shutdown_background();
+    Err(failure)
 }
 
 /// Waits for a future. A thread that already runs a runtime of the host may not wait in another one, so a thread of its own does.

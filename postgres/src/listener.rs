@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use callstack_core::Result;
 use futures_util::StreamExt;
 use futures_util::stream::poll_fn;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_postgres::{AsyncMessage, Client};
 
-use crate::connection::{block_on, within};
+use crate::connection::{block_on, in_new_runtime, within};
 use crate::errors::Failure;
 use crate::server::PostgresServer;
 use crate::store::PostgresStore;
@@ -47,11 +47,8 @@ impl Listener {
     fn connect(server: &PostgresServer, stack: i64) -> Result<Self, Failure> {
         let url = server.url();
         let connector = crate::tls::connector(&url.verification)?;
-        let made = Builder::new_current_thread().enable_all().build();
-        let failed = |error: std::io::Error| callstack_core::Error::io("connect to", &url.shown, error.to_string());
-        let runtime = made.map_err(failed)?;
         let (sender, stacks) = unbounded_channel();
-        let listening = async {
+        let (runtime, client) = in_new_runtime(url, server.patience(), async {
             let (client, mut connection) = url.config.connect(connector).await?;
             tokio::spawn(async move {
                 let mut messages = poll_fn(move |context| connection.poll_message(context));
@@ -64,18 +61,9 @@ impl Listener {
             });
             client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
             Ok(client)
-        };
-        let limit = server.patience();
-        let failure = match block_on(&runtime, within(limit, listening)) {
-            Some(Ok(client)) => {
-                let (stack, place) = (stack.to_string(), url.shown.clone());
-                return Ok(Self { runtime: Some(runtime), _client: client, stacks, stack, place });
-            }
-            Some(Err(error)) => Failure::of(&url.shown, error),
-            None => Failure::timeout(&url.shown, limit),
-        };
-        runtime.shutdown_background();
-        Err(failure)
+        })?;
+        let (stack, place) = (stack.to_string(), url.shown.clone());
+        Ok(Self { runtime: Some(runtime), _client: client, stacks, stack, place })
     }
 
     /// Waits until a commit of the stack was notified, for at most this time. Returns false if none was.
