@@ -929,7 +929,7 @@ CallstackCode callstack_answer(Callstack *stack,
                                CallstackError **error);
 
 /**
- * Stops the frames that hosts run, also those of other processes: they become blocked, with the reason as what they wait
+ * Stops the frames that hosts run or workers have, also those of other processes: they become blocked, with the reason as what they wait
  * for. A running host notices that at its next poll: it aborts their sessions, keeps what they have said last as results
  * so far, and answers the callers. They can be resumed as any other blocked frame.
  *

@@ -503,7 +503,7 @@ pub enum Error {
     ClaimLost {
         /// The frame.
         handle: Handle,
-        /// The worker that has it now. Empty if nobody has ever claimed it.
+        /// The worker that has it now. Empty if nobody has ever claimed it, or somebody goes on with it by hand.
         worker: String,
         /// The generation of its claim; 0 if nobody has ever claimed it.
         generation: u64,
@@ -666,6 +666,7 @@ fn listed(names: &[String]) -> String {
 fn claimed_by(worker: &str, generation: u64) -> String {
     match generation {
         0 => "was never claimed".to_owned(),
+        _ if worker.is_empty() => "was taken over by hand".to_owned(),
         _ => format!("was claimed by `{}` (generation {generation})", shown(worker)),
     }
 }

@@ -629,8 +629,8 @@ impl Stack {
         self.execute(Command::Answer { frame: frame.into(), answer: answer.into() }).map(drop)
     }
 
-    /// Stops the frames that hosts run, from this one downwards, also those of other processes: they become blocked, with the
-    /// reason as what they wait for. A running host notices that at its next poll, within a second: it aborts their
+    /// Stops the frames that hosts run, or that [workers](Stack::claim) have, from this one downwards, also those of other processes:
+    /// they become blocked, with the reason as what they wait for. A running host notices that at its next poll, within a second: it aborts their
     /// sessions, adds what they have said last as results so far, and answers the callers. Each frame can be resumed as any
     /// other blocked one. What hosts have queued there does not begin. Where everything has ended nothing is recorded.
     /// Returns the stopped frames.
@@ -641,7 +641,7 @@ impl Stack {
         self.stopped(Some(frame.into()), reason.into())
     }
 
-    /// Stops all frames that hosts run: see [`Stack::stop`].
+    /// Stops all frames that hosts run or workers have: see [`Stack::stop`].
     ///
     /// # Errors
     /// [`Error::Empty`] if the reason is blank.

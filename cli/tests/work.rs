@@ -314,7 +314,62 @@ fn a_frame_that_a_person_has_ended_meanwhile_is_left_alone() {
     wait_for_end(&process);
     let output = worker.wait_with_output().unwrap();
     assert_eq!(worked(&output)["lost"], 1);
-    assert!(errors(&output).contains("it is invalidated"), "{}", errors(&output));
+    assert!(errors(&output).contains("stopped f1: Cart"), "{}", errors(&output));
+}
+
+#[test]
+fn a_stopped_frame_ends_its_command_and_goes_on_when_it_is_answered() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let script = "echo $$ >> processes; grep -q 'be quick' && exit 0; sleep 1000";
+    // The lease is long, so the command does not end with a renewal of the claim.
+    let worker = place.start(&["--lease", "3600"], script);
+    let process = place.wait_for("processes", 1);
+    assert_eq!(place.stack.stop(frame, "It takes too long").unwrap(), [frame]);
+    wait_for_end(&process);
+    let output = worker.wait_with_output().unwrap();
+    assert_eq!((worked(&output)["lost"].clone(), output.status.code()), (1.into(), Some(1)));
+    assert!(errors(&output).contains("stopped f1: Cart"), "{}", errors(&output));
+    let stopped = place.frame(frame);
+    assert_eq!((stopped.status, stopped.waits_for()), (FrameStatus::Blocked, "It was stopped: It takes too long"));
+    place.stack.answer(frame, "Go on, but be quick").unwrap();
+    assert_eq!(worked(&place.command(&[], script).output().unwrap())["completed"], 1);
+}
+
+#[test]
+fn a_command_that_has_ended_its_frame_itself_may_go_on_for_a_while() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let program = env!("CARGO_BIN_EXE_callstack");
+    let script = format!("{program} pop $CALLSTACK_FRAME --results 'by itself' && sleep 2.5 && echo tidied > tidy");
+    let output = place.command(&["--lease", "1"], &script).output().unwrap();
+    assert_eq!(worked(&output)["completed"], 1, "{}", errors(&output));
+    assert_eq!(place.frame(frame).results.unwrap(), "by itself");
+    assert_eq!(place.wait_for("tidy", 1), "tidied\n");
+    // Not forever.
+    let frame = place.plan("Late");
+    let output = place
+        .command(&["--lease", "1"], &format!("{program} pop $CALLSTACK_FRAME --results done && sleep 1000"))
+        .output()
+        .unwrap();
+    assert_eq!(worked(&output)["completed"], 1, "{}", errors(&output));
+    assert_eq!(place.frame(frame).status, FrameStatus::Completed);
+}
+
+#[test]
+fn a_frame_that_was_begun_too_often_is_blocked() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    // Two workers that are gone.
+    for _ in 0..2 {
+        place.stack.claim(NewClaim::new("gone", 1)).unwrap().unwrap();
+        thread::sleep(Duration::from_millis(5));
+    }
+    let tried = |tries: &str| worked(&place.command(&["--tries", tries], "echo done").output().unwrap());
+    assert_eq!(tried("2")["blocked"], 1);
+    assert_eq!(place.frame(frame).waits_for(), "It was begun 2 times without a result. What is to be done?");
+    place.stack.answer(frame, "Once more").unwrap();
+    assert_eq!(tried("2")["completed"], 1, "an answer begins a new count");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::{FrameRef, Handle};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Claim {
-    /// The name that the worker gave.
+    /// The name that the worker gave. Empty if somebody goes on with the frame by hand, so that no worker has it any more.
     pub worker: String,
     /// Which claim of this frame it is, counted from 1. A worker whose generation is not the newest one has lost the frame.
     pub generation: u64,
@@ -24,6 +24,11 @@ pub struct Claim {
 impl Claim {
     /// The longest lease, in milliseconds: a day.
     pub const LONGEST_LEASE: u64 = 86_400_000;
+
+    /// True if the claim is that of a worker.
+    pub(crate) fn has_worker(&self) -> bool {
+        !self.worker.is_empty()
+    }
 
     /// True if the lease has not ended. A lease that ends later than the longest one that could begin now was given by a
     /// clock that is ahead; it counts as ended, because nobody can wait for that clock.

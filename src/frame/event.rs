@@ -212,7 +212,8 @@ pub enum Change {
         /// The request.
         model_request: Box<ModelRequest>,
     },
-    /// A worker has claimed the frame, has got more time, or has released it: then the lease ends at the time of the event.
+    /// A worker has claimed the frame, has got more time, or has released it: then the lease ends at the time of the event. Or
+    /// somebody goes on with the frame by hand: then the claim has no worker.
     /// Contexts do not show it.
     Claimed {
         /// The claim.

@@ -51,7 +51,7 @@ impl Tree {
     /// What keeps a worker from claiming a frame now. `None`: nothing.
     pub(super) fn obstacle(&self, handle: Handle, now: u64) -> Option<Obstacle> {
         let frame = self.node(handle).record();
-        match (frame.status, &frame.claim) {
+        match (frame.status, frame.claim.as_ref().filter(|claim| claim.has_worker())) {
             (FrameStatus::Planned, _) => self.obstacle_of_planned(handle),
             (FrameStatus::InProgress, Some(claim)) if frame.call.is_none() => {
                 claim.is_held(now).then_some(Obstacle::Held)
@@ -141,11 +141,13 @@ impl Tree {
         Err(Error::ClaimLost { handle, worker, generation, refused: claimed.generation })
     }
 
-    /// Notes that the frame was claimed, unless it has ended.
+    /// Notes whether a worker has claimed the frame, unless it has ended.
     pub(super) fn note_claim(&mut self, handle: Handle) {
         let frame = self.node(handle).record();
-        if frame.claim.is_some() && frame.status.is_open() {
+        if frame.status.is_open() && frame.claim.as_ref().is_some_and(|claim| claim.has_worker()) {
             self.claimed.insert(handle);
+        } else {
+            self.claimed.remove(&handle);
         }
     }
 }

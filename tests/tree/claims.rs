@@ -188,6 +188,53 @@ fn a_released_frame_is_claimed_first_and_a_person_needs_no_claim() {
 }
 
 #[test]
+fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
+    let (stack, now) = stack();
+    let frame = plan(&stack, "Cart", None, &[]);
+    let first = claimed(&stack, "one");
+    stack.with_claim(&first).block(frame, "Which rate?", None).unwrap();
+    stack.answer(frame, "20 %").unwrap();
+    stack.set_status(frame, FrameStatus::InProgress, None).unwrap();
+    now.fetch_add(1_000_000, Ordering::Relaxed);
+    assert_eq!(claim(&stack, "two"), None);
+    assert_eq!(reason(&stack, frame), "it is in_progress, and no worker has claimed it");
+    assert_eq!(left(&stack, None), [0, 0, 0, 1, 0]);
+    assert_eq!(stack.read(|tree| tree.claimed().count()), 0);
+    let error = end(&stack, &first, PopStatus::Completed).unwrap_err();
+    assert!(error.to_string().contains("was taken over by hand"), "{error}");
+    // Not blocked and answered either: it stays with whoever has it, also in another process.
+    stack.block(frame, "Which country?", None).unwrap();
+    stack.answer(frame, "France").unwrap();
+    assert_eq!((claim(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 0, 1]));
+    let mut history = Vec::new();
+    stack.export_history(&mut history).unwrap();
+    let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, options_at(&now)).unwrap();
+    assert_eq!((claim(&copy, "two"), left(&copy, None)), (None, [0, 0, 0, 0, 1]));
+    stack.set_status(frame, FrameStatus::InProgress, None).unwrap();
+    stack.pop(frame, PopStatus::Completed, "done").unwrap();
+}
+
+#[test]
+fn a_stop_blocks_what_workers_have_begun() {
+    let (stack, now) = stack();
+    let shop = plan(&stack, "Shop", None, &[]);
+    let [cart, mail, late] = ["Cart", "Mail", "Late"].map(|title| plan(&stack, title, Some(shop), &[]));
+    let other = plan(&stack, "Other", None, &[]);
+    let workers =
+        [cart, mail, other].map(|frame| stack.claim(NewClaim::new("one", 100).frame(frame)).unwrap().unwrap());
+    end(&stack, &workers[1], PopStatus::Completed).unwrap();
+    assert_eq!(stack.stop(shop, "Too slow").unwrap(), [cart]);
+    assert_eq!(stack.frame(cart).unwrap().waits_for(), "It was stopped: Too slow");
+    assert_eq!(stack.renew_claim(&workers[0], 100).unwrap_err().code(), "not_claimable");
+    now.fetch_add(1_000, Ordering::Relaxed);
+    // A worker of which nobody has heard for longer than its lease is stopped too.
+    assert_eq!(stack.stop_all("Enough").unwrap(), [other]);
+    assert_eq!(claimed(&stack, "two").handle, late, "what has not begun can be claimed");
+    stack.answer(cart, "Go on").unwrap();
+    assert_eq!(claimed(&stack, "two").handle, cart);
+}
+
+#[test]
 fn a_blocked_frame_of_a_worker_is_claimed_again_when_it_was_answered() {
     let (stack, _) = stack();
     let frame = plan(&stack, "Tax", None, &[]);

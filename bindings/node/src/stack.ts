@@ -372,7 +372,7 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Stops the frames that hosts run, from a frame downwards, also those of other processes: they become blocked, with the
+   * Stops the frames that hosts run or workers have, from a frame downwards, also those of other processes: they become blocked, with the
    * reason as what they wait for. A running host notices that at its next poll: it aborts their sessions, and keeps what
    * they have said last as results so far. They can be resumed as any other blocked frame. Returns the stopped frames.
    *
@@ -382,7 +382,7 @@ export class Stack implements Disposable {
     return this.#record("stop", frame, reason)
   }
 
-  /** Stops all frames that hosts run: see {@link stop}. */
+  /** Stops all frames that hosts run or workers have: see {@link stop}. */
   stopAll(reason: string): Handle[] {
     return this.#record("stop", undefined, reason)
   }

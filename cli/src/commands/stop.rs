@@ -1,4 +1,4 @@
-//! `callstack stop`: stops frames that hosts run.
+//! `callstack stop`: stops frames that hosts run or workers have.
 
 use std::{io, slice};
 
@@ -24,7 +24,7 @@ pub struct Arguments {
     /// The frame: its handle, its ID, the beginning of its ID, or its title. It is stopped, and so is what runs below it.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     frame: Option<FrameRef>,
-    /// Stop all frames that hosts run.
+    /// Stop all frames that hosts run or workers have.
     #[arg(long)]
     all: bool,
     /// Why they are stopped. Their parents see it. `-` reads the standard input.
@@ -96,7 +96,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Stopped, Failur
     stop(&stack, top, reason, folder.same_stack())
 }
 
-/// Stops what hosts run from a frame downwards, or everything.
+/// Stops what hosts run, and workers have, from a frame downwards, or everything.
 pub fn stop(stack: &Stack, top: Option<Handle>, reason: String, same_stack: SameStack) -> Result<Stopped, Failure> {
     stack.end_abandoned_calls();
     let stopped = match top {

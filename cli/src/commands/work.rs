@@ -3,6 +3,7 @@
 
 mod process;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, BufWriter};
 use std::process::{ExitStatus, id};
@@ -14,7 +15,8 @@ use std::time::{Duration, Instant};
 use callstack_core::context::FinishedChildren;
 use callstack_core::frame::WorkLeft;
 use callstack_core::{
-    ClaimedFrame, Error, FrameRef, FrameStatus, Guidance, Handle, NewClaim, PopStatus, Results, Settings, Stack, Tree,
+    Change, ClaimedFrame, Error, EventQuery, FrameRef, FrameStatus, Guidance, Handle, NewClaim, PopStatus, Results,
+    Settings, Stack, Tree,
 };
 use clap::Args;
 use schemars::JsonSchema;
@@ -37,6 +39,10 @@ const BLOCKED: i32 = 77;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// How often the stack is looked at while nothing can be claimed: soon after a change, and then more seldom.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+/// How often the frame of a running command is looked at: somebody may have stopped it.
+const NOTICE: Duration = Duration::from_secs(1);
+/// How long a command may run on after its frame has ended: it can have ended the frame itself.
+const REST: Duration = Duration::from_secs(5);
 /// How often the running command is looked at: soon after its start, and then more seldom.
 const CHECKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 /// Results with more characters get their last paragraph as their compacted form.
@@ -53,6 +59,10 @@ pub struct Arguments {
     /// How long a frame stays with this worker after it was last heard of, in seconds. It renews that while the command runs.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     lease: u64,
+    /// How often a frame is begun at most, since it was planned or last answered. Then it is blocked: its command may kill each worker.
+    /// Default: no limit.
+    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
+    tries: Option<u64>,
     /// Maximum number of frames; then the program ends.
     #[arg(long, value_name = "FRAMES")]
     limit: Option<usize>,
@@ -78,7 +88,7 @@ pub struct Worked {
     blocked: usize,
     /// Number of times that it has put a frame back for later.
     later: usize,
-    /// Number of times that a frame was taken from this worker.
+    /// Number of times that a frame was taken from this worker, or stopped.
     lost: usize,
     /// The frames that are left.
     left: WorkLeft,
@@ -99,8 +109,20 @@ enum Outcome {
     Later,
     /// Somebody else has the frame now, or has ended it.
     Lost(Error),
+    /// Somebody has stopped the frame, or does not want it any more.
+    Stopped,
     /// The user has interrupted the program, and the frame was released.
     Interrupted,
+}
+
+/// How a frame stands while its command runs.
+enum Standing {
+    /// It is with this worker.
+    Held,
+    /// It has ended.
+    Ended,
+    /// Its command is to be stopped.
+    Gone(Outcome),
 }
 
 /// A worker, with all that it needs for a frame.
@@ -184,14 +206,17 @@ impl Worker<'_> {
             };
             pause = LOOKS.0;
             frames += 1;
-            let outcome = self.work_on(&claimed)?;
+            let outcome = match arguments.tries {
+                Some(tries) if self.tries(&claimed)? > tries => self.give_up(&claimed, tries)?,
+                _ => self.work_on(&claimed)?,
+            };
             self.say(claimed.handle, &outcome);
             *match outcome {
                 Outcome::Ended(PopStatus::Completed) => &mut worked.completed,
                 Outcome::Ended(PopStatus::Failed) => &mut worked.failed,
                 Outcome::Ended(PopStatus::Blocked) => &mut worked.blocked,
                 Outcome::Later => &mut worked.later,
-                Outcome::Lost(_) => &mut worked.lost,
+                Outcome::Lost(_) | Outcome::Stopped => &mut worked.lost,
                 Outcome::Interrupted => break,
             } += 1;
         }
@@ -205,6 +230,29 @@ impl Worker<'_> {
             // The next look may succeed. A claim of which nobody knows ends with its lease.
             Err(error) if may_pass(&error) => Ok(None),
             claimed => Ok(claimed?),
+        }
+    }
+
+    /// How often a frame was begun since it was planned, or last answered.
+    fn tries(&self, claimed: &ClaimedFrame) -> Result<u64, Failure> {
+        let mut generations = BTreeSet::new();
+        for event in self.patiently(|| self.stack.history(&EventQuery::default().frame(claimed.handle)))? {
+            match event.change {
+                Change::Claimed { claim } => drop(generations.insert(claim.generation)),
+                Change::Answered { .. } => generations.clear(),
+                _ => {}
+            }
+        }
+        Ok(generations.len() as u64)
+    }
+
+    /// Blocks a frame that was begun too often.
+    fn give_up(&self, claimed: &ClaimedFrame, tries: u64) -> Result<Outcome, Failure> {
+        let question = format!("It was begun {} without a result. What is to be done?", count(tries as usize, "time"));
+        let stack = self.stack.with_claim(claimed);
+        match self.patiently(|| stack.block(claimed.handle, question.clone(), None)) {
+            Ok(_) => Ok(Outcome::Ended(PopStatus::Blocked)),
+            Err(error) => lost(error),
         }
     }
 
@@ -250,7 +298,8 @@ impl Worker<'_> {
     /// Waits for the end of the command, and keeps the frame meanwhile. Returns why it is not to go on, if so.
     fn follow(&self, claimed: &ClaimedFrame, process: &mut Process) -> Result<Result<ExitStatus, Outcome>, Failure> {
         // The time of the system, not that of the stack: the command takes real time.
-        let mut renew_at = Instant::now() + self.lease / 3;
+        let begun = Instant::now();
+        let (mut renew_at, mut look_at, mut ended_at) = (begun + self.lease / 3, begun + NOTICE, None);
         let mut pause = CHECKS.0;
         loop {
             if let Some(status) = process.ended()? {
@@ -259,17 +308,50 @@ impl Worker<'_> {
             if self.is_interrupted() {
                 return Ok(Err(Outcome::Interrupted));
             }
-            if Instant::now() >= renew_at {
+            let now = Instant::now();
+            if now >= renew_at && ended_at.is_none() {
                 match self.stack.renew_claim(claimed, milliseconds(self.lease)) {
-                    Ok(_) => renew_at = Instant::now() + self.lease / 3,
+                    Ok(_) => renew_at = now + self.lease / 3,
                     // Tried again at the next look.
                     Err(error) if may_pass(&error) => {}
+                    // The frame has ended.
+                    Err(Error::NotClaimable { .. }) => {}
                     Err(error) => return Ok(Err(lost(error)?)),
+                }
+            }
+            if now >= look_at {
+                look_at = now + NOTICE;
+                match self.standing(claimed)? {
+                    Standing::Held => {}
+                    Standing::Ended if *ended_at.get_or_insert(now) + REST > now => {}
+                    Standing::Ended => return Ok(Err(self.own_end(claimed).map_or(Outcome::Stopped, Outcome::Ended))),
+                    Standing::Gone(outcome) => return Ok(Err(outcome)),
                 }
             }
             thread::sleep(pause);
             pause = CHECKS.1.min(pause * 2);
         }
+    }
+
+    fn standing(&self, claimed: &ClaimedFrame) -> Result<Standing, Failure> {
+        match self.stack.refresh() {
+            Err(error) if may_pass(&error) => return Ok(Standing::Held),
+            refreshed => refreshed?,
+        };
+        Ok(self.stack.read(|tree| {
+            if let Err(error) = tree.check_claim(claimed) {
+                return Standing::Gone(Outcome::Lost(error));
+            }
+            let frame = tree.node(claimed.handle).record();
+            match frame.status {
+                FrameStatus::InProgress => Standing::Held,
+                FrameStatus::Invalidated => Standing::Gone(Outcome::Stopped),
+                _ if frame.current_question().is_some_and(|question| question.interruption) => {
+                    Standing::Gone(Outcome::Stopped)
+                }
+                _ => Standing::Ended,
+            }
+        }))
     }
 
     /// Ends a frame by the exit status of its command and by what it has written.
@@ -347,6 +429,7 @@ impl Worker<'_> {
             Outcome::Ended(_) => page.line(frame.line(frame.status.as_str())),
             Outcome::Later => page.line(frame.line("put back")),
             Outcome::Lost(error) => page.notice("lost", &error.to_string()),
+            Outcome::Stopped => page.line(frame.line("stopped")),
             Outcome::Interrupted => page.line(frame.line("released")),
         };
     }
@@ -453,7 +536,7 @@ impl Report for Worked {
                 (self.failed, "failed"),
                 (self.blocked, "blocked"),
                 (self.later, "put back for later"),
-                (self.lost, "lost to others"),
+                (self.lost, "lost to others, or stopped"),
             ],
         );
         page.text(0, &done)?;

@@ -47,7 +47,8 @@ impl Draft<'_> {
         let top = frame.map(|frame| tree.resolve(&frame)).transpose()?;
         let is_below = |handle: &Handle| top.is_none_or(|top| *handle == top || tree.is_ancestor(top, *handle));
         let is_working = |handle: &Handle| tree.node(*handle).status() == FrameStatus::InProgress;
-        let stopped: BTreeSet<Handle> = tree.called().filter(is_below).filter(is_working).collect();
+        let running = tree.called().chain(tree.claimed());
+        let stopped: BTreeSet<Handle> = running.filter(is_below).filter(is_working).collect();
         for handle in &stopped {
             let status = FrameStatus::Blocked;
             self.push(*handle, Change::StatusChanged { status, results: None, results_compacted: None });

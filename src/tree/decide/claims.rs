@@ -42,6 +42,15 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// A frame with which somebody goes on by hand belongs to no worker any more.
+    pub(super) fn take_over(&mut self, handle: Handle) {
+        let claim = self.tree.node(handle).record().claim.as_ref();
+        if let Some(claim) = claim.filter(|claim| claim.has_worker()) {
+            let generation = claim.generation.saturating_add(1);
+            self.push(handle, Change::Claimed { claim: Claim { worker: String::new(), generation, until: 0 } });
+        }
+    }
+
     /// A frame that a person has finished, blocked or invalidated has no worker any more.
     fn check_in_progress(&self, handle: Handle) -> Result<()> {
         match self.tree.node(handle).status() {

@@ -113,6 +113,7 @@ impl Draft<'_> {
         self.check_transition(handle, status)?;
         self.push(handle, Change::StatusChanged { status, results, results_compacted });
         if status == FrameStatus::InProgress {
+            self.take_over(handle);
             self.activate(Some(handle));
         } else {
             let at_or_below = |active: Handle| active == handle || self.tree.is_ancestor(handle, active);

@@ -314,7 +314,7 @@ class Stack:
         self._run("answer", frame, answer)
 
     def stop(self, frame: FrameRef, reason: str) -> list[Handle]:
-        """Stops the frames that hosts run, from a frame downwards, also those of other processes; returns them.
+        """Stops the frames that hosts run or workers have, from a frame downwards, also those of other processes; returns them.
 
         They become blocked, with the reason as what they wait for. A running host notices that at its next poll: it
         aborts their sessions, and keeps what they have said last as results so far. They can be resumed as any other
@@ -323,7 +323,7 @@ class Stack:
         return self._record("stop", frame, reason)
 
     def stop_all(self, reason: str) -> list[Handle]:
-        """Stops all frames that hosts run: see `stop`."""
+        """Stops all frames that hosts run or workers have: see `stop`."""
         return self._record("stop", ABSENT, reason)
 
     def retry(self, frame: FrameRef, note: str | None = None) -> Retried:
