@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(not(unix))]
 use std::time::SystemTime;
 
-use callstack_core::{ClaimedFrame, Error, Stack, StackOptions, read_history};
+use callstack_core::{ClaimedFrame, Error, Stack, StackOptions};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -290,14 +290,13 @@ impl StackFolder {
     }
 
     /// Creates the stack that a history tells of. It is made in a hidden folder, and moved to its own when it is whole, so a
-    /// history that is refused leaves nothing. `history` opens the history.
+    /// history that is refused leaves nothing.
     ///
     /// # Errors
     /// If there is a stack already; if the events do not fit together; as [`StackFolder::of_new`].
-    pub fn rebuild<R: BufRead>(&self, history: impl Fn() -> Result<R, Failure>) -> Result<ChangedStack, Failure> {
+    pub fn rebuild(&self, history: impl BufRead) -> Result<ChangedStack, Failure> {
         if let Some(server) = &self.server {
-            refuse_compacted(history()?)?;
-            return server.rebuild(history()?).map(ChangedStack::of).map_err(of_rebuilding);
+            return server.rebuild(history).map(ChangedStack::of).map_err(of_rebuilding);
         }
         let folder = self.of_new()?;
         let check_free = || match is_stack(&folder) {
@@ -309,14 +308,13 @@ impl StackFolder {
             false => Ok(()),
         };
         check_free()?;
-        refuse_compacted(history()?)?;
         let failed = |error: io::Error| Failure::of_file("make a stack in", folder.display(), &error);
         // Within the folder if it exists, because a mounted one is another file system than that around it.
         let path = std::path::absolute(&folder).map_err(failed)?;
         let place = path.ancestors().find(|place| place.is_dir()).unwrap_or(&path);
         let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(place).map_err(failed)?;
         let made = unfinished.path().join("stack");
-        Stack::rebuild(&made, history()?, StackOptions::default().mirror(false))
+        Stack::rebuild(&made, history, StackOptions::default().mirror(false))
             .and_then(Stack::close)
             .map_err(of_rebuilding)?;
         check_free()?;
@@ -449,18 +447,6 @@ fn own_claim() -> Option<ClaimedFrame> {
     // Generations begin with 1, so what cannot be read is refused as an earlier one.
     let generation = generation.and_then(|generation| generation.parse().ok()).unwrap_or(0);
     Some(ClaimedFrame { handle: handle?.parse().ok()?, worker: worker.unwrap_or_default(), generation, until: 0 })
-}
-
-/// Refuses a history that does not begin with the first event.
-fn refuse_compacted(history: impl BufRead) -> Result<(), Failure> {
-    match read_history(history).next() {
-        Some(Ok(first)) if first.revision > 1 => {
-            let message = "the history does not begin with event 1: the stack from which it comes was compacted";
-            Err(Failure::new(Exit::Refused, "compacted", message)
-                .next("export its frames instead: callstack export --format state"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The failure of making a stack from a history. A wrong history is the user's mistake.

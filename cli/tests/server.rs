@@ -93,6 +93,16 @@ fn a_stack_is_copied_to_a_server_and_back() {
     said(&here, &["copy", &there, &back]);
     assert_eq!(said(&back, &["export", "--format", "events"]), said(&here, &["export", "--format", "events"]));
     assert_eq!(said(&back, &["log", "ses_1"]), said(&here, &["log", "ses_1"]));
+    // Also after a compaction, in both directions.
+    let [there_again, back_again] = [format!("{database}/again"), folder.path().join("again").display().to_string()];
+    assert!(said(&here, &["compact", "--days", "0"]).starts_with("removed"));
+    said(&here, &["push", "--root", "After the compaction"]);
+    for (from, to) in [(&here, &there_again), (&there_again, &back_again)] {
+        let copied = said(from, &["copy", from, to]);
+        assert!(copied.contains("41 frames and 2500 log lines"), "{copied}");
+        assert_eq!(said(to, &["export", "--format", "events"]), said(&here, &["export", "--format", "events"]));
+        assert!(said(to, &["doctor"]).contains("The stack is sound."));
+    }
     assert!(refused(&here, &["copy", &here, &there]).contains("already contains a stack"));
     assert!(refused(&here, &["copy", &format!("{database}/missing"), &other]).contains("there is no stack"));
     assert!(refused(&other, &["tree"]).contains("there is no stack"), "a refused copy leaves nothing");

@@ -81,7 +81,7 @@ impl Archive for PostgresArchive {
              ORDER BY handle"
         );
         let number = i64::from(handle.number());
-        let rows = self.reader.rows(&sql, &[(&number, Type::INT8)], self.reader.patience())?;
+        let rows = self.reader.rows_of_frames(&sql, &[(&number, Type::INT8)])?;
         rows.iter().map(|row| self.frame_in(row)).collect()
     }
 
@@ -127,7 +127,7 @@ impl Archive for PostgresArchive {
              AND (SELECT snapshot FROM callstack.stacks WHERE id = $1) > $2 \
              UNION ALL SELECT handle, changed, place FROM {frames} AS found WHERE stack = $1 AND {condition}"
         );
-        let rows = self.reader.rows(&sql, &values, self.reader.patience())?;
+        let rows = self.reader.rows_of_frames(&sql, &values)?;
         let places = rows.iter().map(|row| {
             Ok::<_, Error>(ArchivedPlace {
                 handle: self.handle_in(row, 0)?,

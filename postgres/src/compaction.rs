@@ -56,11 +56,17 @@ pub(crate) fn compact(
         }
     }
     if compacted.events > 0 {
-        let deadline = transaction.deadline();
-        transaction.connection.run(&filled(MAKE_BASE, stack), deadline)?;
-        transaction.newest.base = transaction.newest.snapshot;
+        make_base(transaction, stack)?;
     }
     Ok(compacted)
+}
+
+/// Makes the newest snapshot the base.
+pub(crate) fn make_base(transaction: &mut Transaction, stack: i64) -> Result<(), Failure> {
+    let deadline = transaction.deadline();
+    transaction.connection.run(&filled(MAKE_BASE, stack), deadline)?;
+    transaction.newest.base = transaction.newest.snapshot;
+    Ok(())
 }
 
 /// Replaces the snapshot by the base, or removes it if there is no base.

@@ -11,7 +11,7 @@ use tokio_postgres::types::{FromSql, ToSql, Type};
 use crate::connection::{Connection, Value};
 use crate::errors::{ADVICE, Failure};
 use crate::server::PostgresServer;
-use crate::transaction::{Mark, Open};
+use crate::transaction::{Mark, Open, Part};
 
 /// Number of events that are read at a time.
 const PAGE: usize = 2_048;
@@ -37,21 +37,31 @@ impl PostgresReader {
 
     /// The rows of a statement whose first value is the stack.
     pub(crate) fn rows(&self, sql: &str, values: &[Value<'_>], patience: Duration) -> Result<Vec<Row>> {
-        let values: Vec<Value<'_>> =
-            [(&self.stack as &(dyn ToSql + Sync), Type::INT8)].into_iter().chain(values.iter().cloned()).collect();
-        self.with_connection(patience, |connection, deadline| connection.rows(sql, &values, deadline))
+        self.rows_of(Part::Head, sql, values, patience)
     }
 
-    /// Calls `run` with a connection. What the open transaction of this thread has written is sent before.
+    /// As [`PostgresReader::rows`], for a statement that reads frames alone.
+    pub(crate) fn rows_of_frames(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
+        self.rows_of(Part::Frames, sql, values, self.patience())
+    }
+
+    fn rows_of(&self, part: Part, sql: &str, values: &[Value<'_>], patience: Duration) -> Result<Vec<Row>> {
+        let values: Vec<Value<'_>> =
+            [(&self.stack as &(dyn ToSql + Sync), Type::INT8)].into_iter().chain(values.iter().cloned()).collect();
+        self.with_connection(part, patience, |connection, deadline| connection.rows(sql, &values, deadline))
+    }
+
+    /// Calls `run` with a connection. What the open transaction of this thread has written of this part is sent before.
     fn with_connection<T>(
         &self,
+        part: Part,
         patience: Duration,
         mut run: impl FnMut(&mut Connection, Instant) -> Result<T, Failure>,
     ) -> Result<T> {
         if let Some(open) = self.open.upgrade().filter(|open| open.is_here())
             && let Some(transaction) = open.transaction().as_mut()
         {
-            let sent = transaction.send();
+            let sent = transaction.send(part);
             let deadline = transaction.deadline();
             return sent.and_then(|()| run(&mut transaction.connection, deadline)).map_err(Failure::without_change);
         }

@@ -334,12 +334,13 @@ impl OpenUrl for Stack {
 
     fn rebuild_at_url(text: &str, history: impl BufRead, options: StackOptions) -> Result<Self> {
         let (server, url) = connected_with(text, &options, |options| options.idle_timeout(HISTORY_PATIENCE))?;
-        Self::rebuild_in_store(server.store(url.tenant(), url.stack())?, history, options).map_err(
-            |error| match error {
-                Error::NotEmpty { .. } => Error::NotEmpty { path: url.to_string() },
-                other => other,
-            },
-        )
+        let store = server.store(url.tenant(), url.stack())?;
+        Self::rebuild_in_store(store, history, options.clone()).map_err(|error| match error {
+            Error::NotEmpty { .. } => Error::NotEmpty { path: url.to_string() },
+            other => other,
+        })?;
+        // With the usual time limits, and the mirror of the URL.
+        Self::open_url(text, options)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::listener::CHANNEL;
 use crate::logs::{self, PostgresLogs};
 use crate::reader::PostgresReader;
 use crate::server::{LONGEST_PATIENCE, PostgresServer, deadline_after};
-use crate::transaction::{FRAMES, LARGE, Mark, Newest, News, Open, Proof, Transaction, random};
+use crate::transaction::{FRAMES, LARGE, Mark, Newest, News, Open, Part, Proof, Transaction, random};
 
 /// The options of a [`PostgresServer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -442,7 +442,7 @@ impl Store for PostgresStore {
     fn restore_base(&mut self) -> Result<()> {
         let stack = self.stack.id;
         self.in_transaction(|transaction| {
-            transaction.send()?;
+            transaction.send(Part::Head)?;
             compaction::restore_base(transaction, stack)
         })
     }
@@ -458,7 +458,7 @@ impl Store for PostgresStore {
     fn compact(&mut self, limits: &CompactionLimits<'_>) -> Result<CompactedEvents> {
         let (stack, place) = (self.stack.id, self.place.clone());
         self.in_transaction(|transaction| {
-            transaction.send()?;
+            transaction.send(Part::Head)?;
             compaction::compact(transaction, stack, &place, limits)
         })
     }
@@ -490,16 +490,26 @@ impl Store for PostgresStore {
         })
     }
 
+    fn write_base(&mut self, base: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
+        self.write_snapshot(base, frames)?;
+        let stack = self.stack.id;
+        self.in_transaction(|transaction| {
+            transaction.send(Part::Head)?;
+            compaction::make_base(transaction, stack)
+        })
+    }
+
     fn append(&mut self, events: &[Event]) -> Result<()> {
         self.in_transaction(|transaction| {
             for event in events {
+                let Event { revision, handle, .. } = *event;
                 let next = transaction.queue.next_revision();
-                if event.revision != next {
+                if revision < next || revision > next && revision > transaction.newest.base {
                     let message = format!("event {next} is next");
-                    return Err(Error::History { revision: event.revision, message }.into());
+                    return Err(Error::History { revision, message }.into());
                 }
                 let text = serde_json::to_string(event).expect("an event has only string keys and finite numbers");
-                transaction.queue.add_event(event.handle, event.change.kind(), text);
+                transaction.queue.add_event(revision, handle, event.change.kind(), text);
             }
             transaction.send_if_large()
         })
@@ -508,7 +518,7 @@ impl Store for PostgresStore {
     fn append_log(&mut self, frame: Handle, lines: Vec<String>) -> Result<bool> {
         let stack = self.stack.id;
         self.in_transaction(|transaction| {
-            transaction.send()?;
+            transaction.send(Part::Head)?;
             let last = logs::last_line(transaction, stack, frame)?;
             transaction.queue.add_log(frame, last + 1, lines);
             Ok(last == 0)

@@ -114,9 +114,9 @@ impl Transaction {
         deadline_after(if self.is_partly_sent { self.patience.max(BULK_PATIENCE) } else { self.patience })
     }
 
-    /// Sends what waits, so that the transaction can read it.
-    pub(crate) fn send(&mut self) -> Result<(), Failure> {
-        let writes = self.queue.take();
+    /// Sends what waits of this part and of those before it, so that the transaction can read it.
+    pub(crate) fn send(&mut self, part: Part) -> Result<(), Failure> {
+        let writes = self.queue.take(part);
         if writes.is_empty() {
             return Ok(());
         }
@@ -133,8 +133,20 @@ impl Transaction {
 
     /// Sends what waits, if it is much.
     pub(crate) fn send_if_large(&mut self) -> Result<(), Failure> {
-        if self.queue.bytes < LARGE { Ok(()) } else { self.send() }
+        if self.queue.bytes < LARGE { Ok(()) } else { self.send(Part::Events) }
     }
+}
+
+/// The parts of what a transaction has to write. A row that changes again and again within one transaction is read ever more slowly, so
+/// the rows of which there is one for each stack are written as late as possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    /// Frames of snapshots, and logs.
+    Frames,
+    /// Events.
+    Events,
+    /// The head of the newest snapshot.
+    Head,
 }
 
 /// What a commit leaves in the database, and no other one.
@@ -154,23 +166,44 @@ pub(crate) struct Queue {
     /// The newest event, before this transaction and with those that wait.
     first: u64,
     last: u64,
+    /// True once events were sent before the commit: then the row of the stack has not got their revisions yet.
+    has_sent_events: bool,
+    /// True once the statements of the commit were made.
+    is_sealed: bool,
     /// The first log line: its frame and its number there.
     log_line: Option<(Handle, i64)>,
     /// The events that wait, as columns.
+    revisions: Vec<i64>,
     handles: Vec<i64>,
     kinds: Vec<&'static str>,
     texts: Vec<String>,
-    /// The statements before these events.
+    /// The head of the newest snapshot.
+    head: Option<Snapshot>,
+    /// The other statements.
     writes: Vec<Write>,
-    /// The approximate size of all in bytes.
+    /// The approximate size of all that waits, in bytes.
     bytes: usize,
 }
 
 impl Queue {
     /// An empty queue, whose events follow this revision.
     fn new(stack: StackRow, follows: u64, writer: i64) -> Self {
-        let (handles, kinds, texts, writes) = Default::default();
-        Self { stack, writer, first: follows, last: follows, log_line: None, handles, kinds, texts, writes, bytes: 0 }
+        Self {
+            stack,
+            writer,
+            first: follows,
+            last: follows,
+            has_sent_events: false,
+            is_sealed: false,
+            log_line: None,
+            revisions: Vec::new(),
+            handles: Vec::new(),
+            kinds: Vec::new(),
+            texts: Vec::new(),
+            head: None,
+            writes: Vec::new(),
+            bytes: 0,
+        }
     }
 
     /// The revision of the next event.
@@ -209,9 +242,10 @@ impl Queue {
         self.add(WRITE_LOG, values, bytes);
     }
 
-    /// Adds an event, which gets the next revision.
-    pub(crate) fn add_event(&mut self, handle: Handle, kind: &'static str, text: String) {
-        self.last += 1;
+    /// Adds an event. Revisions that it leaves out have no event.
+    pub(crate) fn add_event(&mut self, revision: u64, handle: Handle, kind: &'static str, text: String) {
+        self.last = revision;
+        self.revisions.push(revision.cast_signed());
         self.bytes += text.len() + 64;
         self.handles.push(handle.number().into());
         self.kinds.push(kind);
@@ -226,12 +260,9 @@ impl Queue {
         self.writes.push(Write { sql, values: place.into_iter().chain(values).collect() });
     }
 
-    /// Adds the head of a snapshot.
+    /// Adds the head of a snapshot, in place of an earlier one.
     pub(crate) fn add_head(&mut self, snapshot: &Snapshot) {
-        let revision = snapshot.revision.cast_signed();
-        let head = snapshot.head.clone();
-        let bytes = head.len();
-        self.add(WRITE_HEAD, vec![(Box::new(revision), Type::INT8), (Box::new(head), Type::TEXT)], bytes);
+        self.head = Some(snapshot.clone());
     }
 
     /// Removes all frames of the snapshot. Those of the base are copied before.
@@ -261,33 +292,73 @@ impl Queue {
         self.add(WRITE_FRAMES, columns.into_values(), bytes);
     }
 
-    /// The statements of all that waits, in their order.
+    /// The statements of all that waits, for the commit. Nothing is added afterwards.
     pub(crate) fn statements(&mut self) -> &[Write] {
-        self.seal();
+        if !std::mem::replace(&mut self.is_sealed, true) {
+            self.seal();
+        }
         &self.writes
     }
 
-    fn take(&mut self) -> Vec<Write> {
-        self.seal();
-        self.bytes = 0;
+    fn seal(&mut self) {
+        let (first, last, writer) = (self.first.cast_signed(), self.last.cast_signed(), self.writer);
+        let has_gaps = last - first != self.revisions.len() as i64;
+        if self.has_sent_events || has_gaps {
+            self.seal_events();
+            let values: Values =
+                vec![(Box::new(first), Type::INT8), (Box::new(last), Type::INT8), (Box::new(writer), Type::INT8)];
+            self.add(NOTE_NEWEST, values, 0);
+        } else if !self.revisions.is_empty() {
+            let place: Values = vec![
+                (Box::new(self.stack.id), Type::INT8),
+                (Box::new(first), Type::INT8),
+                (Box::new(writer), Type::INT8),
+            ];
+            self.revisions.clear();
+            let values = place.into_iter().chain(self.take_events()).collect();
+            self.writes.push(Write { sql: APPEND, values });
+        }
+        self.seal_head();
+    }
+
+    /// Takes the statements of this part and of those before it.
+    fn take(&mut self, part: Part) -> Vec<Write> {
+        if part >= Part::Events && !self.revisions.is_empty() {
+            self.seal_events();
+            self.has_sent_events = true;
+        }
+        if part >= Part::Head {
+            self.seal_head();
+        }
+        self.bytes = self.texts.iter().map(|text| text.len() + 64).sum();
         std::mem::take(&mut self.writes)
     }
 
-    /// Makes a statement of the events that wait.
-    fn seal(&mut self) {
-        if self.texts.is_empty() {
+    /// Makes a statement of the events that wait, which leaves the row of the stack as it is.
+    fn seal_events(&mut self) {
+        if self.revisions.is_empty() {
             return;
         }
-        let count = self.texts.len() as u64;
-        let values: Values = vec![
-            (Box::new(self.stack.id), Type::INT8),
-            (Box::new((self.last - count).cast_signed()), Type::INT8),
-            (Box::new(self.writer), Type::INT8),
+        let revisions = std::mem::take(&mut self.revisions);
+        let numbers: Values = vec![(Box::new(self.writer), Type::INT8), (Box::new(revisions), Type::INT8_ARRAY)];
+        let values = numbers.into_iter().chain(self.take_events()).collect();
+        self.add(ADD_EVENTS, values, 0);
+    }
+
+    /// The handles, kinds and texts of the events that wait.
+    fn take_events(&mut self) -> Values {
+        vec![
             (Box::new(std::mem::take(&mut self.handles)), Type::INT8_ARRAY),
             (Box::new(std::mem::take(&mut self.kinds)), Type::TEXT_ARRAY),
             (Box::new(std::mem::take(&mut self.texts)), Type::TEXT_ARRAY),
-        ];
-        self.writes.push(Write { sql: APPEND, values });
+        ]
+    }
+
+    fn seal_head(&mut self) {
+        if let Some(Snapshot { revision, head, .. }) = self.head.take() {
+            let revision = revision.cast_signed();
+            self.add(WRITE_HEAD, vec![(Box::new(revision), Type::INT8), (Box::new(head), Type::TEXT)], 0);
+        }
     }
 }
 
@@ -353,6 +424,13 @@ pub(crate) fn random() -> Result<i64, Error> {
 
 /// Writes events if they follow the newest one, and else fails.
 const APPEND: &str = "SELECT callstack.append($1, $2, $3, $4, $5, $6)";
+
+/// Writes events whose revisions the row of the stack gets with the commit.
+const ADD_EVENTS: &str = "INSERT INTO callstack.events (tenant, stack, writer, revision, handle, kind, event) \
+    SELECT $1, $2, $3, * FROM unnest($4, $5, $6, $7)";
+
+const NOTE_NEWEST: &str =
+    "UPDATE callstack.stacks SET revision = $4, writer = $5 WHERE tenant = $1 AND id = $2 AND revision = $3";
 
 const WRITE_LOG: &str = "INSERT INTO callstack.logs (tenant, stack, writer, handle, line, entry) \
     SELECT $1, $2, $3, $4, $5 + new.place - 1, new.entry FROM pg_catalog.unnest($6) WITH ORDINALITY AS new (entry, place)";

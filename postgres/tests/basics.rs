@@ -273,6 +273,61 @@ fn logs_are_in_the_database() {
 }
 
 #[test]
+fn a_compacted_history_makes_the_same_stack_in_a_database_and_in_a_folder() {
+    let server = Server::shared();
+    let database = server.database();
+    let exported = |stack: &Stack| {
+        let mut text = Vec::new();
+        stack.export_history(&mut text).unwrap();
+        text
+    };
+    let stack = filled(&format!("{database}/shop"));
+    stack.compact_history(u64::MAX).unwrap();
+    // Frames of the base that change later.
+    stack.add_decision("root \0ä7", "late").unwrap();
+    stack.compact_history(0).unwrap();
+    (0..5).for_each(|number| stack.add_decision("ses_last", format!("Decision {number}")).unwrap());
+    let text = exported(&stack);
+    let folder = tempfile::tempdir().unwrap();
+    let in_folder = Stack::rebuild(folder.path(), &*text, StackOptions::default()).unwrap();
+    let url = format!("{database}/copy");
+    let copy = Stack::rebuild_at_url(&url, &*exported(&in_folder), StackOptions::default().finished_frames(0)).unwrap();
+    for copy in [&in_folder, &copy, &open(&url)] {
+        assert_eq!(copy.state(), stack.state());
+        assert_eq!(copy.history(&EventQuery::default()).unwrap(), stack.history(&EventQuery::default()).unwrap());
+        assert_eq!(exported(copy), text);
+        assert_eq!(copy.check_history().unwrap(), [""; 0]);
+    }
+    let root = copy.push(NewFrame::new("After").root()).unwrap();
+    copy.pop(root, PopStatus::Completed, "done").unwrap();
+    assert!(copy.compact_history(u64::MAX).unwrap().trees > 0);
+    copy.repair().unwrap();
+    assert_eq!(open(&url).state(), copy.state());
+    // What cannot be a history leaves nothing.
+    let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    for missing in [3, lines.len() - 3] {
+        let less = [&lines[..missing], &lines[missing + 1..]].concat().concat();
+        let url = format!("{database}/less");
+        assert!(Stack::rebuild_at_url(&url, &*less, StackOptions::default()).is_err(), "without line {missing}");
+        assert_eq!(open(&url).read(|tree| tree.revision()), 0);
+    }
+}
+
+#[test]
+fn a_stack_that_is_made_of_its_history_has_the_mirror_of_its_url() {
+    let server = Server::shared();
+    let database = server.database();
+    let stack = filled(&format!("{database}/shop"));
+    let mut text = Vec::new();
+    stack.export_history(&mut text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("{database}/copy?sslmode=disable&mirror={}", folder.path().display());
+    let copy = Stack::rebuild_at_url(&url, &*text, StackOptions::default()).unwrap();
+    copy.flush().unwrap();
+    assert!(fs::read_to_string(folder.path().join("state.json")).unwrap().contains("ses_last"));
+}
+
+#[test]
 fn a_large_history_is_rebuilt_and_compacted_piece_by_piece() {
     let server = Server::shared();
     let database = server.database();

@@ -39,8 +39,8 @@ impl Stack {
     /// and logs stay as they are.
     ///
     /// **What it gives up:** [`Stack::history`] no longer has these events, so [`Stack::spans`], timelines and charts do not know
-    /// when such a frame began and ended, beyond the times in its record. [`Stack::export_history`] writes the events that are
-    /// left, from which `Stack::rebuild` cannot make the stack again; [`Stack::export_files`] and copies of the database can.
+    /// when such a frame began and ended, beyond the times in its record. [`Stack::export_history`] writes the frames in place of
+    /// the events that are gone, so `Stack::rebuild` still makes the stack again.
     ///
     /// In one transaction, the events are replayed and compared with the snapshot of the database, and those of the trees that are
     /// the same are removed. Then the file is rewritten, if a quarter of it is free, which needs as much space on the disk once more.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
+use std::iter::{self, Peekable};
 use std::slice;
 use std::sync::Arc;
 
@@ -11,9 +12,10 @@ use super::archive::StackArchive;
 use super::deadline::Deadline;
 use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
-use crate::archive::Archive;
+use crate::archive::{Archive, ArchivedFrame};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StateDocument, own_log_path};
+use crate::store::export::{self, BaseLine, HistoryLine};
 use crate::store::folder::Folder;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::store::layout;
@@ -158,7 +160,7 @@ impl Disk {
         &mut self,
         tree: &SharedTree,
         deadline: &Deadline,
-        history: impl Iterator<Item = Result<Event>>,
+        history: impl Iterator<Item = Result<HistoryLine>>,
     ) -> Result<bool> {
         let Self { store: Some(store), mirror, is_incomplete, finished_frames, .. } = self else { return Ok(false) };
         let recorded = store
@@ -756,15 +758,26 @@ fn list_changed(store: &mut dyn Store, mirror: &mut Mirror, tree: &Tree, deadlin
 fn commit_history(
     store: &mut dyn Store,
     mut mirror: Option<&mut Mirror>,
-    history: impl Iterator<Item = Result<Event>>,
+    history: impl Iterator<Item = Result<HistoryLine>>,
     finished_frames: usize,
 ) -> Result<Tree> {
-    let mut tree = Tree::new();
-    if let Some(archive) = archive_of(store) {
-        tree.use_archive(archive);
-    }
-    for event in history {
-        let event = event?;
+    let mut history = history.peekable();
+    let mut tree = match next_base(&mut history, |line| matches!(line, BaseLine::Base(_)))? {
+        Some(BaseLine::Base(head)) => {
+            let tree = write_base(store, head, &mut history)?;
+            mirror.iter_mut().for_each(|mirror| mirror.rewrite_all(tree.handles(), tree.revision()));
+            tree
+        }
+        _ => {
+            let mut tree = Tree::new();
+            archive_of(store).into_iter().for_each(|archive| tree.use_archive(archive));
+            tree
+        }
+    };
+    for line in history {
+        let HistoryLine::Event(event) = line? else {
+            return Err(invalid("frames of compacted events come before all events"));
+        };
         check_gap(&tree, &event)?;
         check_fits(&tree, &event)?;
         store.append(slice::from_ref(&event))?;
@@ -778,17 +791,99 @@ fn commit_history(
     Ok(tree)
 }
 
+/// Writes the base of a compacted history, whose frames are the next lines, and the events up to it that are left. Returns its tree.
+fn write_base(
+    store: &mut dyn Store,
+    head: String,
+    lines: &mut Peekable<impl Iterator<Item = Result<HistoryLine>>>,
+) -> Result<Tree> {
+    let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
+    let (revision, count) = Tree::snapshot_extent(&head)?;
+    let base = Snapshot { revision, head, is_whole: true };
+    let mut read = Ok(());
+    let mut frames = iter::from_fn(|| {
+        let line = next_base(lines, |line| matches!(line, BaseLine::BaseFrame(_)));
+        match line {
+            Ok(Some(BaseLine::BaseFrame(frame))) if frame.handle.index() < count && frame.changed <= revision => {
+                return Some(frame);
+            }
+            Ok(Some(BaseLine::BaseFrame(ArchivedFrame { handle, changed, .. }))) => {
+                let message = format!(
+                    "frame {handle} with its last change {changed} is not of a snapshot with {count} frames at revision {revision}"
+                );
+                read = Err(invalid(message));
+            }
+            Ok(_) => {}
+            Err(error) => read = Err(error),
+        }
+        None
+    });
+    store.write_base(&base, &mut frames)?;
+    read?;
+    write_kept_events(store, revision, count, lines)?;
+    // The frames come from elsewhere, so they are looked at before anybody relies on them.
+    let mut comparison = Comparison::new(archive.clone(), base.head.clone(), revision)?;
+    comparison.read_compacted();
+    if let Some(problem) = comparison.into_result().problems.first() {
+        return Err(invalid(problem));
+    }
+    Tree::of_snapshot(&base.head, archive, false)
+}
+
+/// Writes the events up to the base of a compacted history that are left.
+fn write_kept_events(
+    store: &mut dyn Store,
+    base: u64,
+    frames: usize,
+    lines: &mut Peekable<impl Iterator<Item = Result<HistoryLine>>>,
+) -> Result<()> {
+    let is_kept = |line: &Result<HistoryLine>| matches!(line, Ok(HistoryLine::Event(event)) if event.revision <= base);
+    let mut last = 0;
+    while let Some(Ok(HistoryLine::Event(event))) = lines.next_if(is_kept) {
+        let Event { revision, handle, .. } = event;
+        if revision <= last || handle.index() >= frames {
+            let message = format!("it does not follow event {last} of a snapshot with {frames} frames");
+            return Err(Error::History { revision, message });
+        }
+        store.append(slice::from_ref(&event))?;
+        last = revision;
+    }
+    match last == base {
+        true => Ok(()),
+        false => {
+            Err(Error::History { revision: base, message: "it is missing, and the snapshot is that of it".into() })
+        }
+    }
+}
+
+/// Takes the next line of a history, if it is this one about its base, or an error.
+fn next_base(
+    lines: &mut Peekable<impl Iterator<Item = Result<HistoryLine>>>,
+    is_it: impl Fn(&BaseLine) -> bool,
+) -> Result<Option<BaseLine>> {
+    let taken = lines.next_if(|line| match line {
+        Ok(HistoryLine::Base(line)) => is_it(line),
+        Ok(HistoryLine::Event(_)) => false,
+        Err(_) => true,
+    });
+    Ok(taken.transpose()?.and_then(|line| match line {
+        HistoryLine::Base(line) => Some(line),
+        HistoryLine::Event(_) => None,
+    }))
+}
+
+/// The error of an exported history from which no stack can be made.
+fn invalid(message: impl Into<String>) -> Error {
+    Error::json(export::NAME, message)
+}
+
 /// Checks that no event is missing before this one.
 fn check_gap(tree: &Tree, event: &Event) -> Result<()> {
     let next = tree.revision().saturating_add(1);
-    if event.revision <= next {
-        return Ok(());
+    match event.revision <= next {
+        true => Ok(()),
+        false => Err(Error::History { revision: event.revision, message: format!("event {next} is next") }),
     }
-    let message = format!(
-        "event {next} is next; if the history was compacted, it cannot be replayed: make the stack of a copy of the database, or \
-         of the files of Stack::export_files"
-    );
-    Err(Error::History { revision: event.revision, message })
 }
 
 /// Applies an event of another process, if it fits.

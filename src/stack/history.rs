@@ -1,11 +1,16 @@
 //! The history of a stack: the events in its store, by query or as text.
 
+use std::collections::BTreeSet;
 use std::io::Write;
+use std::sync::Arc;
 
 use super::Stack;
+use crate::archive::{Archive, ArchiveQuery};
 use crate::error::{Error, Result};
-use crate::frame::{Event, FrameRef, FrameSpans, Timeline};
-use crate::store::{EventQuery, export};
+use crate::frame::{Event, FrameRef, FrameSpans, Handle, Timeline};
+use crate::store::EventQuery;
+use crate::store::export::{self, BaseLine};
+use crate::tree::Tree;
 
 impl Stack {
     /// The events that match a query, oldest first, up to the revision of the tree. It does not wait for commands, and
@@ -98,16 +103,48 @@ impl Stack {
     /// [`Stack::history`] it ends at the revision of the tree and does not wait for commands. If the history is damaged
     /// ([`Stack::is_broken`] describes this), these are the events before the damage.
     ///
+    /// If the history was [compacted](Stack::compact_history), the frames whose events are gone come first, in lines that only the
+    /// library reads: `{"base": …}` once, then `{"baseFrame": …}` for each frame.
+    ///
     /// # Errors
-    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails; [`Error::Broken`]; the
-    /// errors of the store. [`Error::InsideRead`] only if the store has no reader.
+    /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails; [`Error::History`] if another process
+    /// compacts the history meanwhile; [`Error::Broken`]; the errors of the store. [`Error::InsideRead`] only if the store has no
+    /// reader.
     pub fn export_history(&self, mut writer: impl Write) -> Result<u64> {
+        self.check_working()?;
+        let archive = self.inner.tree.read().archive();
+        let base = || Ok::<_, Error>(archive.as_ref().map(|archive| archive.base()).transpose()?.flatten());
+        let written = base()?.map(|base| self.export_base(base, &mut writer)).transpose()?;
         let mut count = 0;
         self.read_history(&EventQuery::default(), |event| {
             count += 1;
             export::write(&event, &mut writer)
         })?;
-        Ok(count)
+        match base()?.map(|(head, _)| head) {
+            Some(head) if written.as_ref() != Some(&head) => {
+                let (revision, _) = Tree::snapshot_extent(&head)?;
+                let message = "the history was compacted up to it while it was exported; export it again";
+                Err(Error::History { revision, message: message.into() })
+            }
+            _ => Ok(count),
+        }
+    }
+
+    /// Writes the snapshot that the events of a compacted history follow. Returns its head.
+    fn export_base(&self, (head, frames): (String, Arc<dyn Archive>), writer: &mut impl Write) -> Result<String> {
+        let (revision, _) = Tree::snapshot_extent(&head)?;
+        // Another process may have compacted events that this one has not read.
+        if revision > self.inner.tree.read().revision() {
+            self.refresh()?;
+        }
+        export::write(&BaseLine::Base(head.clone()), writer)?;
+        let roots = frames.find(ArchiveQuery::Roots, revision)?;
+        let roots: BTreeSet<Handle> = roots.into_iter().map(|root| root.handle).collect();
+        for root in roots {
+            let tree = frames.frames(root)?;
+            tree.into_iter().try_for_each(|frame| export::write(&BaseLine::BaseFrame(frame), writer))?;
+        }
+        Ok(head)
     }
 
     pub(super) fn read_history(&self, query: &EventQuery, mut each: impl FnMut(Event) -> Result<()>) -> Result<()> {

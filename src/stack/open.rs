@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::frame::Repair;
 use crate::store::folder::Folder;
 use crate::store::mirror::{Mirror, PATIENCE, Source};
-use crate::store::{DATABASE, MirrorStatus, Store, layout, read_history};
+use crate::store::{DATABASE, MirrorStatus, Store, export, layout};
 use crate::tree::{Commit, Tree};
 
 impl Stack {
@@ -88,12 +88,12 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::NotEmpty`] if the store has events; [`Error::Json`] with the line, or [`Error::History`] with the event, for an
-    /// invalid history; the errors of the store.
+    /// invalid history; [`Error::InMemory`] for a compacted history, if the store keeps no snapshots; the errors of the store.
     pub fn rebuild_in_store(store: impl Store + 'static, history: impl BufRead, options: StackOptions) -> Result<Self> {
         let deadline = Deadline::begin(options.busy_limit()).started();
         let mut was_empty = false;
         let stack = Self::founded(None, Box::new(store), options, &deadline, |disk, tree| {
-            was_empty = disk.record(tree, &deadline, read_history(history))?;
+            was_empty = disk.record(tree, &deadline, export::read_lines(history))?;
             Ok(Vec::new())
         })?;
         if was_empty { Ok(stack) } else { Err(Error::NotEmpty { path: "the store".into() }) }

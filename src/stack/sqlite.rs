@@ -7,7 +7,7 @@ use super::deadline::Deadline;
 use super::{Stack, StackOptions};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
-use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, layout, read_history};
+use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, export, layout};
 
 impl Stack {
     /// Opens the stack in a folder. Creates the folder and the stack if they do not exist. A new folder gets a `.gitignore`
@@ -63,7 +63,7 @@ impl Stack {
         let store = deadline.stated(open_database(folder, &options))?;
         let mut founded = false;
         let stack = Self::founded(Some(folder), Box::new(store), options, &deadline, |disk, tree| {
-            founded = disk.record(tree, &deadline, read_history(history))?;
+            founded = disk.record(tree, &deadline, export::read_lines(history))?;
             Ok(Vec::new())
         })?;
         if founded { Ok(stack) } else { Err(not_empty()) }

@@ -1,28 +1,47 @@
 //! Export and import of a history as text, with one event in JSON on each line: for inspection, for backups, and to
-//! rebuild a stack.
+//! rebuild a stack. Before the events of a compacted history come the snapshot that they follow, and its frames.
 
 use std::io::{BufRead, Write};
 
+use serde::{Deserialize, Serialize};
+
+use crate::archive::ArchivedFrame;
 use crate::error::{Error, Result};
 use crate::frame::Event;
 
 /// The name of the text in errors.
-const NAME: &str = "the exported history";
+pub(crate) const NAME: &str = "the exported history";
+
+/// A line of an exported history.
+pub(crate) enum HistoryLine {
+    Event(Event),
+    Base(BaseLine),
+}
+
+/// A line about the base of a compacted history: the snapshot that its events follow.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum BaseLine {
+    /// The head of the snapshot. It is the first line.
+    Base(String),
+    /// A frame of the snapshot. These lines follow.
+    BaseFrame(ArchivedFrame),
+}
 
 fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::io(action, NAME, error.to_string()).with_source(error)
 }
 
-/// Writes one event as a line.
-pub(crate) fn write(event: &Event, writer: &mut impl Write) -> Result<()> {
-    serde_json::to_writer(&mut *writer, event)
+/// Writes an event, or a part of the base, as a line.
+pub(crate) fn write(line: &impl Serialize, writer: &mut impl Write) -> Result<()> {
+    serde_json::to_writer(&mut *writer, line)
         .map_err(std::io::Error::from)
         .and_then(|()| writer.write_all(b"\n"))
         .map_err(failed("write"))
 }
 
-/// Reads an exported history, event by event. Blank lines are skipped. The revisions are not checked;
-/// [`Tree::replay`](crate::Tree::replay) does that.
+/// Reads the events of an exported history, one by one. Blank lines are skipped, and the frames that come before the events of a
+/// compacted history. The revisions are not checked; [`Tree::replay`](crate::Tree::replay) does that.
 ///
 /// ```
 /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions, Tree, read_history};
@@ -43,9 +62,24 @@ pub(crate) fn write(event: &Event, writer: &mut impl Write) -> Result<()> {
 /// # Errors
 /// [`Error::Json`] for a line that is not an event, with the line's number; [`Error::Io`] if the reader fails.
 pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>> {
+    read_lines(reader).filter_map(|line| match line {
+        Ok(HistoryLine::Event(event)) => Some(Ok(event)),
+        Ok(HistoryLine::Base(_)) => None,
+        Err(error) => Some(Err(error)),
+    })
+}
+
+/// Reads the lines of an exported history that are not blank.
+///
+/// # Errors
+/// As [`read_history`].
+pub(crate) fn read_lines(reader: impl BufRead) -> impl Iterator<Item = Result<HistoryLine>> {
     let lines = reader.lines().enumerate().map(|(index, line)| (index + 1, line.map_err(failed("read"))));
     lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {
-        serde_json::from_str(&line?)
-            .map_err(|error| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
+        let line = line?;
+        serde_json::from_str(&line).map(HistoryLine::Event).or_else(|error| {
+            let base = serde_json::from_str(&line).map(HistoryLine::Base);
+            base.map_err(|_| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
+        })
     })
 }

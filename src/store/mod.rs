@@ -152,7 +152,18 @@ pub trait Store: Send {
         Ok(())
     }
 
-    /// Adds events to the transaction. Their revisions must continue those in the store without a gap.
+    /// In a transaction of an empty history, writes the snapshot that the events of a compacted history follow, with all its frames:
+    /// see [`Archive::base`]. The events up to its revision that are left are appended next. The last one of them has its revision.
+    ///
+    /// # Errors
+    /// [`Error::InMemory`], which is the default, if the store keeps no snapshots; the errors of the medium.
+    fn write_base(&mut self, base: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
+        let _ = (base, frames);
+        Err(Error::InMemory { what: "snapshots" })
+    }
+
+    /// Adds events to the transaction. Their revisions must continue those in the store without a gap. After [`Store::write_base`],
+    /// revisions up to that of the base may be left out.
     ///
     /// # Errors
     /// [`Error::History`] if a revision cannot be stored; [`Error::DiskFull`], [`Error::Io`] and the other errors

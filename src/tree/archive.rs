@@ -33,6 +33,10 @@ impl Shelf {
         &*self.archive
     }
 
+    pub(super) fn shared_archive(&self) -> Arc<dyn Archive> {
+        self.archive.clone()
+    }
+
     /// The answer of the archive. `None` if it has failed, which is noted.
     pub(super) fn noting<T>(&self, answer: Result<T>) -> Option<T> {
         let noted = |error| {

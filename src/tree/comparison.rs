@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-#[cfg(all(feature = "session", feature = "sqlite"))]
 use super::scan::Scan;
 use super::{Node, Tree};
 use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
@@ -15,7 +14,6 @@ use crate::frame::{Event, Handle};
 const COMPARED_FRAMES: usize = 4_096;
 
 /// The number of frames that cannot be read from which on others are not noted.
-#[cfg(all(feature = "session", feature = "sqlite"))]
 const MOST_UNREADABLE: usize = 100;
 
 /// A comparison that goes on with each event.
@@ -143,7 +141,6 @@ impl Comparison {
     }
 
     /// Reads the frames whose events were compacted, and notes those that cannot be read.
-    #[cfg(all(feature = "session", feature = "sqlite"))]
     pub(crate) fn read_compacted(&mut self) {
         if self.archive.base.is_none() {
             return;

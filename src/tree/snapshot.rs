@@ -72,6 +72,15 @@ impl Head {
 }
 
 impl Tree {
+    /// The revision of a snapshot with this head, and the number of its frames.
+    ///
+    /// # Errors
+    /// [`Error::Json`] if the head cannot be read.
+    pub(crate) fn snapshot_extent(head: &str) -> Result<(u64, usize)> {
+        let Head { revision, frames, .. } = Head::read(head)?;
+        Ok((revision, frames))
+    }
+
     /// The tree of a snapshot. Trees that have ended stay in the archive until they are looked at. `may_replay`: frames that the
     /// archive does not have as they were are made of the events, which can take seconds.
     ///
@@ -189,6 +198,11 @@ impl Tree {
     /// The frames that have changed since a revision, up to the last snapshot.
     pub(crate) fn changed_since(&self, revision: u64) -> Vec<Handle> {
         self.nodes.archived_since(revision)
+    }
+
+    /// The archive of the frames that are not in memory.
+    pub(crate) fn archive(&self) -> Option<Arc<dyn Archive>> {
+        self.nodes.shelf().map(|shelf| shelf.shared_archive())
     }
 
     /// True if the tree has a snapshot, or can get one, so that parts of it need not be in memory.

@@ -2,6 +2,7 @@
 //! stacks, the compaction of histories, and the removal of old logs.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,8 +14,8 @@ use callstack_core::frame::ModelRequest;
 use callstack_core::stack::MirrorHealth;
 use callstack_core::store::Snapshot;
 use callstack_core::{
-    Event, EventQuery, Frame, FrameRef, FrameStatus, Handle, LogLimits, LogQuery, NewFrame, OutlineOptions, PopStatus,
-    Result, Settings, SqliteOptions, SqliteStore, Stack, StackOptions, StackState, Store,
+    Event, EventQuery, Frame, FrameRef, FrameStatus, Handle, LogLimits, LogQuery, MemoryStore, NewFrame,
+    OutlineOptions, PopStatus, Result, Settings, SqliteOptions, SqliteStore, Stack, StackOptions, StackState, Store,
 };
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -282,21 +283,130 @@ fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     }
 }
 
-#[test]
-fn an_exported_history_that_was_compacted_is_refused_with_what_to_do() {
+/// A stack whose history was compacted, with events since then, and its export.
+fn compacted() -> (TempDir, Stack, String) {
     let folder = filled(30);
     let stack = open(folder.path());
+    stack.add_decision("open", "Kept").unwrap();
     stack.compact_history(u64::MAX).unwrap();
+    stack.add_decision("tree_3", "Later").unwrap();
+    finish_tree(&stack, 30);
+    let text = exported(&stack);
+    (folder, stack, text)
+}
+
+fn exported(stack: &Stack) -> String {
     let mut text = Vec::new();
     stack.export_history(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn an_exported_history_that_was_compacted_makes_the_same_stack() {
+    let (_folder, stack, text) = compacted();
     let new = tempdir().unwrap();
-    let error = Stack::rebuild(new.path().join("new"), &text[..], options()).unwrap_err();
-    assert_eq!(error.code(), "history", "{error}");
-    assert!(error.to_string().contains("compacted"), "{error}");
-    // The documented files make the same frames again.
-    stack.export_files(new.path().join("files")).unwrap();
-    let copy = open(&new.path().join("files"));
-    assert_eq!((copy.repairs(), copy.state().frames), (&[][..], stack.state().frames));
+    let copy = Stack::rebuild(new.path(), text.as_bytes(), StackOptions::default().finished_frames(0)).unwrap();
+    copy.flush().unwrap();
+    assert_eq!(copy.state(), stack.state());
+    assert_eq!(copy.history(&EventQuery::default()).unwrap(), stack.history(&EventQuery::default()).unwrap());
+    assert!(copy.spans("open").unwrap().begun_at.is_some(), "its events are left");
+    assert_eq!(exported(&copy), text);
+    for frame in ["tree_3_1", "tree_29", "open", "tree_30"] {
+        assert!(new.path().join(format!("frames/{frame}.json")).exists(), "{frame} has no file");
+    }
+    assert!(copy.health().unwrap().is_sound(), "{:?}", copy.health());
+    // It goes on as any other: with commands, a second compaction, and the loss of its snapshot.
+    finish_tree(&copy, 31);
+    assert!(copy.compact_history(u64::MAX).unwrap().trees > 1);
+    (0..300).for_each(|number| copy.add_decision("open", format!("Decision {number}")).unwrap());
+    let state = copy.state();
+    drop(copy);
+    change(new.path(), "DELETE FROM snapshots");
+    let again = open(new.path());
+    assert_eq!((again.state(), again.repairs().len()), (state, 1));
+    let error = Stack::rebuild_in_store(MemoryStore::new(), text.as_bytes(), options()).unwrap_err();
+    assert_eq!(error.code(), "in_memory", "{error}");
+}
+
+#[test]
+fn a_compacted_history_that_was_changed_is_refused_and_leaves_nothing() {
+    let (_folder, _stack, text) = compacted();
+    let lines: Vec<&str> = text.lines().collect();
+    let frames = lines.iter().filter(|line| line.starts_with(r#"{"baseFrame""#)).count();
+    let kept = frames + 1;
+    let base: u64 = serde_json::from_str::<Event>(lines[lines.len() - 1]).unwrap().revision;
+    let without = |place: usize| [&lines[..place], &lines[place + 1..]].concat();
+    let with = |place: usize, line: &str| {
+        lines[..place]
+            .iter()
+            .copied()
+            .chain([line])
+            .chain(lines[place..].iter().copied())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let changed = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    };
+    let last_kept = lines.iter().position(|line| line.contains("Later")).unwrap() - 1;
+    for (what, text, code) in [
+        ("no head", without(0).join("\n"), "json"),
+        ("a frame less", without(3).join("\n"), "json"),
+        ("no frames", [&lines[..1], &lines[kept..]].concat().join("\n"), "json"),
+        ("an open frame less", without(frames).join("\n"), "json"),
+        ("no events up to the base", [&lines[..kept], &lines[last_kept + 1..]].concat().join("\n"), "history"),
+        ("the last event up to the base less", without(last_kept).join("\n"), "history"),
+        ("the first event after the base less", without(last_kept + 1).join("\n"), "history"),
+        ("nothing after the frames", lines[..kept].join("\n"), "history"),
+        ("an event twice", with(kept, lines[kept]).join("\n"), "history"),
+        ("a second head", with(1, lines[0]).join("\n"), "history"),
+        ("a frame after the events", with(lines.len(), lines[1]).join("\n"), "json"),
+        ("a head after the events", with(lines.len(), lines[0]).join("\n"), "json"),
+        ("another title", changed(r#"\"Release 3\""#, r#"\"Release 4\""#), "json"),
+        ("an image that is none", changed(r#""image":"{"#, r#""image":"["#), "json"),
+        ("a handle beyond the frames", changed(r#""handle":"f7""#, r#""handle":"f7000""#), "json"),
+        ("a later change", changed(r#""changed":"#, &format!(r#""changed":{base}"#)), "json"),
+        ("another tree", changed(r#""handle":"f7","root":"f6""#, r#""handle":"f7","root":"f1""#), "json"),
+        ("a head with more frames", changed(r#"\"frames\":151"#, r#"\"frames\":152"#), "json"),
+        ("a head of another form", changed(r#"\"form\":1"#, r#"\"form\":2"#), "json"),
+        ("a head that is none", changed(lines[0], r#"{"base":"spilled coffee"}"#), "json"),
+        ("half a line", text[..text.len() - 20].to_owned(), "json"),
+    ] {
+        let new = tempdir().unwrap();
+        let error = Stack::rebuild(new.path(), text.as_bytes(), options()).unwrap_err();
+        assert_eq!(error.code(), code, "{what}: {error}");
+        assert_eq!(open(new.path()).read(|tree| (tree.revision(), tree.len())), (0, 0), "{what}");
+    }
+}
+
+#[test]
+fn a_history_that_is_compacted_while_it_is_exported_says_so() {
+    /// Compacts the history at the first write.
+    struct Compacting(Option<Stack>);
+
+    impl Write for Compacting {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if let Some(stack) = self.0.take() {
+                finish_tree(&stack, 99);
+                stack.compact_history(u64::MAX).unwrap();
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let (folder, stack, _) = compacted();
+    let error = stack.export_history(Compacting(Some(open(folder.path())))).unwrap_err();
+    assert!(error.to_string().contains("export it again"), "{error}");
+    // This stack has not read the events yet that were compacted.
+    let text = exported(&stack);
+    assert!(text.contains("Release 99"));
+    let new = tempdir().unwrap();
+    assert_eq!(Stack::rebuild(new.path(), text.as_bytes(), options()).unwrap().state(), open(folder.path()).state());
 }
 
 #[test]

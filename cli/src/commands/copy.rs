@@ -63,7 +63,7 @@ impl Report for Copied {
 pub fn run(arguments: Arguments) -> Result<Copied, Failure> {
     let [from, to] = [arguments.from, arguments.to].map(|place| StackFolder::new(Some(place), true));
     let stack = from.open_to_read()?;
-    let copy = to.rebuild(|| HistoryOf::new(&stack))?;
+    let copy = to.rebuild(HistoryOf::new(&stack)?)?;
     let log_lines = copy_logs(&stack, &copy)?;
     compare(&stack, &copy)?;
     let (events, frames) = copy.read(|tree| (tree.revision(), tree.len()));

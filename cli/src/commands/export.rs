@@ -131,12 +131,12 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     Ok(Exit::Done)
 }
 
-/// Says that a compaction has removed events: no stack can be made of the others.
+/// Says that a compaction has removed events: no stack can be made of the others alone.
 fn warn_of_compaction(events: u64, stack: &Stack) {
     if events < stack.read(|tree| tree.revision()) {
         eprintln!(
-            "note: a compaction has removed earlier events, so `callstack import` cannot make this stack again of these; \
-             `callstack export --format state` has all frames"
+            "note: a compaction has removed earlier events; without --json, their frames are written in their place, and \
+             `callstack import` makes this stack again"
         );
     }
 }
@@ -204,11 +204,7 @@ impl Content {
         let failed = |error: io::Error| Failure::of_file("write", name, &error);
         match self {
             Self::State => stack.export_state(writer).map_err(not_written),
-            Self::Events => {
-                let events = stack.export_history(writer).map_err(not_written)?;
-                warn_of_compaction(events, stack);
-                Ok(())
-            }
+            Self::Events => stack.export_history(writer).map(drop).map_err(not_written),
             Self::Document(Document::Html(text) | Document::Svg(text)) => {
                 writer.write_all(text.as_bytes()).map_err(failed)
             }

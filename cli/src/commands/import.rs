@@ -116,11 +116,11 @@ impl Report for ImportedPlan {
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
     // A history can be larger than the memory, so its file is read piece by piece.
     if input::first_line(&arguments.file, LONGEST_EVENT)?.is_some_and(|line| is_history(&line)) {
-        return rebuilt(&arguments, || input::reader(&arguments.file), folder);
+        return rebuilt(&arguments, input::reader(&arguments.file)?, folder);
     }
     let text = input::content(&arguments.file)?;
     if is_history(&text) {
-        return rebuilt(&arguments, || Ok(text.as_bytes()), folder);
+        return rebuilt(&arguments, text.as_bytes(), folder);
     }
     let format = format_of(&text).map_err(refused)?;
     let Imported { mut frames, problems, .. } = import::frames(&text).map_err(refused)?;
@@ -183,18 +183,15 @@ fn has_work(format: PlanFormat, frames: &[Frame]) -> bool {
     }
 }
 
-/// True if the text is the export of a stack's events: its first object has their keys.
+/// True if the text is the export of a stack's events: its first object has their keys, or those of a compacted history.
 fn is_history(text: &str) -> bool {
     let first = serde_json::Deserializer::from_str(text).into_iter::<Value>().next();
-    matches!(first, Some(Ok(first)) if first["revision"].is_u64() && first["kind"].is_string())
+    let is_event = |first: &Value| first["revision"].is_u64() && first["kind"].is_string();
+    matches!(first, Some(Ok(first)) if is_event(&first) || first["base"].is_string())
 }
 
 /// Makes the stack that the events tell of.
-fn rebuilt<R: io::BufRead>(
-    arguments: &Arguments,
-    history: impl Fn() -> Result<R, Failure>,
-    folder: &StackFolder,
-) -> Result<ImportedPlan, Failure> {
+fn rebuilt(arguments: &Arguments, history: impl io::BufRead, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
     if !arguments.new || arguments.below.is_some() || !arguments.prefix.is_empty() {
         let name = input::name(&arguments.file);
         let message = format!("{name} has the events of a stack, from which a new stack is made as a whole");

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::errors::{Refused, damaged};
 use super::number;
-use super::snapshot::{base_revision, handle_in, revision};
+use super::snapshot::{base_revision, handle_in, make_base, revision};
 use crate::error::Result;
 use crate::frame::Handle;
 use crate::store::{CompactedEvents, CompactionLimits};
@@ -39,8 +39,7 @@ pub(super) fn compact(connection: &Connection, path: &Path, limits: &CompactionL
         }
     }
     if compacted.events > 0 {
-        let base = "DELETE FROM base; INSERT INTO base SELECT revision, head FROM snapshots; DELETE FROM base_frames";
-        connection.execute_batch(base).refused(path)?;
+        make_base(connection, path)?;
     }
     Ok(compacted)
 }

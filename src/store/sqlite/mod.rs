@@ -510,6 +510,11 @@ impl Store for SqliteStore {
         snapshot::write(&self.connection(), &self.path, snapshot, frames)
     }
 
+    fn write_base(&mut self, base: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
+        self.write_snapshot(base, frames)?;
+        snapshot::make_base(&self.connection(), &self.path)
+    }
+
     fn append(&mut self, events: &[Event]) -> Result<()> {
         let writer = self.writer.clone();
         let connection = writer.connection.lock();

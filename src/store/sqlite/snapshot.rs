@@ -82,6 +82,12 @@ pub(super) fn base_revision(connection: &Connection, path: &Path) -> Result<i64>
     number(connection, path, "SELECT coalesce(max(revision), 0) FROM base")
 }
 
+/// Makes the newest snapshot the base. Call it in a transaction.
+pub(super) fn make_base(connection: &Connection, path: &Path) -> Result<()> {
+    let sql = "DELETE FROM base; INSERT INTO base SELECT revision, head FROM snapshots; DELETE FROM base_frames";
+    connection.execute_batch(sql).refused(path)
+}
+
 /// Replaces the snapshot by the base, or removes it if there is no base. Call it in a transaction.
 pub(super) fn restore_base(connection: &Connection, path: &Path) -> Result<()> {
     let Some((revision, head)) = base_head(connection, path)? else {
