@@ -102,7 +102,7 @@ test-postgres:
 	if scripts/install-postgres; then $(MAKE) --no-print-directory test-with-postgres; else [ $$? -eq 3 ]; fi
 
 # With a library that is not optimized, because that is built fast.
-test-with-postgres: $(NODE_MODULES)
+test-with-postgres: $(NODE_MODULES) $(PYTHON_BINDING)
 	$(CARGO) rustc -p callstack-postgres --lib --crate-type cdylib --features capi
 	$(NPM) run --silent build --prefix bindings
 	scripts/with-postgres scripts/test-bindings-with-postgres

@@ -3,14 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle};
 
 /// A frame as an archive keeps it. A store keeps every field, so a new one is a change that stores must follow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivedFrame {
     /// Its handle.
     pub handle: Handle,

@@ -1,6 +1,6 @@
-"""Writes `_native.py`, the declarations of the C header as cffi reads them without a parser: run `python generate.py`.
+"""Writes `_native.py`, the declarations of the C headers as cffi reads them without a parser: run `python generate.py`.
 
-The tests compare the file with the header.
+The tests compare the file with the headers.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from cffi import FFI
 
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parents[1] / "include/callstack.h"
+POSTGRES_HEADER = HERE.parents[1] / "postgres/include/callstack_postgres.h"
 NATIVE = HERE / "src/callstack_core/_native.py"
 
 
 def declarations() -> str:
-    """The C header without comments and lines for the preprocessor."""
-    header = re.sub(r"/\*.*?\*/", "", HEADER.read_text(encoding="utf-8"), flags=re.DOTALL)
+    """The C headers without comments and lines for the preprocessor."""
+    headers = "".join(header.read_text(encoding="utf-8") for header in (HEADER, POSTGRES_HEADER))
+    header = re.sub(r"/\*.*?\*/", "", headers, flags=re.DOTALL)
     header = re.sub(r"#ifdef __cplusplus.*?#endif[^\n]*", "", header, flags=re.DOTALL)
     return "\n".join(line for line in header.splitlines() if line and not line.startswith("#"))
 

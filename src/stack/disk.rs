@@ -762,8 +762,8 @@ fn commit_history(
     finished_frames: usize,
 ) -> Result<Tree> {
     let mut history = history.peekable();
-    let mut tree = match next_base(&mut history, |line| matches!(line, BaseLine::Base(_)))? {
-        Some(BaseLine::Base(head)) => {
+    let mut tree = match next_base(&mut history, |line| matches!(line, BaseLine::Head(_)))? {
+        Some(BaseLine::Head(head)) => {
             let tree = write_base(store, head, &mut history)?;
             mirror.iter_mut().for_each(|mirror| mirror.rewrite_all(tree.handles(), tree.revision()));
             tree
@@ -802,12 +802,12 @@ fn write_base(
     let base = Snapshot { revision, head, is_whole: true };
     let mut read = Ok(());
     let mut frames = iter::from_fn(|| {
-        let line = next_base(lines, |line| matches!(line, BaseLine::BaseFrame(_)));
+        let line = next_base(lines, |line| matches!(line, BaseLine::Frame(_)));
         match line {
-            Ok(Some(BaseLine::BaseFrame(frame))) if frame.handle.index() < count && frame.changed <= revision => {
+            Ok(Some(BaseLine::Frame(frame))) if frame.handle.index() < count && frame.changed <= revision => {
                 return Some(frame);
             }
-            Ok(Some(BaseLine::BaseFrame(ArchivedFrame { handle, changed, .. }))) => {
+            Ok(Some(BaseLine::Frame(ArchivedFrame { handle, changed, .. }))) => {
                 let message = format!(
                     "frame {handle} with its last change {changed} is not of a snapshot with {count} frames at revision {revision}"
                 );

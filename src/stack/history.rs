@@ -137,12 +137,12 @@ impl Stack {
         if revision > self.inner.tree.read().revision() {
             self.refresh()?;
         }
-        export::write(&BaseLine::Base(head.clone()), writer)?;
+        export::write(&BaseLine::Head(head.clone()).to_value(), writer)?;
         let roots = frames.find(ArchiveQuery::Roots, revision)?;
         let roots: BTreeSet<Handle> = roots.into_iter().map(|root| root.handle).collect();
         for root in roots {
             let tree = frames.frames(root)?;
-            tree.into_iter().try_for_each(|frame| export::write(&BaseLine::BaseFrame(frame), writer))?;
+            tree.into_iter().try_for_each(|frame| export::write(&BaseLine::Frame(frame).to_value(), writer))?;
         }
         Ok(head)
     }

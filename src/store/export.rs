@@ -3,11 +3,12 @@
 
 use std::io::{BufRead, Write};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::archive::ArchivedFrame;
 use crate::error::{Error, Result};
-use crate::frame::Event;
+use crate::frame::{Event, Handle};
 
 /// The name of the text in errors.
 pub(crate) const NAME: &str = "the exported history";
@@ -19,13 +20,48 @@ pub(crate) enum HistoryLine {
 }
 
 /// A line about the base of a compacted history: the snapshot that its events follow.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(crate) enum BaseLine {
     /// The head of the snapshot. It is the first line.
-    Base(String),
+    Head(String),
     /// A frame of the snapshot. These lines follow.
-    BaseFrame(ArchivedFrame),
+    Frame(ArchivedFrame),
+}
+
+impl BaseLine {
+    /// The line as JSON. The value is made by hand: derived code would be a large part of the library.
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Self::Head(head) => json!({ "base": head }),
+            Self::Frame(frame) => {
+                let ArchivedFrame { handle, root, session_id, title, status, is_run, place, changed, image } = frame;
+                let [handle, root] = [handle, root].map(Handle::to_string);
+                json!({ "baseFrame": {
+                    "handle": handle, "root": root, "sessionID": session_id, "title": title, "status": status.as_str(),
+                    "isRun": is_run, "place": place, "changed": changed, "image": image,
+                } })
+            }
+        }
+    }
+
+    fn of_value(value: &Value) -> Option<Self> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        if let Some(head) = value.get("base") {
+            return text(head).map(Self::Head);
+        }
+        let frame = value.get("baseFrame")?;
+        let handle = |key: &str| frame[key].as_str()?.parse().ok();
+        Some(Self::Frame(ArchivedFrame {
+            handle: handle("handle")?,
+            root: handle("root")?,
+            session_id: text(&frame["sessionID"])?,
+            title: frame["title"].as_u64()?,
+            status: frame["status"].as_str()?.parse().ok()?,
+            is_run: frame["isRun"].as_bool()?,
+            place: frame["place"].as_u64(),
+            changed: frame["changed"].as_u64()?,
+            image: text(&frame["image"])?,
+        }))
+    }
 }
 
 fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
@@ -34,10 +70,9 @@ fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
 
 /// Writes an event, or a part of the base, as a line.
 pub(crate) fn write(line: &impl Serialize, writer: &mut impl Write) -> Result<()> {
-    serde_json::to_writer(&mut *writer, line)
-        .map_err(std::io::Error::from)
-        .and_then(|()| writer.write_all(b"\n"))
-        .map_err(failed("write"))
+    let mut text = serde_json::to_string(line).expect("a line has only string keys and finite numbers");
+    text.push('\n');
+    writer.write_all(text.as_bytes()).map_err(failed("write"))
 }
 
 /// Reads the events of an exported history, one by one. Blank lines are skipped, and the frames that come before the events of a
@@ -78,8 +113,9 @@ pub(crate) fn read_lines(reader: impl BufRead) -> impl Iterator<Item = Result<Hi
     lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {
         let line = line?;
         serde_json::from_str(&line).map(HistoryLine::Event).or_else(|error| {
-            let base = serde_json::from_str(&line).map(HistoryLine::Base);
-            base.map_err(|_| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
+            let base = serde_json::from_str(&line).ok().and_then(|value| BaseLine::of_value(&value));
+            base.map(HistoryLine::Base)
+                .ok_or_else(|| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
         })
     })
 }

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from callstack_core import _handle
 from callstack_core._handle import ABSENT, FLAG, TIME, Handle as _Handle, Number, optional, read_json, write_json
 from callstack_core.context import Context
-from callstack_core.errors import JsonError, SettingError
+from callstack_core._library import load
+from callstack_core.errors import JsonError, LibraryError, SettingError
 from callstack_core.types import (
     ClaimedFrame,
     Effect,
@@ -114,11 +115,23 @@ class Stack:
     def open(cls, folder: str | PathLike[str], options: StackOptions | None = None) -> Stack:
         """Opens the stack in a folder. Creates the folder and the stack if they do not exist.
 
+        `folder` can also be the URL of a stack in PostgreSQL, `postgres://HOST/DATABASE/STACK`, with the native library
+        that `make native-postgres` builds (`CALLSTACK_LIBRARY` names it).
+
         Raises `DamagedError` or `VersionError` if a file cannot be read or comes from a newer version (the file is left
         unchanged), `EmptyError` for an empty path, `Utf8Error` for one that is not UTF-8, `JsonError` and `SettingError`
-        for wrong options.
+        for wrong options, `DisconnectedError` if the server cannot be reached, `LibraryError` for a URL if the native
+        library was built without PostgreSQL.
         """
-        return cls._made("open", fsencode(folder), _json(options))
+        if not (isinstance(folder, str) and folder.startswith(("postgres://", "postgresql://"))):
+            return cls._made("open", fsencode(folder), _json(options))
+        if not hasattr(load(), "callstack_open_url"):
+            raise LibraryError(
+                "the native library of callstack-core was built without PostgreSQL; build one with "
+                "`make native-postgres`, and name it in CALLSTACK_LIBRARY",
+                {},
+            )
+        return cls._made("open_url", folder, _json(options))
 
     @classmethod
     def in_memory(cls, options: MemoryOptions | None = None) -> Stack:
