@@ -40,7 +40,7 @@ FEATURES ?= capi
 # smaller, and no call is slower.
 COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_STRIP=symbols \
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=s \
-	RUSTFLAGS="-C llvm-args=-inline-threshold=15 -C llvm-args=-inlinehint-threshold=100 -C force-frame-pointers=yes"
+	RUSTFLAGS="-C llvm-args=-inline-threshold=10 -C llvm-args=-inlinehint-threshold=100 -C force-frame-pointers=yes"
 # The name by which programs load the shared library, as the record of the C interface has it.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 ifeq ($(shell uname),Linux)

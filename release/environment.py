@@ -27,7 +27,7 @@ COMPACT = {
     "CARGO_PROFILE_RELEASE_OPT_LEVEL": "s",
 }
 COMPACT_FLAGS = [
-    *("-C", "llvm-args=-inline-threshold=15"),
+    *("-C", "llvm-args=-inline-threshold=10"),
     *("-C", "llvm-args=-inlinehint-threshold=100"),
     *("-C", "force-frame-pointers=yes"),
 ]
@@ -80,7 +80,7 @@ def c_flags(platform: Platform) -> list[str]:
     """
     debug = "-s" if platform.is_windows else "-g0"
     unwinding = ["-fno-unwind-tables", "-fno-asynchronous-unwind-tables"] if platform.os == "linux" else []
-    return [debug, "-mllvm", "-inline-threshold=15", *unwinding]
+    return [debug, "-mllvm", "-inline-threshold=10", *unwinding]
 
 
 def remapped_paths() -> list[str]:

@@ -800,11 +800,12 @@ fn write_base(
     let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
     let (revision, count) = Tree::snapshot_extent(&head)?;
     let base = Snapshot { revision, head, is_whole: true };
-    let mut read = Ok(());
+    let (mut read, mut written) = (Ok(()), 0);
     let mut frames = iter::from_fn(|| {
         let line = next_base(lines, |line| matches!(line, BaseLine::Frame(_)));
         match line {
             Ok(Some(BaseLine::Frame(frame))) if frame.handle.index() < count && frame.changed <= revision => {
+                written += 1;
                 return Some(frame);
             }
             Ok(Some(BaseLine::Frame(ArchivedFrame { handle, changed, .. }))) => {
@@ -820,6 +821,10 @@ fn write_base(
     });
     store.write_base(&base, &mut frames)?;
     read?;
+    // Also a limit for the memory that the tree takes.
+    if written != count {
+        return Err(invalid(format!("a snapshot with {count} frames is followed by {written}")));
+    }
     write_kept_events(store, revision, count, lines)?;
     // The frames come from elsewhere, so they are looked at before anybody relies on them.
     let mut comparison = Comparison::new(archive.clone(), base.head.clone(), revision)?;

@@ -42,7 +42,7 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_m
 /// How often the frame of a running command is looked at: somebody may have stopped it.
 const NOTICE: Duration = Duration::from_secs(1);
 /// How long a command may run on after its frame has ended: it can have ended the frame itself.
-const REST: Duration = Duration::from_secs(5);
+const TIDYING: Duration = Duration::from_secs(5);
 /// How often the running command is looked at: soon after its start, and then more seldom.
 const CHECKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 /// Results with more characters get their last paragraph as their compacted form.
@@ -323,7 +323,7 @@ impl Worker<'_> {
                 look_at = now + NOTICE;
                 match self.standing(claimed)? {
                     Standing::Held => {}
-                    Standing::Ended if *ended_at.get_or_insert(now) + REST > now => {}
+                    Standing::Ended if *ended_at.get_or_insert(now) + TIDYING > now => {}
                     Standing::Ended => return Ok(Err(self.own_end(claimed).map_or(Outcome::Stopped, Outcome::Ended))),
                     Standing::Gone(outcome) => return Ok(Err(outcome)),
                 }
