@@ -54,8 +54,25 @@ struct Inner {
 #[derive(Default)]
 struct Pool {
     idle: Vec<Connection>,
-    /// Number of commands that have a connection.
+    /// Numbers of commands and of queries that have a connection.
     commands: usize,
+    queries: usize,
+}
+
+/// What a connection is for. Each has its own limit, so that no query waits for commands that wait for each other.
+#[derive(Clone, Copy)]
+pub(crate) enum Use {
+    Command,
+    Query,
+}
+
+impl Pool {
+    fn users(&mut self, of: Use) -> &mut usize {
+        match of {
+            Use::Command => &mut self.commands,
+            Use::Query => &mut self.queries,
+        }
+    }
 }
 
 impl fmt::Debug for PostgresServer {
@@ -191,9 +208,9 @@ impl PostgresServer {
     ) -> Result<T> {
         let deadline = deadline_after(patience);
         let asked = self.persist(deadline, |server| {
-            let mut connection = server.idle_or_new(deadline)?;
+            let mut connection = server.take(Use::Query, deadline)?;
             let answer = request(&mut connection, deadline);
-            server.keep(connection);
+            server.give_back(Use::Query, connection);
             answer
         });
         asked.map_err(Failure::without_change)
@@ -222,33 +239,33 @@ impl PostgresServer {
         }
     }
 
-    /// A connection for a command. Waits while too many commands have one.
-    pub(crate) fn connection_for_command(&self, deadline: Instant) -> Result<Connection, Failure> {
+    /// A connection for a command or a query. Waits while too many of them have one.
+    pub(crate) fn take(&self, of: Use, deadline: Instant) -> Result<Connection, Failure> {
         let mut pool = self.inner.pool.lock();
-        while pool.commands >= self.inner.options.connections.max(1) {
+        while *pool.users(of) >= self.inner.options.connections.max(1) {
             let begun = Instant::now();
             if self.inner.freed.wait_until(&mut pool, deadline).timed_out() {
                 let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
                 return Err(Failure::Refused(Error::Busy { path: self.shown().to_owned(), waited }));
             }
         }
-        pool.commands += 1;
+        *pool.users(of) += 1;
         drop(pool);
-        self.idle_or_new(deadline).inspect_err(|_| self.free_command())
+        self.idle_or_new(deadline).inspect_err(|_| self.free(of))
     }
 
-    /// Ends the use of a connection by a command.
-    pub(crate) fn end_command(&self, connection: Connection) {
+    /// Ends the use of a connection.
+    pub(crate) fn give_back(&self, of: Use, connection: Connection) {
         self.keep(connection);
-        self.free_command();
+        self.free(of);
     }
 
-    fn free_command(&self) {
-        self.inner.pool.lock().commands -= 1;
-        self.inner.freed.notify_one();
+    fn free(&self, of: Use) {
+        *self.inner.pool.lock().users(of) -= 1;
+        self.inner.freed.notify_all();
     }
 
-    /// A connection beside those of commands.
+    /// A connection in place of one that was lost.
     pub(crate) fn idle_or_new(&self, deadline: Instant) -> Result<Connection, Failure> {
         let idle = self.inner.pool.lock().idle.pop();
         if let Some(connection) = idle.filter(Connection::is_usable) {

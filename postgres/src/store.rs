@@ -19,7 +19,7 @@ use crate::errors::Failure;
 use crate::listener::CHANNEL;
 use crate::logs::{self, PostgresLogs};
 use crate::reader::PostgresReader;
-use crate::server::{LONGEST_PATIENCE, PostgresServer, deadline_after};
+use crate::server::{LONGEST_PATIENCE, PostgresServer, Use, deadline_after};
 use crate::transaction::{FRAMES, LARGE, Mark, Newest, News, Open, Part, Proof, Transaction, random};
 
 /// The options of a [`PostgresServer`].
@@ -38,7 +38,7 @@ pub struct PostgresOptions {
     /// A history that [`Stack::rebuild_in_store`](callstack_core::Stack::rebuild_in_store) reads may not pause for longer. Default
     /// 5,000; at least 1,000.
     pub idle_timeout: u64,
-    /// Maximum number of connections for commands at the same time. Queries can have further ones. Default 8.
+    /// Maximum number of connections for commands at the same time; queries can have as many more. Default 8.
     pub connections: usize,
     /// True: each commit notifies [listeners](crate::Listener). It makes the commits of all stacks of the server wait for each
     /// other. Default false.
@@ -378,12 +378,12 @@ impl Store for PostgresStore {
         let limit = Instant::now() + patience.min(LONGEST_PATIENCE);
         let deadline = deadline_after(patience);
         let begun = self.server.persist(deadline, |server| {
-            let mut connection = server.connection_for_command(deadline)?;
+            let mut connection = server.take(Use::Command, deadline)?;
             match self.lock(&mut connection, self.known, limit) {
                 Ok(locked) => Ok((connection, locked)),
                 Err(failure) => {
                     end(&mut connection);
-                    server.end_command(connection);
+                    server.give_back(Use::Command, connection);
                     Err(failure)
                 }
             }
@@ -545,14 +545,14 @@ impl Store for PostgresStore {
         if committed.is_ok() {
             self.known = transaction.queue.last().or(Some(transaction.newest.mark));
         }
-        self.server.end_command(transaction.connection);
+        self.server.give_back(Use::Command, transaction.connection);
         committed
     }
 
     fn rollback(&mut self) {
         let Some(Transaction { mut connection, .. }) = self.open.end() else { return };
         end(&mut connection);
-        self.server.end_command(connection);
+        self.server.give_back(Use::Command, connection);
     }
 
     fn has_news(&mut self, patience: Duration) -> Result<bool> {
