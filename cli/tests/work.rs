@@ -357,6 +357,19 @@ fn a_command_that_has_ended_its_frame_itself_may_go_on_for_a_while() {
 }
 
 #[test]
+fn a_command_that_does_not_exist_begins_no_frame() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    for command in ["no-such-command", "./no-such-command", "/no/such/command"] {
+        let mut work = Command::new(env!("CARGO_BIN_EXE_callstack"));
+        let output = work.args(["work", "--", command]).current_dir(place.folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(errors(&output).contains(&format!("cannot run {command}")), "{}", errors(&output));
+    }
+    assert_eq!(place.frame(frame).status, FrameStatus::Planned);
+}
+
+#[test]
 fn a_frame_that_was_begun_too_often_is_blocked() {
     let place = Place::new();
     let frame = place.plan("Cart");

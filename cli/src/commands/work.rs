@@ -143,6 +143,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, is_interrupted.clone())?;
     }
+    process::check(&arguments.command)
+        .map_err(|error| Failure::of_file("run", arguments.command[0].to_string_lossy(), &error))?;
     let stack = folder.open_to_write()?;
     let worker = Worker {
         stack: &stack,

@@ -1,9 +1,11 @@
 //! The command that works on a frame: how it is started, watched and stopped, and what it has written.
 
 use std::collections::VecDeque;
+use std::env;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,6 +39,22 @@ pub struct Written {
     pub output: String,
     /// The end of the standard error.
     pub errors: String,
+}
+
+/// Checks that a command exists, before a frame is begun for it.
+///
+/// # Errors
+/// If the system would not find it.
+pub fn check(command: &[OsString]) -> io::Result<()> {
+    let Some(program) = command.first().map(Path::new).filter(|_| cfg!(unix)) else { return Ok(()) };
+    // As the system does: a name without a folder is looked up.
+    let is_there = match program.as_os_str().as_encoded_bytes().contains(&b'/') {
+        true => program.is_file(),
+        false => {
+            env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
+        }
+    };
+    if is_there { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
 impl Process {
