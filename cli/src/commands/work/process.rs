@@ -54,7 +54,7 @@ pub fn check(command: &[OsString]) -> io::Result<()> {
             env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
         }
     };
-    if is_there { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    if is_there { Ok(()) } else { Err(io::Error::new(io::ErrorKind::NotFound, "there is no such command")) }
 }
 
 impl Process {
