@@ -640,8 +640,8 @@ CallstackCode callstack_refresh(Callstack *stack,
 
 /**
  * Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames, handles, contexts
- * and logs stay as they are. `callstack_history` no longer has these events, and `callstack_export_history` and
- * `callstack_rebuild` no longer make the same stack; `callstack_export_files` and copies of the database do.
+ * and logs stay as they are. `callstack_history` no longer has these events; `callstack_export_history` writes the frames in their
+ * place, so that `callstack_rebuild` still makes the same stack.
  *
  * - `limits`: a JSON object, `{"before": 1795293106903}`: trees in which nothing is unfinished, and whose last event has an
  *   earlier time, in milliseconds since the Unix epoch.
@@ -1901,9 +1901,10 @@ CallstackCode callstack_history(const Callstack *stack,
  * the history is damaged (_DAMAGED), these are the events before the damage. Does not wait for a command that is
  * running.
  *
- * - `out_history`: one event in JSON on each line, as in `callstack_history`.
+ * - `out_history`: one event in JSON on each line, as in `callstack_history`. If the history was compacted, lines come first that
+ *   only the library reads, with the keys `base` and `baseFrame`: the frames whose events are gone.
  *
- * Errors: _IN_MEMORY if the stack keeps no history; the storage errors.
+ * Errors: _IN_MEMORY if the stack keeps no history; _HISTORY if another process compacts the history meanwhile; the storage errors.
  */
 CallstackCode callstack_export_history(const Callstack *stack,
                                        CallstackText *out_history,

@@ -62,9 +62,10 @@ pub unsafe extern "C" fn callstack_history(
 /// the history is damaged (_DAMAGED), these are the events before the damage. Does not wait for a command that is
 /// running.
 ///
-/// - `out_history`: one event in JSON on each line, as in `callstack_history`.
+/// - `out_history`: one event in JSON on each line, as in `callstack_history`. If the history was compacted, lines come first that
+///   only the library reads, with the keys `base` and `baseFrame`: the frames whose events are gone.
 ///
-/// Errors: _IN_MEMORY if the stack keeps no history; the storage errors.
+/// Errors: _IN_MEMORY if the stack keeps no history; _HISTORY if another process compacts the history meanwhile; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_export_history(
     stack: *const Callstack,

@@ -391,8 +391,8 @@ struct CompactionLimits {
 }
 
 /// Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames, handles, contexts
-/// and logs stay as they are. `callstack_history` no longer has these events, and `callstack_export_history` and
-/// `callstack_rebuild` no longer make the same stack; `callstack_export_files` and copies of the database do.
+/// and logs stay as they are. `callstack_history` no longer has these events; `callstack_export_history` writes the frames in their
+/// place, so that `callstack_rebuild` still makes the same stack.
 ///
 /// - `limits`: a JSON object, `{"before": 1795293106903}`: trees in which nothing is unfinished, and whose last event has an
 ///   earlier time, in milliseconds since the Unix epoch.

@@ -866,8 +866,8 @@ export class Stack implements Disposable {
   /**
    * Replaces the events of finished trees by their last state, so that the database becomes smaller: of all trees in which nothing
    * is unfinished and whose last event has an earlier time, in milliseconds since the Unix epoch. Frames, handles, contexts and logs
-   * stay as they are; {@link Stack.history} no longer has these events, and {@link Stack.rebuild} can no longer make the stack of
-   * the exported history.
+   * stay as they are; {@link Stack.history} no longer has these events. {@link Stack.exportHistory} writes the frames in their place,
+   * so {@link Stack.rebuild} still makes the same stack.
    *
    * @throws `in_memory` if the stack has no database, `damaged` if the events do not give the state that the database has.
    */
@@ -885,9 +885,10 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Returns the whole history as text, one event in JSON on each line. {@link Stack.rebuild} reads it.
+   * Returns the whole history as text, one event in JSON on each line. {@link Stack.rebuild} reads it. If the history was compacted,
+   * lines come first that only the library reads, with the keys `base` and `baseFrame`: the frames whose events are gone.
    *
-   * @throws `in_memory` if the stack keeps no history ({@link MemoryOptions.history}).
+   * @throws `history` if another process compacts the history meanwhile, `in_memory` if the stack keeps no history ({@link MemoryOptions.history}).
    */
   exportHistory(): string {
     return this.#native.text("export_history", this.#address)

@@ -722,8 +722,8 @@ class Stack:
         """Replaces the events of finished trees by their last state, so that the database becomes smaller.
 
         They are the trees in which nothing is unfinished and whose last event has an earlier time, in milliseconds since
-        the Unix epoch. Frames, handles, contexts and logs stay as they are; `history` no longer has these events, and
-        `rebuild` can no longer make the stack of the exported history.
+        the Unix epoch. Frames, handles, contexts and logs stay as they are; `history` no longer has these events;
+        `export_history` writes the frames in their place, so `rebuild` still makes the same stack.
 
         Raises `InMemoryError` if the stack has no database, and `DamagedError` if the events do not give the state that
         the database has.
@@ -739,6 +739,9 @@ class Stack:
 
     def export_history(self) -> str:
         """Returns the whole history as text, one event in JSON on each line. `rebuild` reads it.
+
+        If the history was compacted, lines come first that only the library reads, with the keys `base` and `baseFrame`:
+        the frames whose events are gone.
 
         Raises `InMemoryError` if the stack keeps no history (the option `history`).
         """
