@@ -364,7 +364,11 @@ fn a_command_that_does_not_exist_begins_no_frame() {
         let mut work = Command::new(env!("CARGO_BIN_EXE_callstack"));
         let output = work.args(["work", "--", command]).current_dir(place.folder.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(errors(&output).contains(&format!("cannot run {command}: there is no such command")), "{}", errors(&output));
+        assert!(
+            errors(&output).contains(&format!("cannot run {command}: there is no such command")),
+            "{}",
+            errors(&output)
+        );
     }
     assert_eq!(place.frame(frame).status, FrameStatus::Planned);
 }

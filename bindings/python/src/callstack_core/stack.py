@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from callstack_core import _handle
 from callstack_core._handle import ABSENT, FLAG, TIME, Handle as _Handle, Number, optional, read_json, write_json
-from callstack_core.context import Context
 from callstack_core._library import load
+from callstack_core.context import Context
 from callstack_core.errors import JsonError, LibraryError, SettingError
 from callstack_core.types import (
     ClaimedFrame,
