@@ -63,12 +63,12 @@ impl Report for Copied {
 pub fn run(arguments: Arguments) -> Result<Copied, Failure> {
     let [from, to] = [arguments.from, arguments.to].map(|place| StackFolder::new(Some(place), true));
     let stack = from.open_to_read()?;
-    let copy = to.rebuild(HistoryOf::new(&stack)?)?;
+    let mut history = HistoryOf::new(&stack)?;
+    let copy = to.rebuild(&mut history)?;
     let log_lines = copy_logs(&stack, &copy)?;
     compare(&stack, &copy)?;
-    let (events, frames) = copy.read(|tree| (tree.revision(), tree.len()));
     copy.flush()?;
-    Ok(Copied { to: to.shown()?, events, frames, log_lines })
+    Ok(Copied { to: to.shown()?, events: history.events, frames: copy.read(|tree| tree.len()), log_lines })
 }
 
 /// Copies the full logs that the stack keeps itself. Those that a host keeps stay where they are.
@@ -169,6 +169,8 @@ impl io::Write for Hashing<'_> {
 struct HistoryOf {
     lines: BufReader<PipeReader>,
     writer: Option<JoinHandle<Result<u64, callstack_core::Error>>>,
+    /// Number of events, at the end.
+    events: u64,
 }
 
 impl HistoryOf {
@@ -176,7 +178,7 @@ impl HistoryOf {
         let (reader, writer) = io::pipe().map_err(|error| Failure::of_file("make", "a pipe", &error))?;
         let stack = stack.clone();
         let writer = thread::spawn(move || stack.export_history(writer));
-        Ok(Self { lines: BufReader::new(reader), writer: Some(writer) })
+        Ok(Self { lines: BufReader::new(reader), writer: Some(writer), events: 0 })
     }
 }
 
@@ -197,7 +199,7 @@ impl BufRead for HistoryOf {
         {
             let written =
                 writer.join().map_err(|_| io::Error::other("the thread that reads the history has panicked"))?;
-            written.map_err(io::Error::other)?;
+            self.events = written.map_err(io::Error::other)?;
         }
         Ok(self.lines.buffer())
     }
