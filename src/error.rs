@@ -234,7 +234,7 @@ pub enum Error {
         /// The frame.
         handle: Handle,
     },
-    /// The frame already runs in a session, or the caller works in it or below it, so it cannot be started.
+    /// The frame already runs in a session or is with a worker, or the caller works in it or below it, so it cannot be started.
     #[error("frame {handle} is already running; wait for its results, or work on another frame")]
     Running {
         /// The frame.

@@ -25,8 +25,8 @@ impl Claim {
     /// The longest lease, in milliseconds: a day.
     pub const LONGEST_LEASE: u64 = 86_400_000;
 
-    /// True if the claim is that of a worker.
-    pub(crate) fn has_worker(&self) -> bool {
+    /// True if the claim is that of a worker, and not the mark that somebody goes on by hand.
+    pub fn has_worker(&self) -> bool {
         !self.worker.is_empty()
     }
 

@@ -96,9 +96,10 @@ impl Turn<'_> {
         self.check_idle(handle, caller)
     }
 
-    /// Checks that no host runs a frame, and that the caller does not work in it or below it.
+    /// Checks that no host runs a frame and no worker has it, and that the caller does not work in it or below it.
     fn check_idle(&self, handle: Handle, caller: &str) -> Result<()> {
-        let is_running = self.sessions.calls.runs(handle) || self.runs_elsewhere(handle);
+        let is_with_worker = self.tree.is_with_worker(handle, self.now);
+        let is_running = self.sessions.calls.runs(handle) || self.runs_elsewhere(handle) || is_with_worker;
         if is_running || self.is_own(handle, caller) || self.works_by_itself(handle) {
             return Err(Error::Running { handle });
         }

@@ -53,11 +53,14 @@ impl Tree {
         let frame = self.node(handle).record();
         match (frame.status, frame.claim.as_ref().filter(|claim| claim.has_worker())) {
             (FrameStatus::Planned, _) => self.obstacle_of_planned(handle),
-            (FrameStatus::InProgress, Some(claim)) if frame.call.is_none() => {
-                claim.is_held(now).then_some(Obstacle::Held)
-            }
+            (FrameStatus::InProgress, Some(claim)) if frame.call.is_none() => match claim.is_held(now) {
+                true => Some(Obstacle::Held),
+                false => self.child_for_workers(handle).map(Obstacle::Child),
+            },
             (FrameStatus::InProgress, _) => Some(Obstacle::Begun),
-            (FrameStatus::Blocked, Some(_)) if frame.call.is_none() && frame.pending_answer().is_some() => None,
+            (FrameStatus::Blocked, Some(_)) if frame.call.is_none() && frame.pending_answer().is_some() => {
+                self.child_for_workers(handle).map(Obstacle::Child)
+            }
             (FrameStatus::Blocked, _) => Some(Obstacle::Blocked),
             _ => Some(Obstacle::Ended),
         }
@@ -91,6 +94,31 @@ impl Tree {
             None
         };
         unready(handle).or_else(child).or_else(above)
+    }
+
+    /// The last child of a begun frame that is left for workers: a frame that has split its work comes after its parts, whoever
+    /// goes on with it. What its own worker has begun by hand below it is its own work.
+    pub fn child_for_workers(&self, handle: Handle) -> Option<Handle> {
+        let is_left = |child: &&Handle| {
+            step();
+            let child = self.node(**child);
+            let is_left = match child.status() {
+                FrameStatus::Planned | FrameStatus::Failed => true,
+                FrameStatus::InProgress | FrameStatus::Blocked => {
+                    child.record().claim.as_ref().is_some_and(|claim| claim.has_worker())
+                }
+                FrameStatus::Completed | FrameStatus::Invalidated => false,
+            };
+            is_left && child.retried_as().is_none()
+        };
+        self.children(handle).iter().rev().find(is_left).copied()
+    }
+
+    /// True if a worker works on a frame: it is in_progress, and the lease has not ended.
+    pub fn is_with_worker(&self, handle: Handle, now: u64) -> bool {
+        let frame = self.node(handle).record();
+        let claim = frame.claim.as_ref().filter(|claim| claim.has_worker());
+        frame.status == FrameStatus::InProgress && claim.is_some_and(|claim| claim.is_held(now))
     }
 
     /// The error for a frame that cannot be claimed.

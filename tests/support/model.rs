@@ -298,6 +298,11 @@ fn command(model: &Model, ask: &Ask) -> Command {
 
 type Answer = Result<(), &'static str>;
 
+/// True if a worker has a frame at this time.
+fn is_held(claim: &Claim, now: u64) -> bool {
+    claim.until > now && claim.until <= now + Claim::LONGEST_LEASE
+}
+
 impl Model {
     fn there(&self, frame: usize) -> Answer {
         if frame < self.frames.len() { Ok(()) } else { Err("unknown_frame") }
@@ -591,10 +596,27 @@ impl Model {
                     })
             }
             (_, Some(claim)) if claim.worker.is_empty() => false,
-            (FrameStatus::InProgress, Some(claim)) => claim.until <= now || claim.until > now + Claim::LONGEST_LEASE,
-            (FrameStatus::Blocked, Some(_)) => plain.questions.last().is_some_and(|(_, answer)| answer.is_some()),
+            (FrameStatus::InProgress, Some(claim)) => !is_held(claim, now) && !self.has_child_for_workers(frame),
+            (FrameStatus::Blocked, Some(_)) => {
+                plain.questions.last().is_some_and(|(_, answer)| answer.is_some()) && !self.has_child_for_workers(frame)
+            }
             _ => false,
         }
+    }
+
+    /// True if workers have something left to do directly below a frame.
+    fn has_child_for_workers(&self, frame: usize) -> bool {
+        (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame)).any(|child| {
+            let Plain { status, claim, .. } = &self.frames[child];
+            let is_left = match status {
+                FrameStatus::Planned | FrameStatus::Failed => true,
+                FrameStatus::InProgress | FrameStatus::Blocked => {
+                    claim.as_ref().is_some_and(|claim| !claim.worker.is_empty())
+                }
+                FrameStatus::Completed | FrameStatus::Invalidated => false,
+            };
+            is_left && !self.is_retried(child)
+        })
     }
 
     /// A frame with which somebody goes on by hand has no worker.
@@ -909,6 +931,10 @@ impl Model {
                 self.there(*frame)?;
                 if !self.is_open(*frame) {
                     return Err("not_open");
+                }
+                let Plain { status, claim, .. } = &self.frames[*frame];
+                if *status == FrameStatus::InProgress && !claim.as_ref().is_some_and(|claim| is_held(claim, now)) {
+                    self.take_over(*frame);
                 }
                 self.active = Some(*frame);
             }

@@ -215,6 +215,61 @@ fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
 }
 
 #[test]
+fn the_frame_of_a_worker_that_is_gone_can_be_taken_over_and_that_of_a_living_one_cannot() {
+    let (stack, now) = stack();
+    let frame = plan(&stack, "Cart", None, &[]);
+    let first = claimed(&stack, "one");
+    let call = |stack: &Stack| {
+        let (frame, host, caller) = (frame.into(), "host".to_owned(), "caller".to_owned());
+        stack.execute(Command::BeginCall { frame, session_id: Some("ses_2".into()), caller, host })
+    };
+    assert_eq!(call(&stack).unwrap_err().code(), "running");
+    // To look at it changes nothing for its worker.
+    stack.set_active(frame).unwrap();
+    stack.renew_claim(&first, 100).unwrap();
+    now.fetch_add(1_000, Ordering::Relaxed);
+    stack.set_active(frame).unwrap();
+    assert_eq!((claim(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 1, 0]));
+    assert_eq!(stack.renew_claim(&first, 100).unwrap_err().code(), "claim_lost");
+    // A host takes over too.
+    let other = plan(&stack, "Mail", None, &[]);
+    let second = claimed(&stack, "two");
+    assert_eq!(second.handle, other);
+    now.fetch_add(1_000, Ordering::Relaxed);
+    let (frame, host, caller) = (other.into(), "host".to_owned(), "caller".to_owned());
+    stack.execute(Command::BeginCall { frame, session_id: None, caller, host }).unwrap();
+    assert_eq!(claim(&stack, "three"), None);
+    assert_eq!(end(&stack, &second, PopStatus::Completed).unwrap_err().code(), "claim_lost");
+    stack.execute(Command::EndCall { frame: other.into(), host: "host".into(), interrupted: true }).unwrap();
+    assert_eq!(claim(&stack, "three"), None, "it stays with hosts and persons");
+}
+
+#[test]
+fn a_frame_that_has_planned_children_while_a_worker_had_it_comes_after_them() {
+    let (stack, now) = stack();
+    let shop = plan(&stack, "Shop", None, &[]);
+    let first = claimed(&stack, "one");
+    assert_eq!(first.handle, shop);
+    let [cart, mail] = ["Cart", "Mail"].map(|title| plan(&stack, title, Some(shop), &[]));
+    // What the worker has begun by hand is its own work, and that of whoever goes on with the frame.
+    let own = stack.push(NewFrame::new("Own").below(shop)).unwrap();
+    stack.release_claim(&first).unwrap();
+    assert_eq!(reason(&stack, shop), format!("it comes after its children, and {mail} is planned"));
+    assert_eq!(left(&stack, None), [2, 0, 1, 1, 0]);
+    let cart = stack.claim(NewClaim::new("one", 100).frame(cart)).unwrap().unwrap();
+    let second = claimed(&stack, "two");
+    assert_eq!(second.handle, mail);
+    end(&stack, &second, PopStatus::Failed).unwrap();
+    end(&stack, &cart, PopStatus::Completed).unwrap();
+    assert_eq!(reason(&stack, shop), format!("it comes after its children, and {mail} is failed"));
+    stack.invalidate(mail, "not needed").unwrap();
+    now.fetch_add(1, Ordering::Relaxed);
+    let again = claimed(&stack, "three");
+    assert_eq!((again.handle, again.generation), (shop, 2));
+    assert_eq!(stack.frame(own).unwrap().status, FrameStatus::InProgress);
+}
+
+#[test]
 fn a_stop_blocks_what_workers_have_begun() {
     let (stack, now) = stack();
     let shop = plan(&stack, "Shop", None, &[]);

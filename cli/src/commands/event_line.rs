@@ -98,7 +98,7 @@ fn said(change: &Change) -> String {
             let keys = keys.as_ref().and_then(|edit| edit.as_object()).into_iter().flat_map(|edit| edit.keys());
             with("edited", &keys.cloned().collect::<Vec<_>>().join(", "))
         }
-        Change::Claimed { claim } if claim.worker.is_empty() => "was taken over by hand".to_owned(),
+        Change::Claimed { claim } if !claim.has_worker() => "was taken over by hand".to_owned(),
         Change::Claimed { claim } => with(&format!("with a worker until {}", moment(claim.until)), &claim.worker),
         Change::UsageRecorded { model_request } => requested(model_request),
         other => other.kind().to_owned(),

@@ -137,7 +137,7 @@ impl FrameDetails {
         if let Some(call) = call {
             page.field("runs in", Style::new(), &format!("{}, since {}", call.host, moment(call.begun_at)))?;
         }
-        if let Some(claim) = claim.as_ref().filter(|claim| !claim.worker.is_empty()) {
+        if let Some(claim) = claim.as_ref().filter(|claim| claim.has_worker()) {
             page.field("worker", Style::new(), &format!("{}, until {}", claim.worker, moment(claim.until)))?;
         }
         if let Some(path) = log_path {

@@ -20,7 +20,8 @@ impl Draft<'_> {
         let node = self.tree.node(handle);
         let has_session = node.status().is_open() && node.record().has_session();
         let is_begun = node.status() == FrameStatus::InProgress && session_id.is_some() && has_session;
-        if node.record().call.as_ref().is_some_and(|call| call.host != host) || is_begun {
+        let is_called = node.record().call.as_ref().is_some_and(|call| call.host != host);
+        if is_called || is_begun || self.tree.is_with_worker(handle, self.now) {
             return Err(Error::Running { handle });
         }
         if let Some(session_id) = session_id {

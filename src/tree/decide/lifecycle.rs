@@ -158,6 +158,10 @@ impl Draft<'_> {
         if !status.is_open() {
             return Err(Error::NotOpen { handle, status });
         }
+        // Nobody has the frame of a worker whose lease has ended, so whoever makes it the active frame goes on with it.
+        if status == FrameStatus::InProgress && !self.tree.is_with_worker(handle, self.now) {
+            self.take_over(handle);
+        }
         self.activate(Some(handle));
         Ok(())
     }
