@@ -69,6 +69,12 @@ pub trait Archive: fmt::Debug + Send + Sync {
     /// The errors of the medium, as for the other methods.
     fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>>;
 
+    /// The frames after this one, or the first ones, in the order of their handles: some of them, and none if there are no more.
+    ///
+    /// # Errors
+    /// As [`Archive::frames`].
+    fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>>;
+
     /// As [`Archive::frames`], but as they were at an earlier revision, for a tree that others have changed since or whose
     /// images cannot be read. They are made of the events, which can take seconds. By default it fails.
     ///

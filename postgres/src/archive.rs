@@ -18,6 +18,12 @@ const BASE_FRAMES: &str = "(SELECT * FROM callstack.base_frames WHERE stack = $1
     AND changed <= (SELECT base FROM callstack.stacks WHERE id = $1) \
     AND NOT EXISTS (SELECT FROM callstack.base_frames AS old WHERE old.stack = $1 AND old.handle = kept.handle))";
 
+/// The columns of a frame.
+const COLUMNS: &str = "handle, tree, session_id, title, status, is_run, place, changed, image";
+
+/// Maximum number of frames that are read at a time.
+const PAGE: usize = 512;
+
 /// The frames of a snapshot in the database: of the newest one, or of the base.
 pub(crate) struct PostgresArchive {
     reader: PostgresReader,
@@ -76,12 +82,22 @@ impl Archive for PostgresArchive {
     fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
         let frames = self.table();
         let sql = format!(
-            "SELECT handle, tree, session_id, title, status, is_run, place, changed, image FROM {frames} AS frames \
+            "SELECT {COLUMNS} FROM {frames} AS frames \
              WHERE stack = $1 AND tree = (SELECT tree FROM {frames} AS named WHERE stack = $1 AND handle = $2) \
              ORDER BY handle"
         );
         let number = i64::from(handle.number());
         let rows = self.reader.rows_of_frames(&sql, &[(&number, Type::INT8)])?;
+        rows.iter().map(|row| self.frame_in(row)).collect()
+    }
+
+    fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+        let frames = self.table();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {frames} AS frames WHERE stack = $1 AND handle > $2 ORDER BY handle LIMIT {PAGE}"
+        );
+        let after = after.map_or(0, |after| i64::from(after.number()));
+        let rows = self.reader.rows_of_frames(&sql, &[(&after, Type::INT8)])?;
         rows.iter().map(|row| self.frame_in(row)).collect()
     }
 

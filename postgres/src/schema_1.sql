@@ -83,6 +83,7 @@ CREATE INDEX runs ON callstack.frames (stack, handle) WHERE is_run;
 
 -- Frames of the base that have changed since.
 CREATE TABLE callstack.base_frames (LIKE callstack.frames, PRIMARY KEY (stack, handle));
+CREATE INDEX base_frames_by_tree ON callstack.base_frames (stack, tree);
 
 -- The full logs of frames, a line a row.
 CREATE TABLE callstack.logs (

@@ -504,6 +504,10 @@ impl Store for PostgresStore {
             for event in events {
                 let Event { revision, handle, .. } = *event;
                 let next = transaction.queue.next_revision();
+                if i64::try_from(revision).is_err() {
+                    let message = "the revision is too large for the database".to_owned();
+                    return Err(Error::History { revision, message }.into());
+                }
                 if revision < next || revision > next && revision > transaction.newest.base {
                     let message = format!("event {next} is next");
                     return Err(Error::History { revision, message }.into());

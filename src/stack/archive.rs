@@ -30,6 +30,10 @@ impl Archive for StackArchive {
         self.archive.frames(handle)
     }
 
+    fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+        self.archive.page(after)
+    }
+
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
         self.archive.find(query, since)
     }

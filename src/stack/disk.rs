@@ -15,7 +15,7 @@ use super::span_clock::SpanClock;
 use crate::archive::{Archive, ArchivedFrame};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, Frame, FrameStatus, Handle, Repair, StateDocument, own_log_path};
-use crate::store::export::{self, BaseLine, HistoryLine};
+use crate::store::export::{self, HistoryLine};
 use crate::store::folder::Folder;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::store::layout;
@@ -762,18 +762,15 @@ fn commit_history(
     finished_frames: usize,
 ) -> Result<Tree> {
     let mut history = history.peekable();
-    let mut tree = match next_base(&mut history, |line| matches!(line, BaseLine::Head(_)))? {
-        Some(BaseLine::Head(head)) => {
-            let tree = write_base(store, head, &mut history)?;
-            mirror.iter_mut().for_each(|mirror| mirror.rewrite_all(tree.handles(), tree.revision()));
-            tree
+    let mut tree = Tree::new();
+    if let Some(Ok(HistoryLine::Base(head))) = history.next_if(|line| matches!(line, Ok(HistoryLine::Base(_)))) {
+        tree = write_base(store, head, &mut history)?;
+        if let Some(mirror) = mirror.as_deref_mut() {
+            mirror.rewrite_all(tree.handles(), tree.revision());
         }
-        _ => {
-            let mut tree = Tree::new();
-            archive_of(store).into_iter().for_each(|archive| tree.use_archive(archive));
-            tree
-        }
-    };
+    } else if let Some(archive) = archive_of(store) {
+        tree.use_archive(archive);
+    }
     for line in history {
         let HistoryLine::Event(event) = line? else {
             return Err(invalid("frames of compacted events come before all events"));
@@ -800,30 +797,30 @@ fn write_base(
     let archive = archive_of(store).ok_or(Error::InMemory { what: "snapshots" })?;
     let (revision, count) = Tree::snapshot_extent(&head)?;
     let base = Snapshot { revision, head, is_whole: true };
-    let (mut read, mut written) = (Ok(()), 0);
-    let mut frames = iter::from_fn(|| {
-        let line = next_base(lines, |line| matches!(line, BaseLine::Frame(_)));
-        match line {
-            Ok(Some(BaseLine::Frame(frame))) if frame.handle.index() < count && frame.changed <= revision => {
-                written += 1;
-                return Some(frame);
+    let (mut read, mut written) = (Ok(()), HashSet::new());
+    let frames = iter::from_fn(|| {
+        let frame = match lines.next_if(|line| !matches!(line, Ok(HistoryLine::Base(_) | HistoryLine::Event(_))))? {
+            Ok(HistoryLine::BaseFrame(frame)) => frame,
+            Ok(_) => return None,
+            Err(error) => {
+                read = Err(error);
+                return None;
             }
-            Ok(Some(BaseLine::Frame(ArchivedFrame { handle, changed, .. }))) => {
-                let message = format!(
-                    "frame {handle} with its last change {changed} is not of a snapshot with {count} frames at revision {revision}"
-                );
-                read = Err(invalid(message));
-            }
-            Ok(_) => {}
-            Err(error) => read = Err(error),
+        };
+        let ArchivedFrame { handle, changed, .. } = frame;
+        if handle.index() < count && changed <= revision && written.insert(handle) {
+            return Some(frame);
         }
+        read = Err(invalid(format!(
+            "frame {handle}, changed by event {changed}, comes twice or is not of the snapshot with {count} frames at event {revision}"
+        )));
         None
     });
-    store.write_base(&base, &mut frames)?;
+    store.write_base(&base, &mut frames.fuse())?;
     read?;
     // Also a limit for the memory that the tree takes.
-    if written != count {
-        return Err(invalid(format!("a snapshot with {count} frames is followed by {written}")));
+    if written.len() != count {
+        return Err(invalid(format!("a snapshot with {count} frames is followed by {}", written.len())));
     }
     write_kept_events(store, revision, count, lines)?;
     // The frames come from elsewhere, so they are looked at before anybody relies on them.
@@ -853,28 +850,10 @@ fn write_kept_events(
         store.append(slice::from_ref(&event))?;
         last = revision;
     }
-    match last == base {
-        true => Ok(()),
-        false => {
-            Err(Error::History { revision: base, message: "it is missing, and the snapshot is that of it".into() })
-        }
+    if last < base {
+        return Err(Error::History { revision: base, message: "it is missing, and the frames are those of it".into() });
     }
-}
-
-/// Takes the next line of a history, if it is this one about its base, or an error.
-fn next_base(
-    lines: &mut Peekable<impl Iterator<Item = Result<HistoryLine>>>,
-    is_it: impl Fn(&BaseLine) -> bool,
-) -> Result<Option<BaseLine>> {
-    let taken = lines.next_if(|line| match line {
-        Ok(HistoryLine::Base(line)) => is_it(line),
-        Ok(HistoryLine::Event(_)) => false,
-        Err(_) => true,
-    });
-    Ok(taken.transpose()?.and_then(|line| match line {
-        HistoryLine::Base(line) => Some(line),
-        HistoryLine::Event(_) => None,
-    }))
+    Ok(())
 }
 
 /// The error of an exported history from which no stack can be made.
@@ -885,10 +864,10 @@ fn invalid(message: impl Into<String>) -> Error {
 /// Checks that no event is missing before this one.
 fn check_gap(tree: &Tree, event: &Event) -> Result<()> {
     let next = tree.revision().saturating_add(1);
-    match event.revision <= next {
-        true => Ok(()),
-        false => Err(Error::History { revision: event.revision, message: format!("event {next} is next") }),
+    if event.revision > next {
+        return Err(Error::History { revision: event.revision, message: format!("event {next} is next") });
     }
+    Ok(())
 }
 
 /// Applies an event of another process, if it fits.

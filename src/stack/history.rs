@@ -1,15 +1,14 @@
 //! The history of a stack: the events in its store, by query or as text.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 
 use super::Stack;
-use crate::archive::{Archive, ArchiveQuery};
+use crate::archive::Archive;
 use crate::error::{Error, Result};
-use crate::frame::{Event, FrameRef, FrameSpans, Handle, Timeline};
+use crate::frame::{Event, FrameRef, FrameSpans, Timeline};
 use crate::store::EventQuery;
-use crate::store::export::{self, BaseLine};
+use crate::store::export;
 use crate::tree::Tree;
 
 impl Stack {
@@ -109,7 +108,7 @@ impl Stack {
     /// # Errors
     /// [`Error::InMemory`] if the stack keeps no history; [`Error::Io`] if the writer fails; [`Error::History`] if another process
     /// compacts the history meanwhile; [`Error::Broken`]; the errors of the store. [`Error::InsideRead`] only if the store has no
-    /// reader.
+    /// reader, or another process has compacted events that this stack has not read.
     pub fn export_history(&self, mut writer: impl Write) -> Result<u64> {
         self.check_working()?;
         let archive = self.inner.tree.read().archive();
@@ -137,14 +136,14 @@ impl Stack {
         if revision > self.inner.tree.read().revision() {
             self.refresh()?;
         }
-        export::write(&BaseLine::Head(head.clone()).to_value(), writer)?;
-        let roots = frames.find(ArchiveQuery::Roots, revision)?;
-        let roots: BTreeSet<Handle> = roots.into_iter().map(|root| root.handle).collect();
-        for root in roots {
-            let tree = frames.frames(root)?;
-            tree.into_iter().try_for_each(|frame| export::write(&BaseLine::Frame(frame).to_value(), writer))?;
+        export::write(&export::base_line(&head), writer)?;
+        let mut last = None;
+        loop {
+            let page = frames.page(last)?;
+            let Some(end) = page.last() else { return Ok(head) };
+            last = Some(end.handle);
+            page.into_iter().try_for_each(|frame| export::write(&export::frame_line(&frame), writer))?;
         }
-        Ok(head)
     }
 
     pub(super) fn read_history(&self, query: &EventQuery, mut each: impl FnMut(Event) -> Result<()>) -> Result<()> {

@@ -13,55 +13,57 @@ use crate::frame::{Event, Handle};
 /// The name of the text in errors.
 pub(crate) const NAME: &str = "the exported history";
 
+/// The keys of the lines about the base of a compacted history.
+const BASE: &str = "base";
+const BASE_FRAME: &str = "baseFrame";
+
 /// A line of an exported history.
 pub(crate) enum HistoryLine {
     Event(Event),
-    Base(BaseLine),
+    /// The head of the snapshot that the events of a compacted history follow. It is the first line.
+    Base(String),
+    /// A frame of this snapshot. These lines follow it.
+    BaseFrame(ArchivedFrame),
 }
 
-/// A line about the base of a compacted history: the snapshot that its events follow.
-pub(crate) enum BaseLine {
-    /// The head of the snapshot. It is the first line.
-    Head(String),
-    /// A frame of the snapshot. These lines follow.
-    Frame(ArchivedFrame),
+/// The line with the head of a base.
+pub(crate) fn base_line(head: &str) -> Value {
+    json!({ BASE: head })
 }
 
-impl BaseLine {
-    /// The line as JSON. The value is made by hand: derived code would be a large part of the library.
-    pub(crate) fn to_value(&self) -> Value {
-        match self {
-            Self::Head(head) => json!({ "base": head }),
-            Self::Frame(frame) => {
-                let ArchivedFrame { handle, root, session_id, title, status, is_run, place, changed, image } = frame;
-                let [handle, root] = [handle, root].map(Handle::to_string);
-                json!({ "baseFrame": {
-                    "handle": handle, "root": root, "sessionID": session_id, "title": title, "status": status.as_str(),
-                    "isRun": is_run, "place": place, "changed": changed, "image": image,
-                } })
-            }
-        }
+/// The line of a frame of a base. It is made by hand: derived code would be a large part of the library.
+pub(crate) fn frame_line(frame: &ArchivedFrame) -> Value {
+    let ArchivedFrame { handle, root, session_id, title, status, is_run, place, changed, image } = frame;
+    let [handle, root] = [handle, root].map(Handle::to_string);
+    json!({ BASE_FRAME: {
+        "handle": handle, "root": root, "sessionID": session_id, "title": title, "status": status.as_str(),
+        "isRun": is_run, "place": place, "changed": changed, "image": image,
+    } })
+}
+
+/// Reads a line about a base. `None` if it is none; else the error names the key that is missing or cannot be.
+fn read_base(line: &Value) -> Option<std::result::Result<HistoryLine, &'static str>> {
+    if let Some(head) = line.get(BASE) {
+        return Some(head.as_str().map(|head| HistoryLine::Base(head.to_owned())).ok_or(BASE));
     }
-
-    fn of_value(value: &Value) -> Option<Self> {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        if let Some(head) = value.get("base") {
-            return text(head).map(Self::Head);
-        }
-        let frame = value.get("baseFrame")?;
-        let handle = |key: &str| frame[key].as_str()?.parse().ok();
-        Some(Self::Frame(ArchivedFrame {
+    let frame = line.get(BASE_FRAME)?;
+    let text = |key: &'static str| frame[key].as_str().ok_or(key);
+    let number = |key: &'static str| frame[key].as_u64().ok_or(key);
+    let handle = |key: &'static str| text(key)?.parse::<Handle>().map_err(|_| key);
+    let read = || {
+        Ok(HistoryLine::BaseFrame(ArchivedFrame {
             handle: handle("handle")?,
             root: handle("root")?,
-            session_id: text(&frame["sessionID"])?,
-            title: frame["title"].as_u64()?,
-            status: frame["status"].as_str()?.parse().ok()?,
-            is_run: frame["isRun"].as_bool()?,
-            place: frame["place"].as_u64(),
-            changed: frame["changed"].as_u64()?,
-            image: text(&frame["image"])?,
+            session_id: text("sessionID")?.to_owned(),
+            title: number("title")?,
+            status: text("status")?.parse().map_err(|_| "status")?,
+            is_run: frame["isRun"].as_bool().ok_or("isRun")?,
+            place: if frame["place"].is_null() { None } else { Some(number("place")?) },
+            changed: number("changed")?,
+            image: text("image")?.to_owned(),
         }))
-    }
+    };
+    Some(read())
 }
 
 fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
@@ -99,7 +101,7 @@ pub(crate) fn write(line: &impl Serialize, writer: &mut impl Write) -> Result<()
 pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>> {
     read_lines(reader).filter_map(|line| match line {
         Ok(HistoryLine::Event(event)) => Some(Ok(event)),
-        Ok(HistoryLine::Base(_)) => None,
+        Ok(HistoryLine::Base(_) | HistoryLine::BaseFrame(_)) => None,
         Err(error) => Some(Err(error)),
     })
 }
@@ -113,9 +115,12 @@ pub(crate) fn read_lines(reader: impl BufRead) -> impl Iterator<Item = Result<Hi
     lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {
         let line = line?;
         serde_json::from_str(&line).map(HistoryLine::Event).or_else(|error| {
-            let base = serde_json::from_str(&line).ok().and_then(|value| BaseLine::of_value(&value));
-            base.map(HistoryLine::Base)
-                .ok_or_else(|| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
+            let failed = |message: String| Error::json(NAME, format!("line {number}: {message}"));
+            match serde_json::from_str(&line).ok().and_then(|value| read_base(&value)) {
+                Some(Ok(line)) => Ok(line),
+                Some(Err(key)) => Err(failed(format!("`{key}` is missing, or cannot be what it is"))),
+                None => Err(failed(error.to_string()).with_source(error)),
+            }
         })
     })
 }

@@ -191,6 +191,10 @@ struct Earlier {
 }
 
 impl Archive for Earlier {
+    fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+        self.archive.page(after)
+    }
+
     fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
         self.archive.frames(handle)
     }

@@ -395,6 +395,11 @@ mod tests {
     }
 
     impl Archive for Kept {
+        fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+            let first = after.map_or(0, |after| after.index() + 1);
+            Ok(self.0.lock().values().filter(|frame| frame.handle.index() >= first).cloned().collect())
+        }
+
         fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
             let root = self.0.lock().get(&handle).map(|frame| frame.root);
             Ok(self.find(|frame| Some(frame.root) == root))

@@ -19,7 +19,7 @@ use callstack_core::{
 };
 use proptest::prelude::*;
 use rusqlite::Connection;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
 fn options() -> StackOptions {
@@ -351,6 +351,11 @@ fn a_compacted_history_that_was_changed_is_refused_and_leaves_nothing() {
     };
     let f7 = lines.iter().find(|line| line.contains(r#""handle":"f7""#)).unwrap().to_string();
     assert!(f7.contains(r#""root":"f6""#), "{f7}");
+    let f7_with = |key: &str, value: Value| {
+        let mut line: Value = serde_json::from_str(&f7).unwrap();
+        line["baseFrame"][key] = value;
+        changed(&f7, &line.to_string())
+    };
     let last_kept = lines.iter().position(|line| line.contains("Later")).unwrap() - 1;
     for (what, text, code) in [
         ("no head", without(0).join("\n"), "json"),
@@ -369,6 +374,7 @@ fn a_compacted_history_that_was_changed_is_refused_and_leaves_nothing() {
         ("an image that is none", changed(r#""image":"{"#, r#""image":"["#), "json"),
         ("a handle beyond the frames", changed(r#""handle":"f7""#, r#""handle":"f7000""#), "json"),
         ("a later change", changed(r#""changed":"#, &format!(r#""changed":{base}"#)), "json"),
+        ("a frame twice", with(2, lines[1]).join("\n"), "json"),
         ("another tree", changed(&f7, &f7.replace(r#""root":"f6""#, r#""root":"f1""#)), "json"),
         (
             "a head with more frames than fit in memory",
@@ -382,11 +388,14 @@ fn a_compacted_history_that_was_changed_is_refused_and_leaves_nothing() {
         ("a head with more frames", changed(r#"\"frames\":151"#, r#"\"frames\":152"#), "json"),
         ("a head of another form", changed(r#"\"form\":1"#, r#"\"form\":2"#), "json"),
         ("a head that is none", changed(lines[0], r#"{"base":"spilled coffee"}"#), "json"),
+        ("a status that is none", f7_with("status", json!("done")), "json"),
+        ("a frame without its change", f7_with("changed", json!(null)), "json"),
         ("half a line", text[..text.len() - 20].to_owned(), "json"),
     ] {
         let new = tempdir().unwrap();
         let error = Stack::rebuild(new.path(), text.as_bytes(), options()).unwrap_err();
         assert_eq!(error.code(), code, "{what}: {error}");
+        assert!(!error.to_string().contains("missing field"), "{what}: {error}");
         assert_eq!(open(new.path()).read(|tree| (tree.revision(), tree.len())), (0, 0), "{what}");
     }
 }
@@ -730,6 +739,10 @@ struct GatedArchive {
 }
 
 impl Archive for GatedArchive {
+    fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+        self.archive.page(after)
+    }
+
     fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
         let closed = self.gate.0.lock().unwrap();
         self.waiting.fetch_add(u64::from(*closed), Ordering::Relaxed);

@@ -23,8 +23,15 @@ use crate::threads::this_thread;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The frames of the snapshot that the events of a compacted history follow.
-const BASE_FRAMES: &str = "(SELECT * FROM base_frames UNION ALL SELECT * FROM frames \
-                           WHERE changed <= (SELECT revision FROM base) AND handle NOT IN (SELECT handle FROM base_frames))";
+const BASE_FRAMES: &str = "(SELECT * FROM base_frames UNION ALL SELECT * FROM frames AS kept \
+                           WHERE changed <= (SELECT revision FROM base) \
+                           AND NOT EXISTS (SELECT 1 FROM base_frames AS old WHERE old.handle = kept.handle))";
+
+/// The columns of a frame.
+const COLUMNS: &str = "handle, tree, session_id, title, status, is_run, place, changed, image";
+
+/// Maximum number of frames that are read at a time.
+const PAGE: usize = 512;
 
 /// Replaces the snapshot: its head, and the frames that have changed since the one before it. Call it in a transaction.
 pub(super) fn write(
@@ -226,10 +233,16 @@ impl Archive for SqliteArchive {
     fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
         let frames = self.table();
         let sql = format!(
-            "SELECT handle, tree, session_id, title, status, is_run, place, changed, image FROM {frames} \
+            "SELECT {COLUMNS} FROM {frames} \
              WHERE tree = (SELECT tree FROM {frames} WHERE handle = ?1) ORDER BY handle"
         );
         self.rows(&sql, [handle.number()], frame_in)
+    }
+
+    fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+        let frames = self.table();
+        let sql = format!("SELECT {COLUMNS} FROM {frames} WHERE handle > ?1 ORDER BY handle LIMIT {PAGE}");
+        self.rows(&sql, [after.map_or(0, Handle::number)], frame_in)
     }
 
     fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
