@@ -22,8 +22,9 @@ pub struct ServerStack {
 /// True if what names a stack is the URL of a server.
 pub fn is_url(given: &str) -> bool {
     // Also one that is not quite right, so that nobody makes a folder with a password in its name.
-    let scheme = given.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
-    scheme.is_some_and(|scheme| scheme == "postgres" || scheme == "postgresql")
+    let (scheme, rest) = given.split_once(':').unwrap_or_default();
+    let is_scheme = scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');
+    is_scheme && (rest.starts_with("//") || scheme.to_ascii_lowercase().starts_with("postgres"))
 }
 
 impl ServerStack {

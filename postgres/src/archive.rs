@@ -10,7 +10,7 @@ use tokio_postgres::types::Type;
 
 use crate::connection::Value;
 use crate::reader::PostgresReader;
-use crate::transaction::key_of;
+use crate::transaction::{Part, key_of};
 
 /// The frames of the snapshot that the events of a compacted history follow.
 const BASE_FRAMES: &str = "(SELECT * FROM callstack.base_frames WHERE stack = $1 \
@@ -51,6 +51,10 @@ impl PostgresArchive {
         if self.is_base { BASE_FRAMES } else { "callstack.frames" }
     }
 
+    fn rows(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
+        self.reader.rows(Part::Frames, sql, values, self.reader.patience())
+    }
+
     fn frame_in(&self, row: &Row) -> Result<ArchivedFrame> {
         let reader = &self.reader;
         let status: &str = reader.value(row, 4)?;
@@ -87,7 +91,7 @@ impl Archive for PostgresArchive {
              ORDER BY handle"
         );
         let number = i64::from(handle.number());
-        let rows = self.reader.rows_of_frames(&sql, &[(&number, Type::INT8)])?;
+        let rows = self.rows(&sql, &[(&number, Type::INT8)])?;
         rows.iter().map(|row| self.frame_in(row)).collect()
     }
 
@@ -97,7 +101,7 @@ impl Archive for PostgresArchive {
             "SELECT {COLUMNS} FROM {frames} AS frames WHERE stack = $1 AND handle > $2 ORDER BY handle LIMIT {PAGE}"
         );
         let after = after.map_or(0, |after| i64::from(after.number()));
-        let rows = self.reader.rows_of_frames(&sql, &[(&after, Type::INT8)])?;
+        let rows = self.rows(&sql, &[(&after, Type::INT8)])?;
         rows.iter().map(|row| self.frame_in(row)).collect()
     }
 
@@ -146,7 +150,7 @@ impl Archive for PostgresArchive {
              UNION ALL SELECT handle, changed, place FROM {frames} AS found WHERE stack = $1 AND {condition}"
             ),
         };
-        let rows = self.reader.rows_of_frames(&sql, &values)?;
+        let rows = self.rows(&sql, &values)?;
         let places = rows.iter().map(|row| {
             Ok::<_, Error>(ArchivedPlace {
                 handle: self.handle_in(row, 0)?,

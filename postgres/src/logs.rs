@@ -11,7 +11,7 @@ use crate::archive::handle_of;
 use crate::connection::Value;
 use crate::errors::Failure;
 use crate::reader::PostgresReader;
-use crate::transaction::Transaction;
+use crate::transaction::{Part, Transaction};
 
 /// Number of lines that are read at a time.
 const PAGE: i64 = 1_024;
@@ -37,7 +37,7 @@ impl PostgresLogs {
 impl LogReader for PostgresLogs {
     fn count(&self, frame: Handle, patience: Duration) -> Result<usize> {
         let frame = i64::from(frame.number());
-        let rows = self.reader.rows(LAST_LINE, &[(&frame, Type::INT8)], patience)?;
+        let rows = self.reader.rows(Part::Frames, LAST_LINE, &[(&frame, Type::INT8)], patience)?;
         rows.first()
             .map_or(Ok(0), |row| self.reader.value::<i64>(row, 0))
             .map(|last| usize::try_from(last).unwrap_or(0))
@@ -56,7 +56,7 @@ impl LogReader for PostgresLogs {
         while before < last {
             let until = last.min(before.saturating_add(PAGE));
             let values: [Value<'_>; 3] = [(&frame, Type::INT8), (&before, Type::INT8), (&until, Type::INT8)];
-            let rows = self.reader.rows(LINES, &values, patience)?;
+            let rows = self.reader.rows(Part::Frames, LINES, &values, patience)?;
             rows.iter().try_for_each(|row| each(self.reader.value(row, 0)?))?;
             before = until;
         }
@@ -64,7 +64,7 @@ impl LogReader for PostgresLogs {
     }
 
     fn list(&self, patience: Duration) -> Result<Vec<StoredLog>> {
-        let rows = self.reader.rows(LIST, &[], patience)?;
+        let rows = self.reader.rows(Part::Frames, LIST, &[], patience)?;
         let logs = rows.iter().map(|row| {
             let handle = handle_of(self.reader.value(row, 0)?);
             Ok(StoredLog {

@@ -35,17 +35,8 @@ impl PostgresReader {
         self.server.patience()
     }
 
-    /// The rows of a statement whose first value is the stack.
-    pub(crate) fn rows(&self, sql: &str, values: &[Value<'_>], patience: Duration) -> Result<Vec<Row>> {
-        self.rows_of(Part::Head, sql, values, patience)
-    }
-
-    /// As [`PostgresReader::rows`], for a statement that reads frames alone.
-    pub(crate) fn rows_of_frames(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
-        self.rows_of(Part::Frames, sql, values, self.patience())
-    }
-
-    fn rows_of(&self, part: Part, sql: &str, values: &[Value<'_>], patience: Duration) -> Result<Vec<Row>> {
+    /// The rows of a statement whose first value is the stack, and which reads this part of what a transaction writes.
+    pub(crate) fn rows(&self, part: Part, sql: &str, values: &[Value<'_>], patience: Duration) -> Result<Vec<Row>> {
         let values: Vec<Value<'_>> =
             [(&self.stack as &(dyn ToSql + Sync), Type::INT8)].into_iter().chain(values.iter().cloned()).collect();
         self.with_connection(part, patience, |connection, deadline| connection.rows(sql, &values, deadline))
@@ -96,7 +87,7 @@ impl PostgresReader {
                 (&query.kind, Type::TEXT),
                 (&limit, Type::INT8),
             ];
-            let rows = self.rows(&sql, &values, patience)?;
+            let rows = self.rows(Part::Events, &sql, &values, patience)?;
             for row in &rows {
                 let mark = Mark { revision: self.value::<i64>(row, 0)?.cast_unsigned(), writer: self.value(row, 1)? };
                 each(self.event(mark.revision, self.value(row, 2)?)?)?;
@@ -112,7 +103,7 @@ impl PostgresReader {
 
     /// The head of the newest snapshot, or of the base.
     pub(crate) fn head(&self, is_base: bool, patience: Duration) -> Result<Option<Snapshot>> {
-        let rows = self.rows(HEAD, &[(&is_base, Type::BOOL)], patience)?;
+        let rows = self.rows(Part::Head, HEAD, &[(&is_base, Type::BOOL)], patience)?;
         let found = rows.first().map(|row| {
             Ok(Snapshot {
                 revision: self.value::<i64>(row, 0)?.cast_unsigned(),

@@ -143,18 +143,28 @@ BEGIN
         AND frames.session_id = find_id.id;
 END $$;
 
+-- Notes the newest event of a commit, if its events follow the newest one before. Returns the tenant.
+CREATE FUNCTION callstack.note_newest(stack bigint, follows bigint, newest bigint, writer bigint) RETURNS int
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    of_tenant int;
+BEGIN
+    UPDATE callstack.stacks SET revision = note_newest.newest, writer = note_newest.writer
+        WHERE stacks.id = note_newest.stack AND stacks.revision = note_newest.follows RETURNING stacks.tenant INTO of_tenant;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the newest event of the stack is not %', note_newest.follows
+            USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN of_tenant;
+END $$;
+
 -- Writes the events of a commit, if they follow the newest one.
 CREATE FUNCTION callstack.append(
     stack bigint, follows bigint, writer bigint, handles bigint[], kinds text[], events text[]
 ) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    of_tenant int;
+    of_tenant int := callstack.note_newest(append.stack, append.follows, append.follows + cardinality(append.events), append.writer);
 BEGIN
-    UPDATE callstack.stacks SET revision = append.follows + cardinality(append.events), writer = append.writer
-        WHERE stacks.id = append.stack AND stacks.revision = append.follows RETURNING stacks.tenant INTO of_tenant;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'the newest event of the stack is not %', append.follows USING ERRCODE = 'serialization_failure';
-    END IF;
     INSERT INTO callstack.events (tenant, stack, revision, writer, handle, kind, event)
         SELECT of_tenant, append.stack, append.follows + new.place, append.writer, new.handle, new.kind, new.event
         FROM unnest(append.handles, append.kinds, append.events) WITH ORDINALITY AS new (handle, kind, event, place);
@@ -220,10 +230,13 @@ BEGIN
         WHERE tenants.name = allow.tenant ON CONFLICT ON CONSTRAINT members_pkey DO UPDATE SET writes = excluded.writes;
 END $$;
 
-CREATE FUNCTION callstack.disallow(role text, tenant text) RETURNS void LANGUAGE sql
+-- Takes the stacks of a tenant away from a role. Returns false if it had no grant.
+CREATE FUNCTION callstack.disallow(role text, tenant text) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
     DELETE FROM callstack.members USING callstack.tenants, pg_roles
         WHERE pg_roles.rolname = disallow.role AND members.role = pg_roles.oid
-        AND members.tenant = tenants.id AND tenants.name = disallow.tenant
-$$;
+        AND members.tenant = tenants.id AND tenants.name = disallow.tenant;
+    RETURN FOUND;
+END $$;
 REVOKE ALL ON FUNCTION callstack.allow, callstack.disallow FROM PUBLIC;

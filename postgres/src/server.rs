@@ -131,14 +131,23 @@ impl PostgresServer {
     /// The store of a stack; `None` if it does not exist.
     ///
     /// # Errors
-    /// The errors of [`PostgresServer::connect`].
+    /// [`Error::Io`] if this role may not use the tenant; the errors of [`PostgresServer::connect`].
     pub fn existing_store(&self, tenant: &str, stack: &str) -> Result<Option<PostgresStore>> {
         let found = self.ask(self.patience(), |connection, deadline| {
             connection.rows(FIND_STACK, &[(&tenant, Type::TEXT), (&stack, Type::TEXT)], deadline)
         })?;
         let place = shown_stack(self.shown(), tenant, stack);
-        let rows = found.iter().map(|row| StackRow { id: row.get(0), tenant: row.get(1) });
-        Ok(rows.last().map(|row| PostgresStore::new(self.clone(), row, place)))
+        if let Some(row) = found.last() {
+            let row = StackRow { id: row.get(0), tenant: row.get(1) };
+            return Ok(Some(PostgresStore::new(self.clone(), row, place)));
+        }
+        let may_see = self.ask(self.patience(), |connection, deadline| {
+            connection.rows(MAY_SEE_TENANT, &[(&tenant, Type::TEXT)], deadline)
+        })?;
+        match may_see.is_empty() {
+            true => Err(self.no_tenant(tenant)),
+            false => Ok(None),
+        }
     }
 
     /// The stacks of a tenant that this role can see, by their names, each with the number of its commits' events.
@@ -174,6 +183,12 @@ impl PostgresServer {
             // The row as it was locked, and as it was removed.
             Ok(removed?.len() > 1)
         })
+    }
+
+    /// Removes a stack that has no events.
+    fn remove_unused(&self, id: i64) -> Result<()> {
+        let sql = format!("DELETE FROM callstack.stacks WHERE id = {id} AND revision = 0");
+        self.ask(self.patience(), |connection, deadline| connection.run(&sql, deadline).map(drop))
     }
 
     fn no_tenant(&self, tenant: &str) -> Error {
@@ -241,9 +256,9 @@ impl PostgresServer {
 
     /// A connection for a command or a query. Waits while too many of them have one.
     pub(crate) fn take(&self, of: Use, deadline: Instant) -> Result<Connection, Failure> {
+        let begun = Instant::now();
         let mut pool = self.inner.pool.lock();
-        while *pool.users(of) >= self.inner.options.connections.max(1) {
-            let begun = Instant::now();
+        while *pool.users(of) >= self.connections() {
             if self.inner.freed.wait_until(&mut pool, deadline).timed_out() {
                 let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
                 return Err(Failure::Refused(Error::Busy { path: self.shown().to_owned(), waited }));
@@ -265,7 +280,12 @@ impl PostgresServer {
         self.inner.freed.notify_all();
     }
 
-    /// A connection in place of one that was lost.
+    /// The maximum number of connections for commands, and of those for queries.
+    fn connections(&self) -> usize {
+        self.inner.options.connections.max(1)
+    }
+
+    /// A connection that is not used, or a new one.
     pub(crate) fn idle_or_new(&self, deadline: Instant) -> Result<Connection, Failure> {
         let idle = self.inner.pool.lock().idle.pop();
         if let Some(connection) = idle.filter(Connection::is_usable) {
@@ -278,12 +298,15 @@ impl PostgresServer {
     /// Keeps a connection for the next caller.
     pub(crate) fn keep(&self, connection: Connection) {
         let mut pool = self.inner.pool.lock();
-        if connection.is_usable() && pool.idle.len() < self.inner.options.connections {
+        if connection.is_usable() && pool.idle.len() < 2 * self.connections() {
             pool.idle.push(connection);
         }
     }
 }
 
+/// A role that may make tenants sees all of them.
+const MAY_SEE_TENANT: &str = "SELECT 1 WHERE EXISTS (SELECT FROM callstack.tenants WHERE name = $1) \
+                              OR has_table_privilege('callstack.tenants', 'INSERT')";
 const FIND_TENANT: &str = "SELECT id FROM callstack.tenants WHERE name = $1";
 const ADD_TENANT: &str = "INSERT INTO callstack.tenants (name) VALUES ($1) ON CONFLICT DO NOTHING";
 const FIND_STACK: &str = "SELECT stacks.id, stacks.tenant FROM callstack.stacks \
@@ -349,33 +372,32 @@ impl OpenUrl for Stack {
         store.map(|store| opened(store, &url, options)).transpose()
     }
 
-    fn rebuild_at_url(text: &str, history: impl BufRead, options: StackOptions) -> Result<Self> {
-        let (server, url) = connected_with(text, &options, |options| options.idle_timeout(HISTORY_PATIENCE))?;
-        let store = server.store(url.tenant(), url.stack())?;
-        Self::rebuild_in_store(store, history, options.clone()).map_err(|error| match error {
-            Error::NotEmpty { .. } => Error::NotEmpty { path: url.to_string() },
-            other => other,
-        })?;
-        // With the usual time limits, and the mirror of the URL.
-        Self::open_url(text, options)
+    fn rebuild_at_url(url: &str, history: impl BufRead, options: StackOptions) -> Result<Self> {
+        let (server, url) = connected(url, &options)?;
+        let is_new = server.existing_store(url.tenant(), url.stack())?.is_none();
+        let store = server.store(url.tenant(), url.stack())?.of_history();
+        let (_, id) = store.place_in_server();
+        let rebuilt = match url.mirror().filter(|_| options.mirror) {
+            Some(folder) => Stack::rebuild_with_store(folder, store, history, options),
+            None => Stack::rebuild_in_store(store, history, options),
+        };
+        rebuilt.map_err(|error| {
+            if is_new {
+                // If that fails, an empty stack is left.
+                let _ = server.remove_unused(id);
+            }
+            match error {
+                Error::NotEmpty { .. } => Error::NotEmpty { path: url.to_string() },
+                other => other,
+            }
+        })
     }
 }
 
-/// The time for which a server waits for the next part of a history, in milliseconds. Nobody else waits for the new stack.
-const HISTORY_PATIENCE: u64 = 600_000;
-
 /// The server of a stack with these options.
 fn connected(url: &str, options: &StackOptions) -> Result<(PostgresServer, StackUrl)> {
-    connected_with(url, options, |options| options)
-}
-
-fn connected_with(
-    url: &str,
-    options: &StackOptions,
-    more: impl FnOnce(PostgresOptions) -> PostgresOptions,
-) -> Result<(PostgresServer, StackUrl)> {
     let url: StackUrl = url.parse()?;
-    let options = more(PostgresOptions::of(options).notifies(url.notifies()));
+    let options = PostgresOptions::of(options).notifies(url.notifies());
     let server = PostgresServer::of(url.server.clone(), options);
     server.check_schema()?;
     Ok((server, url))

@@ -113,6 +113,8 @@ pub struct PostgresStore {
     known: Option<Mark>,
     /// The newest one at the last look.
     seen: Option<Mark>,
+    /// How long the server waits within a transaction until the next commit.
+    idle_timeout: Duration,
     open: Arc<Open>,
 }
 
@@ -124,8 +126,15 @@ impl fmt::Debug for PostgresStore {
 
 impl PostgresStore {
     pub(crate) fn new(server: PostgresServer, stack: StackRow, place: String) -> Self {
-        let place = place.into();
-        Self { server, stack, place, known: None, seen: None, open: Arc::new(Open::default()) }
+        let (place, idle_timeout) = (place.into(), Duration::from_millis(server.options().idle_timeout));
+        Self { server, stack, place, known: None, seen: None, idle_timeout, open: Arc::new(Open::default()) }
+    }
+
+    /// The store of a new stack whose history is read from elsewhere: the server waits longer for the next part of the first
+    /// transaction, because nobody else waits for this stack.
+    pub(crate) fn of_history(mut self) -> Self {
+        self.idle_timeout = HISTORY_PATIENCE;
+        self
     }
 
     /// The server and the number of the stack there.
@@ -150,7 +159,7 @@ impl PostgresStore {
             }
             _ => "",
         };
-        let idle_timeout = Duration::from_millis(options.idle_timeout).max(SHORTEST_IDLE_TIMEOUT);
+        let idle_timeout = self.idle_timeout.max(SHORTEST_IDLE_TIMEOUT);
         let sql = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = {}; \
              SET LOCAL idle_in_transaction_session_timeout = {}; {durable}\
@@ -165,8 +174,10 @@ impl PostgresStore {
         if rows.iter().all(|row| row.len() != COLUMNS) {
             // A row that this role may read and not change cannot be locked.
             let visible = connection.run(&format!("SELECT id FROM callstack.stacks WHERE id = {id}"), deadline)?;
-            let removed = || self.replaced("it was removed");
-            return Err(visible.first().map_or_else(removed, |_| Error::read_only(&*self.place)).into());
+            return Err(match visible.is_empty() {
+                true => self.gone(connection, deadline),
+                false => Error::read_only(&*self.place).into(),
+            });
         }
         self.locked(&rows, known)
     }
@@ -175,7 +186,8 @@ impl PostgresStore {
     fn locked(&self, rows: &[SimpleQueryRow], known: Option<Mark>) -> Result<Locked, Failure> {
         // The settings have rows too.
         let mut rows = rows.iter().filter(|row| row.len() == COLUMNS);
-        let newest = self.newest(rows.next())?;
+        let first = rows.next().ok_or_else(|| self.replaced("it was removed"))?;
+        let newest = self.newest(first)?;
         let Some(known) = known.filter(|known| *known != newest.mark) else { return Ok(Locked { newest, news: None }) };
         let mut events = Vec::new();
         let mut found = None;
@@ -201,7 +213,8 @@ impl PostgresStore {
         let sql = format!("SELECT * FROM callstack.look({id}, {})", revision_of(self.known));
         self.server.ask(patience, |connection, deadline| {
             let rows = connection.run(&sql, deadline)?;
-            let newest = self.newest(rows.last())?;
+            let Some(row) = rows.last() else { return Err(self.gone(connection, deadline)) };
+            let newest = self.newest(row)?;
             if let Some(known) = self.known.filter(|known| *known != newest.mark) {
                 self.check_known(newest, known, rows.last().and_then(|row| number_in(row, 4)))?;
             }
@@ -209,8 +222,7 @@ impl PostgresStore {
         })
     }
 
-    fn newest(&self, row: Option<&SimpleQueryRow>) -> Result<Newest, Failure> {
-        let row = row.ok_or_else(|| self.replaced("it was removed"))?;
+    fn newest(&self, row: &SimpleQueryRow) -> Result<Newest, Failure> {
         let [Some(revision), Some(writer), Some(snapshot), Some(base)] =
             [0, 1, 2, 3].map(|column| number_in(row, column))
         else {
@@ -222,6 +234,20 @@ impl PostgresStore {
 
     fn replaced(&self, message: &str) -> Error {
         Error::replaced(&*self.place, message)
+    }
+
+    /// The failure of a request for a stack whose row cannot be seen: it was removed, or the role has lost its grant.
+    fn gone(&self, connection: &mut Connection, deadline: Instant) -> Failure {
+        let tenant = format!("SELECT 1 FROM callstack.tenants WHERE id = {}", self.stack.tenant);
+        match connection.run(&tenant, deadline) {
+            Ok(rows) if rows.is_empty() => {
+                let message = "this role may not use the tenant of the stack any more; an owner of the database runs \
+                               `callstack postgres grant`";
+                Error::io("use", &*self.place, message).into()
+            }
+            Ok(_) => self.replaced("it was removed").into(),
+            Err(failure) => failure,
+        }
     }
 
     /// Checks that the newest commit which this store knows is still there, though it is not the newest one. `found`: the writer of the
@@ -522,7 +548,7 @@ impl Store for PostgresStore {
     fn append_log(&mut self, frame: Handle, lines: Vec<String>) -> Result<bool> {
         let stack = self.stack.id;
         self.in_transaction(|transaction| {
-            transaction.send(Part::Head)?;
+            transaction.send(Part::Frames)?;
             let last = logs::last_line(transaction, stack, frame)?;
             transaction.queue.add_log(frame, last + 1, lines);
             Ok(last == 0)
@@ -547,6 +573,7 @@ impl Store for PostgresStore {
             sent => sent.map_err(Failure::without_change),
         };
         if committed.is_ok() {
+            self.idle_timeout = Duration::from_millis(self.server.options().idle_timeout);
             self.known = transaction.queue.last().or(Some(transaction.newest.mark));
         }
         self.server.give_back(Use::Command, transaction.connection);
@@ -588,6 +615,8 @@ impl Store for PostgresStore {
     }
 }
 
+/// How long the server waits for the next part of a history.
+const HISTORY_PATIENCE: Duration = Duration::from_secs(600);
 /// Maximum time for the end of a transaction that is discarded.
 const ROLLBACK_PATIENCE: Duration = Duration::from_secs(2);
 

@@ -138,10 +138,10 @@ impl Transaction {
 }
 
 /// The parts of what a transaction has to write. A row that changes again and again within one transaction is read ever more slowly, so
-/// the rows of which there is one for each stack are written as late as possible.
+/// the rows of which there is one for each stack are written as late as possible. In the order in which they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// Frames of snapshots, and logs.
+    /// Frames of snapshots, also of the base, and logs: their additions and removals.
     Frames,
     /// Events.
     Events,
@@ -304,10 +304,14 @@ impl Queue {
         let (first, last, writer) = (self.first.cast_signed(), self.last.cast_signed(), self.writer);
         let has_gaps = last - first != self.revisions.len() as i64;
         if self.has_sent_events || has_gaps {
-            self.seal_events();
-            let values: Values =
-                vec![(Box::new(first), Type::INT8), (Box::new(last), Type::INT8), (Box::new(writer), Type::INT8)];
-            self.add(NOTE_NEWEST, values, 0);
+            self.write_events();
+            let values: Values = vec![
+                (Box::new(self.stack.id), Type::INT8),
+                (Box::new(first), Type::INT8),
+                (Box::new(last), Type::INT8),
+                (Box::new(writer), Type::INT8),
+            ];
+            self.writes.push(Write { sql: NOTE_NEWEST, values });
         } else if !self.revisions.is_empty() {
             let place: Values = vec![
                 (Box::new(self.stack.id), Type::INT8),
@@ -318,24 +322,24 @@ impl Queue {
             let values = place.into_iter().chain(self.take_events()).collect();
             self.writes.push(Write { sql: APPEND, values });
         }
-        self.seal_head();
+        self.write_head();
     }
 
     /// Takes the statements of this part and of those before it.
     fn take(&mut self, part: Part) -> Vec<Write> {
         if part >= Part::Events && !self.revisions.is_empty() {
-            self.seal_events();
+            self.write_events();
             self.has_sent_events = true;
         }
         if part >= Part::Head {
-            self.seal_head();
+            self.write_head();
         }
         self.bytes = self.texts.iter().map(|text| text.len() + 64).sum();
         std::mem::take(&mut self.writes)
     }
 
     /// Makes a statement of the events that wait, which leaves the row of the stack as it is.
-    fn seal_events(&mut self) {
+    fn write_events(&mut self) {
         if self.revisions.is_empty() {
             return;
         }
@@ -354,7 +358,7 @@ impl Queue {
         ]
     }
 
-    fn seal_head(&mut self) {
+    fn write_head(&mut self) {
         if let Some(Snapshot { revision, head, .. }) = self.head.take() {
             let revision = revision.cast_signed();
             self.add(WRITE_HEAD, vec![(Box::new(revision), Type::INT8), (Box::new(head), Type::TEXT)], 0);
@@ -429,8 +433,7 @@ const APPEND: &str = "SELECT callstack.append($1, $2, $3, $4, $5, $6)";
 const ADD_EVENTS: &str = "INSERT INTO callstack.events (tenant, stack, writer, revision, handle, kind, event) \
     SELECT $1, $2, $3, * FROM unnest($4, $5, $6, $7)";
 
-const NOTE_NEWEST: &str =
-    "UPDATE callstack.stacks SET revision = $4, writer = $5 WHERE tenant = $1 AND id = $2 AND revision = $3";
+const NOTE_NEWEST: &str = "SELECT callstack.note_newest($1, $2, $3, $4)";
 
 const WRITE_LOG: &str = "INSERT INTO callstack.logs (tenant, stack, writer, handle, line, entry) \
     SELECT $1, $2, $3, $4, $5 + new.place - 1, new.entry FROM pg_catalog.unnest($6) WITH ORDINALITY AS new (entry, place)";

@@ -27,8 +27,8 @@ pub fn is_url(text: &str) -> bool {
 /// The form is that of PostgreSQL's own URLs, with the stack behind the database:
 /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE/TENANT/STACK`. Without a tenant it is `default`. Names may be
 /// percent-encoded. A host that is a folder, also percent-encoded (`%2Fvar%2Frun%2Fpostgresql`), is that of a Unix socket.
-/// Several hosts are separated by commas. A password that the URL lacks is taken from the environment variable `PGPASSWORD`. The
-/// options behind `?`:
+/// Several hosts are separated by commas. A user or a password that the URL lacks is taken from the environment variables `PGUSER` and
+/// `PGPASSWORD`; without both, the user is that of the system. The options behind `?`:
 ///
 /// | option | meaning |
 /// |---|---|
@@ -183,9 +183,15 @@ impl ServerUrl {
         let mut config = Config::from_str(&url).map_err(|error| {
             // The cause names the option, and no value of one.
             let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-            Error::io("read", "the URL of the stack", cause)
+            let expected = "one with options that there are, and with a user and a password that are percent-encoded";
+            Error::Setting { name: "the URL of the stack".into(), value: cause, expected }
         })?;
         config.dbname(database);
+        if config.get_user().is_none()
+            && let Some(user) = env::var_os("PGUSER").and_then(|user| user.into_string().ok())
+        {
+            config.user(user);
+        }
         if config.get_password().is_none()
             && let Some(password) = env::var_os("PGPASSWORD").and_then(|password| password.into_string().ok())
         {

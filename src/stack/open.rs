@@ -91,12 +91,39 @@ impl Stack {
     /// invalid history; [`Error::InMemory`] for a compacted history, if the store keeps no snapshots; the errors of the store.
     pub fn rebuild_in_store(store: impl Store + 'static, history: impl BufRead, options: StackOptions) -> Result<Self> {
         let deadline = Deadline::begin(options.busy_limit()).started();
+        Self::rebuilt(None, Box::new(store), history, options, &deadline)
+    }
+
+    /// As [`Stack::rebuild_in_store`], with a folder for the files beside the store, as [`Stack::open_with_store`] has.
+    ///
+    /// # Errors
+    /// As [`Stack::rebuild_in_store`]; the errors of the folder, before the store is changed.
+    pub fn rebuild_with_store(
+        folder: impl AsRef<Path>,
+        store: impl Store + 'static,
+        history: impl BufRead,
+        options: StackOptions,
+    ) -> Result<Self> {
+        let folder = Folder::open_or_create(folder.as_ref())?;
+        let deadline = Deadline::begin(options.busy_limit()).started();
+        Self::rebuilt(Some(&folder), Box::new(store), history, options, &deadline)
+    }
+
+    /// Makes a stack in an empty store from a history.
+    pub(super) fn rebuilt(
+        folder: Option<&Folder>,
+        store: Box<dyn Store>,
+        history: impl BufRead,
+        options: StackOptions,
+        deadline: &Deadline,
+    ) -> Result<Self> {
         let mut was_empty = false;
-        let stack = Self::founded(None, Box::new(store), options, &deadline, |disk, tree| {
-            was_empty = disk.record(tree, &deadline, export::read_lines(history))?;
+        let stack = Self::founded(folder, store, options, deadline, |disk, tree| {
+            was_empty = disk.record(tree, deadline, export::read_lines(history))?;
             Ok(Vec::new())
         })?;
-        if was_empty { Ok(stack) } else { Err(Error::NotEmpty { path: "the store".into() }) }
+        let place = || folder.map_or("the store".into(), |folder| folder.path().display().to_string());
+        if was_empty { Ok(stack) } else { Err(Error::NotEmpty { path: place() }) }
     }
 
     /// Opens a stack from the history of a store. `found` gives an empty history its first events, and returns what it has

@@ -7,7 +7,7 @@ use super::deadline::Deadline;
 use super::{Stack, StackOptions};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
-use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, export, layout};
+use crate::store::{DATABASE, SqliteOptions, SqliteStore, damaged_database, layout};
 
 impl Stack {
     /// Opens the stack in a folder. Creates the folder and the stack if they do not exist. A new folder gets a `.gitignore`
@@ -55,18 +55,12 @@ impl Stack {
     /// the event, for an invalid history; the errors of [`Stack::open`].
     pub fn rebuild(folder: impl AsRef<Path>, history: impl BufRead, options: StackOptions) -> Result<Self> {
         let folder = &open_folder(folder.as_ref())?;
-        let not_empty = || Error::NotEmpty { path: folder.path().display().to_string() };
         if folder.is_taken(layout::STATE) {
-            return Err(not_empty());
+            return Err(Error::NotEmpty { path: folder.path().display().to_string() });
         }
         let deadline = Deadline::begin(options.busy_limit()).started();
         let store = deadline.stated(open_database(folder, &options))?;
-        let mut founded = false;
-        let stack = Self::founded(Some(folder), Box::new(store), options, &deadline, |disk, tree| {
-            founded = disk.record(tree, &deadline, export::read_lines(history))?;
-            Ok(Vec::new())
-        })?;
-        if founded { Ok(stack) } else { Err(not_empty()) }
+        Self::rebuilt(Some(folder), Box::new(store), history, options, &deadline)
     }
 }
 
@@ -83,16 +77,19 @@ fn open_folder(path: &Path) -> Result<Folder> {
     Ok(folder)
 }
 
-/// Refuses the URL of a server: as a path, its password would become the name of a folder.
+/// Refuses the URL of a server, also with a scheme that is not quite right: as a path, its password would become the name of a folder.
 fn refuse_url(path: &Path) -> Result<()> {
+    let scheme = path.to_str().and_then(|text| text.split_once(":/")).map(|(scheme, _)| scheme);
+    // A single letter is the drive of Windows.
     let is_url =
-        path.to_str().is_some_and(|text| ["postgres:/", "postgresql:/"].iter().any(|scheme| text.starts_with(scheme)));
-    match is_url {
-        false => Ok(()),
-        true => Err(Error::Setting {
+        |scheme: &str| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');
+    match scheme.filter(|scheme| is_url(scheme)) {
+        None => Ok(()),
+        Some(scheme) => Err(Error::Setting {
             name: "folder".into(),
-            value: "postgres:…".into(),
-            expected: "a path; the crate callstack-postgres opens stacks on a server: `Stack::open_url`, in C `callstack_open_url`",
+            value: format!("{scheme}:…"),
+            expected: "a path; a stack on a server has a URL that begins with postgres://, and the crate callstack-postgres \
+                       opens it: `Stack::open_url`, in C `callstack_open_url`",
         }),
     }
 }
