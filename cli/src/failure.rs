@@ -161,7 +161,10 @@ fn next_step(error: &Error) -> Option<&'static str> {
             Some("`callstack doctor` says what is damaged and what can be saved")
         }
         // What is wrong with a server, its message says.
-        Error::Io { path, .. } | Error::ReadOnly { path, .. } if is_url(path) => None,
+        Error::Io { path, .. } if is_url(path) => None,
+        Error::ReadOnly { path, .. } if is_url(path) => {
+            Some("if this role should change stacks, an owner of the database runs `callstack postgres grant URL ROLE`")
+        }
         Error::Io { .. } => {
             Some("look at the rights of the folder; if it is read-only, copy it, and name the copy with --stack")
         }

@@ -106,7 +106,7 @@ fn a_stack_is_copied_to_a_server_and_back() {
     assert!(refused(&here, &["copy", &here, &there]).contains("already contains a stack"));
     assert!(refused(&here, &["copy", &format!("{database}/missing"), &other]).contains("there is no stack"));
     assert!(refused(&other, &["tree"]).contains("there is no stack"), "a refused copy leaves nothing");
-    assert!(said(&here, &["postgres", "remove", &there]).contains("--yes removes it"));
+    assert!(refused(&here, &["postgres", "remove", &there]).contains("--yes removes it"));
     assert!(said(&there, &["tree"]).contains("40 frames"));
     assert!(said(&here, &["postgres", "remove", &there, "--yes"]).starts_with("removed postgres://"));
     assert!(refused(&there, &["tree"]).contains("there is no stack"));
@@ -128,6 +128,77 @@ fn passwords_are_not_shown() {
     }
     let wrong = url.replace("/shop", "/a/b/c/d");
     assert!(!refused(&wrong, &["tree"]).contains("hunter2"));
+    let folder = tempdir().unwrap();
+    for scheme in ["postgress", "Postgres", "mysql"] {
+        let wrong = url.replace("postgres", scheme);
+        let mut command = callstack("");
+        let output =
+            command.args(["--stack", &wrong, "push", "--new", "A"]).current_dir(folder.path()).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("postgres://HOST/DATABASE/STACK") && !errors.contains("hunter2"), "{errors}");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+    for wrong in ["?color=blue", "?sslmode=requre", "?connect_timeout=abc"] {
+        let output = run(&format!("{url}{wrong}"), &["tree"]);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {errors}");
+        assert!(!errors.contains("folder"), "{wrong}: {errors}");
+    }
+}
+
+#[test]
+fn grants_are_listed_and_a_wrong_one_is_no_success() {
+    let server = Server::shared();
+    let owner = &server.database();
+    let url = &format!("{owner}/team/shop");
+    said(url, &["push", "--new", "Build a shop"]);
+    server.sql("postgres", "CREATE ROLE listed_role LOGIN");
+    let (host, database) = owner.rsplit_once('/').unwrap();
+    let by_role = &format!("{}/{database}/team/shop", host.replace("owner@", ""));
+    let as_role = |arguments: &[&str]| {
+        let output = callstack(by_role).args(arguments).env("PGUSER", "listed_role").output().unwrap();
+        format!("{}{}", String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert!(as_role(&["tree"]).contains("postgres grant"), "{}", as_role(&["tree"]));
+    // The tenant of the URL counts.
+    assert!(said(url, &["postgres", "grant", url, "listed_role"]).contains("the tenant team"));
+    assert!(as_role(&["tree"]).contains("Build a shop"));
+    assert_eq!(said(url, &["postgres", "grants", url]), "team: listed_role write\n");
+    assert!(
+        refused(url, &["postgres", "grant", url, "listed_role", "--tenant", "other"]).contains("leave one of them")
+    );
+    assert!(refused(url, &["postgres", "grant", owner, "listed_role", "--tenant", ""]).contains("not empty"));
+    for (role, tenant) in [("listed_role", "teem"), ("nobody", "team")] {
+        assert!(refused(url, &["postgres", "revoke", owner, role, "--tenant", tenant]).contains("has no grant"));
+    }
+    said(url, &["postgres", "grant", url, "listed_role", "--read-only"]);
+    let refusal = as_role(&["decide", "Use SQLite"]);
+    assert!(refusal.contains("callstack postgres grant"), "{refusal}");
+    said(url, &["postgres", "revoke", url, "listed_role"]);
+    assert_eq!(said(url, &["postgres", "grants", url]), "team: only the owner of the schema \n");
+    let gone = as_role(&["tree"]);
+    assert!(gone.contains("may not use the tenant") && !gone.contains("no stack"), "{gone}");
+}
+
+#[test]
+fn a_history_that_is_refused_leaves_no_stack_on_the_server() {
+    let server = Server::shared();
+    let database = server.database();
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("events.jsonl").display().to_string();
+    let here = folder.path().join("here").display().to_string();
+    said(&here, &["push", "--new", "Build a shop"]);
+    said(&here, &["push", "Cart"]);
+    said(&here, &["export", &file, "--format", "events"]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.lines().skip(1).collect::<Vec<_>>().join("\n")).unwrap();
+    let url = &format!("{database}/refused");
+    assert!(refused(url, &["import", &file, "--new"]).contains("event 1 is next"));
+    assert!(refused(&here, &["copy", &here, &format!("{url}?mirror=/dev/null/no")]).contains("/dev/null/no"));
+    assert!(said(url, &["postgres", "stacks", url]).contains("no stack"));
+    said(&here, &["copy", &here, url]);
+    assert!(said(url, &["postgres", "stacks", url]).contains("refused: "));
 }
 
 #[test]

@@ -357,10 +357,133 @@ fn a_command_that_has_ended_its_frame_itself_may_go_on_for_a_while() {
 }
 
 #[test]
+fn a_command_that_plans_frames_below_its_own_is_run_again_after_them() {
+    let place = Place::new();
+    let frame = place.plan("Shop");
+    let program = env!("CARGO_BIN_EXE_callstack");
+    for end in ["echo 'the parts are planned'", "exit 75"] {
+        let script = format!(
+            "echo $CALLSTACK_TITLE >> order; \
+             if [ \"$CALLSTACK_TITLE\" != Part ]; then \
+                 if grep -q 'Part$' order; then echo together; exit 0; fi; \
+                 {program} plan Part --below $CALLSTACK_FRAME > /dev/null; {end}; \
+             fi"
+        );
+        fs::write(place.file("order"), "").unwrap();
+        let top = if end == "exit 75" { place.plan("Again") } else { frame };
+        let output = place.command(&[], &script).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+        let data = worked(&output);
+        assert_eq!((data["completed"].clone(), data["later"].clone()), (2.into(), 1.into()), "{end}");
+        let order = fs::read_to_string(place.file("order")).unwrap();
+        let title = place.frame(top).title;
+        assert_eq!(order, format!("{title}\nPart\n{title}\n"));
+        assert_eq!(place.frame(top).results.unwrap(), "together");
+    }
+}
+
+#[test]
+fn what_ends_in_the_same_moment_as_a_stop_stays_stopped() {
+    let place = Place::new();
+    for end in ["echo all done", "exit 3", "exit 75"] {
+        let frame = place.plan("Cart");
+        let worker = place.start(&["--limit", "1"], &format!("echo $$ >> started; sleep 0.6; {end}"));
+        place.wait_for("started", 1);
+        fs::remove_file(place.file("started")).unwrap();
+        place.stack.stop(frame, "Enough").unwrap();
+        let output = worker.wait_with_output().unwrap();
+        assert_eq!(worked(&output)["lost"], 1, "{end}: {}", errors(&output));
+        let stopped = place.frame(frame);
+        assert_eq!((stopped.status, stopped.waits_for()), (FrameStatus::Blocked, "It was stopped: Enough"), "{end}");
+        let so_far = stopped.results.unwrap_or_default();
+        assert_eq!(so_far.contains("all done"), end.contains("all done"), "{so_far}");
+        place.stack.invalidate(frame, "not needed").unwrap();
+    }
+}
+
+#[test]
+fn a_frame_that_is_stopped_and_begun_anew_ends_its_first_command_at_once() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let worker = place.start(&["--limit", "1", "--lease", "3600"], "echo $$ >> processes; sleep 1000");
+    let process = place.wait_for("processes", 1);
+    place.stack.stop(frame, "Wrong way").unwrap();
+    place.stack.retry(frame, None).unwrap();
+    wait_for_end(&process);
+    let output = worker.wait_with_output().unwrap();
+    let data = worked(&output);
+    assert_eq!((data["lost"].clone(), data["failed"].clone()), (1.into(), 0.into()), "{}", errors(&output));
+}
+
+#[test]
+fn the_exit_code_says_whether_everything_is_done() {
+    let code =
+        |place: &Place, options: &[&str], script: &str| place.command(options, script).output().unwrap().status.code();
+    let place = Place::new();
+    let shop = place.plan("Shop");
+    let cart = place.stack.plan(NewFrame::new("Cart").below(shop)).unwrap();
+    assert_eq!(code(&place, &["--below", &shop.to_string()], "exit 3"), Some(1));
+    // The failed frame is still in the way of the one that was named.
+    let output = place.command(&["--below", &shop.to_string()], "true").output().unwrap();
+    assert_eq!(
+        (output.status.code(), worked(&output)["inTheWay"].clone()),
+        (Some(1), Value::from(vec![cart.to_string()]))
+    );
+    place.stack.invalidate(cart, "not needed").unwrap();
+    assert_eq!(code(&place, &["--below", &cart.to_string()], "true"), Some(4), "there is nothing below it");
+    assert_eq!(code(&place, &[], "true"), Some(0));
+    // A frame that waits for one of a person is not done.
+    let own = place.stack.push(NewFrame::new("By hand").root()).unwrap();
+    let after = place.stack.plan(NewFrame::new("After").root().depends_on(own)).unwrap();
+    assert_eq!(code(&place, &[], "true"), Some(1));
+    place.stack.pop(own, PopStatus::Completed, "done").unwrap();
+    assert_eq!(code(&place, &[], "true"), Some(0));
+    assert_eq!(place.frame(after).status, FrameStatus::Completed);
+}
+
+#[test]
+fn what_is_put_back_or_interrupted_is_no_try() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let worker = place.start(&["--tries", "1"], "echo $$ >> processes; sleep 1000");
+    place.wait_for("processes", 1);
+    signal(&worker, Signal::TERM);
+    worker.wait_with_output().unwrap();
+    let script = "echo >> tries; [ $(wc -l < tries) -ge 2 ] || exit 75";
+    let output = place.command(&["--tries", "1"], script).output().unwrap();
+    assert_eq!(worked(&output)["completed"], 1, "{}", errors(&output));
+    assert_eq!(place.frame(frame).status, FrameStatus::Completed);
+}
+
+#[test]
+fn a_person_does_not_take_a_frame_that_a_worker_has() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let activate = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+        command
+            .args(["activate", "f1"])
+            .current_dir(place.folder.path())
+            .env_remove("CALLSTACK_FRAME")
+            .output()
+            .unwrap()
+    };
+    place.stack.claim(NewClaim::new("anna", 400)).unwrap().unwrap();
+    let refused = activate();
+    assert_eq!(refused.status.code(), Some(4));
+    assert!(errors(&refused).contains("the worker anna works on f1"), "{}", errors(&refused));
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(activate().status.code(), Some(0));
+    assert_eq!(worked(&place.command(&[], "true").output().unwrap())["left"]["begun"], 1);
+    assert_eq!(place.frame(frame).status, FrameStatus::InProgress);
+}
+
+#[test]
 fn a_command_that_does_not_exist_begins_no_frame() {
     let place = Place::new();
     let frame = place.plan("Cart");
-    for command in ["no-such-command", "./no-such-command", "/no/such/command"] {
+    fs::write(place.file("plain"), "no program").unwrap();
+    for command in ["no-such-command", "./no-such-command", "/no/such/command", "./plain", "/"] {
         let mut work = Command::new(env!("CARGO_BIN_EXE_callstack"));
         let output = work.args(["work", "--", command]).current_dir(place.folder.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");

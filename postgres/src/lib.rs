@@ -42,7 +42,7 @@ mod transaction;
 mod url;
 
 pub use listener::Listener;
-pub use schema::{Access, Migrated, grant, migrate, revoke};
+pub use schema::{Access, Grant, Migrated, grant, grants, migrate, revoke};
 pub use server::{OpenUrl, PostgresServer};
 pub use store::{PostgresOptions, PostgresStore};
 pub use url::{DEFAULT_TENANT, StackUrl, is_url};

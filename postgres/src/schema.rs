@@ -4,12 +4,14 @@ use std::fmt;
 use std::time::Instant;
 
 use callstack_core::{Error, Result};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::connection::{Connection, Value};
 use crate::errors::{Failure, NO_SCHEMA};
 use crate::server::PostgresServer;
 use crate::store::PostgresOptions;
+use crate::url::check_tenant;
 
 /// The version of the schema that this library makes and uses.
 const VERSION: i32 = 1;
@@ -149,22 +151,56 @@ fn refuse_newer(place: &str, found: Option<(i32, i32)>) -> Result<()> {
 /// role from those of other tenants. The owner of the schema runs it.
 ///
 /// # Errors
-/// [`Error::Io`] if there is no such role, or the user of the URL does not own the schema; the errors of
+/// [`Error::Setting`] for the name of the tenant; [`Error::Io`] if there is no such role, or the user of the URL does not own the schema; the errors of
 /// [`PostgresServer::connect`].
 pub fn grant(url: &str, role: &str, tenant: &str, access: Access) -> Result<()> {
-    change_access(url, role, tenant, &format!("SELECT callstack.allow($1, $2, {})", access == Access::Write))
+    check_tenant(tenant)?;
+    let sql = format!("SELECT callstack.allow($1, $2, {})", access == Access::Write);
+    change_access(url, role, tenant, &sql).map(drop)
 }
 
-/// Takes the stacks of a tenant away from a role again.
+/// Takes the stacks of a tenant away from a role again. Returns false if it had no grant for them.
 ///
 /// # Errors
 /// As [`grant`].
-pub fn revoke(url: &str, role: &str, tenant: &str) -> Result<()> {
-    change_access(url, role, tenant, "SELECT callstack.disallow($1, $2)")
+pub fn revoke(url: &str, role: &str, tenant: &str) -> Result<bool> {
+    let rows = change_access(url, role, tenant, "SELECT callstack.disallow($1, $2)")?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-fn change_access(url: &str, role: &str, tenant: &str, sql: &str) -> Result<()> {
+fn change_access(url: &str, role: &str, tenant: &str, sql: &str) -> Result<Vec<Row>> {
     let server = PostgresServer::connect(url, PostgresOptions::default())?;
     let values: [Value<'_>; 2] = [(&role, Type::TEXT), (&tenant, Type::TEXT)];
-    server.ask(server.patience(), |connection, deadline| connection.rows(sql, &values, deadline).map(drop))
+    server.ask(server.patience(), |connection, deadline| connection.rows(sql, &values, deadline))
 }
+
+/// A grant: what a role may do with the stacks of a tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Grant {
+    /// The tenant.
+    pub tenant: String,
+    /// The role. `None`: no role has a grant for the tenant.
+    pub role: Option<String>,
+    /// What it may do.
+    pub access: Access,
+}
+
+/// All tenants with the roles that may use them, by their names. A role that does not own the schema sees its own grants.
+///
+/// # Errors
+/// The errors of [`PostgresServer::connect`].
+pub fn grants(url: &str) -> Result<Vec<Grant>> {
+    let server = PostgresServer::connect(url, PostgresOptions::default())?;
+    let rows = server.ask(server.patience(), |connection, deadline| connection.rows(GRANTS, &[], deadline))?;
+    let grants = rows.iter().map(|row| Grant {
+        tenant: row.get(0),
+        role: row.get(1),
+        access: if row.get(2) { Access::Write } else { Access::Read },
+    });
+    Ok(grants.collect())
+}
+
+const GRANTS: &str = "SELECT tenants.name, pg_roles.rolname::text, coalesce(members.writes, false) FROM callstack.tenants \
+    LEFT JOIN callstack.members ON members.tenant = tenants.id LEFT JOIN pg_roles ON pg_roles.oid = members.role \
+    ORDER BY tenants.name, pg_roles.rolname";

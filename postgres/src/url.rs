@@ -256,6 +256,14 @@ fn decoded(text: &str) -> Result<String> {
     decoded.map(Into::into).map_err(|_| refused("the URL of the stack", "text in UTF-8, percent-encoded"))
 }
 
+/// Checks the name of a tenant.
+pub(crate) fn check_tenant(tenant: &str) -> Result<()> {
+    match tenant.is_empty() {
+        true => Err(refused("the name of the tenant", "a text that is not empty")),
+        false => check_names(tenant, ""),
+    }
+}
+
 /// Checks the lengths of names.
 pub(crate) fn check_names(tenant: &str, stack: &str) -> Result<()> {
     match [tenant, stack].iter().any(|name| name.len() > LONGEST_NAME) {

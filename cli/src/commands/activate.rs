@@ -2,12 +2,14 @@
 
 use std::io;
 
+use callstack_core::text::one_line;
 use callstack_core::{FrameRef, FrameStatus, Handle, Tree};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
+use super::show::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::{SameStack, StackFolder};
@@ -19,7 +21,7 @@ pub struct Arguments {
     /// one that is in_progress becomes the active frame.
     frame: FrameRef,
     /// Begin a planned frame although its dependencies are not completed; resume a blocked one although it belongs to a
-    /// session, which nobody prompts then.
+    /// session, which nobody prompts then; make one the active frame although a worker has it, who goes on.
     #[arg(long)]
     anyway: bool,
 }
@@ -80,6 +82,12 @@ fn check(tree: &Tree, handle: Handle) -> Result<(), Failure> {
             let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();
             Failure::from(error).next(format!("{first}`{}`", anyway()))
         }),
+        FrameStatus::InProgress if tree.is_with_worker(handle, now()) => {
+            let worker = node.record().claim.as_ref().map(|claim| one_line(&claim.worker)).unwrap_or_default();
+            let message = format!("the worker {worker} works on {handle}");
+            let step = format!("`callstack stop {handle}`, then `callstack activate {handle}`, if you go on yourself");
+            Err(Failure::new(Exit::Refused, "frame_of_worker", message).next(step))
+        }
         FrameStatus::Blocked if node.record().has_session() => {
             let message = format!("{handle} belongs to a session, which goes on when {handle} is answered");
             let step = format!("`callstack answer {handle} TEXT`, or `{}` if you go on yourself", anyway());

@@ -48,6 +48,9 @@ pub struct Answered {
     answer: String,
     /// True if the frame has a session, whose host goes on with it.
     has_session: bool,
+    /// True if a worker has begun it.
+    #[serde(skip)]
+    has_worker: bool,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -78,6 +81,9 @@ impl Report for Answered {
         page.line(self.frame.line_with("answered", ""))?;
         match self.has_session {
             true => page.text(0, "its session goes on within a second if its host runs, else when the host runs again"),
+            false if self.has_worker => {
+                page.text(0, "a worker begins it again; if none runs: callstack work -- COMMAND")
+            }
             false => next(page, &self.same_stack, format_args!("callstack activate {}", self.frame.handle)),
         }
     }
@@ -132,6 +138,7 @@ pub fn answer_frame(stack: &Stack, handle: Handle, answer: String, same_stack: S
             question: record.waits_for().to_owned(),
             answer: record.pending_answer().unwrap_or_default().to_owned(),
             has_session: record.has_session(),
+            has_worker: record.claim.as_ref().is_some_and(|claim| claim.has_worker()),
             same_stack,
         }
     }))

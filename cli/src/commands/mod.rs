@@ -249,6 +249,8 @@ fn schemas() -> Vec<schema::Named> {
         #[cfg(feature = "postgres")]
         schema::of::<postgres::RemovedStack>(),
         #[cfg(feature = "postgres")]
+        schema::of::<postgres::Grants>(),
+        #[cfg(feature = "postgres")]
         schema::of::<postgres::Stacks>(),
         schema::of::<push::Pushed>(),
         schema::of::<ready::Ready>(),

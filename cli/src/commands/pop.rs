@@ -1,5 +1,6 @@
 //! `callstack pop`: finishes a frame with results, or blocks it.
 
+use std::env;
 use std::io;
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, list, named_or_active, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::{CLAIM_VARIABLES, SameStack, StackFolder};
 use crate::input::{self, misused};
 use crate::output::{Line, Page, Report};
 
@@ -131,7 +132,8 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         active: popped.active.map(|active| ChangedFrame::of(tree, active)),
         still_open: popped.still_open,
         still_planned: popped.still_planned,
-        next_ready: next_ready(tree, handle),
+        // The command of a worker leaves it to workers to begin the others.
+        next_ready: next_ready(tree, handle).filter(|_| env::var_os(CLAIM_VARIABLES[0]).is_none()),
         same_stack: folder.same_stack(),
     }))
 }

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use callstack_postgres::{Access, DEFAULT_TENANT, PostgresOptions, PostgresServer, StackUrl, grant, migrate, revoke};
+use callstack_postgres::{
+    Access, DEFAULT_TENANT, Grant, PostgresOptions, PostgresServer, StackUrl, grant, grants, migrate, revoke,
+};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,11 +46,16 @@ enum Action {
         /// The role.
         role: String,
     },
+    /// Lists the tenants, and the roles that may use them.
+    Grants {
+        /// The database: postgres://HOST/DATABASE. A stack behind it is left out.
+        url: String,
+    },
     /// Removes a stack from its server, with its history and its logs. Nothing brings it back.
     Remove {
         /// The stack: postgres://HOST/DATABASE/STACK.
         url: String,
-        /// Remove it, and do not only say what would be removed.
+        /// Remove it. Without this option the command is refused, and says what would be removed.
         #[arg(long)]
         yes: bool,
     },
@@ -61,11 +68,30 @@ enum Action {
 
 #[derive(Args)]
 struct Tenant {
-    /// The database: postgres://HOST/DATABASE. A stack behind it is left out.
+    /// The database: postgres://HOST/DATABASE. Of a stack behind it, the tenant counts.
     url: String,
-    /// The tenant, which is the second part of URLs with three: postgres://HOST/DATABASE/TENANT/STACK.
-    #[arg(long, default_value = DEFAULT_TENANT)]
-    tenant: String,
+    /// The tenant, which is the second part of URLs with three: postgres://HOST/DATABASE/TENANT/STACK. Default: that of the URL, or
+    /// `default`.
+    #[arg(long)]
+    tenant: Option<String>,
+}
+
+impl Tenant {
+    /// The URL, and the name of the tenant.
+    ///
+    /// # Errors
+    /// If the URL names another tenant than the option.
+    fn named(self) -> Result<(String, String), Failure> {
+        let Self { url, tenant } = self;
+        let of_url = url.parse::<StackUrl>().ok().map(|url| url.tenant().to_owned());
+        match (tenant, of_url) {
+            (Some(tenant), Some(of_url)) if tenant != of_url => {
+                let message = format!("the URL has the tenant {of_url}, and --tenant names {tenant}");
+                Err(Failure::new(Exit::Usage, "two_tenants", message).next("leave one of them out"))
+            }
+            (tenant, of_url) => Ok((url, tenant.or(of_url).unwrap_or_else(|| DEFAULT_TENANT.to_owned()))),
+        }
+    }
 }
 
 /// The schema of a database.
@@ -117,7 +143,40 @@ impl Report for ChangedAccess {
     }
 }
 
-/// A stack that was removed from its server, or would be.
+/// The tenants of a database, and the roles that may use them.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Grants {
+    grants: Vec<ListedGrant>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ListedGrant {
+    tenant: String,
+    /// Absent if no role may use the tenant, but the owner of the schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
+    /// `read` or `write`; absent without a role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access: Option<String>,
+}
+
+impl Report for Grants {
+    const KIND: &'static str = "grants";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if self.grants.is_empty() {
+            return page.text(0, "there is no tenant that this role can see");
+        }
+        self.grants.iter().try_for_each(|ListedGrant { tenant, role, access }| {
+            let role = role.as_deref().unwrap_or("only the owner of the schema");
+            page.text(0, &format!("{tenant}: {role} {}", access.as_deref().unwrap_or_default()))
+        })
+    }
+}
+
+/// A stack that was removed from its server.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RemovedStack {
@@ -125,23 +184,14 @@ pub struct RemovedStack {
     stack: String,
     /// Number of its events.
     revision: u64,
-    /// False without `--yes`.
-    is_removed: bool,
 }
 
 impl Report for RemovedStack {
     const KIND: &'static str = "removedStack";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let Self { stack, revision, is_removed } = self;
-        let events = count(*revision as usize, "event");
-        page.text(
-            0,
-            &match is_removed {
-                true => format!("removed {stack} with {events}"),
-                false => format!("{stack} has {events}; --yes removes it, and nothing brings it back"),
-            },
-        )
+        let Self { stack, revision } = self;
+        page.text(0, &format!("removed {stack} with {}", count(*revision as usize, "event")))
     }
 }
 
@@ -182,14 +232,28 @@ pub fn run(arguments: Arguments, output: Output) -> Result<(), Failure> {
             let migrated = migrate(&url)?;
             output.report(&MigratedSchema { from: migrated.from, to: migrated.to })
         }
-        Action::Grant { tenant: Tenant { url, tenant }, role, read_only } => {
+        Action::Grant { tenant, role, read_only } => {
+            let (url, tenant) = tenant.named()?;
             let access = if read_only { Access::Read } else { Access::Write };
             grant(&url, &role, &tenant, access)?;
             output.report(&ChangedAccess { role, tenant, access: access.to_string() })
         }
-        Action::Revoke { tenant: Tenant { url, tenant }, role } => {
-            revoke(&url, &role, &tenant)?;
+        Action::Revoke { tenant, role } => {
+            let (url, tenant) = tenant.named()?;
+            if !revoke(&url, &role, &tenant)? {
+                let message = format!("{role} has no grant for the tenant {tenant}");
+                return Err(Failure::new(Exit::Refused, "no_grant", message)
+                    .next("callstack postgres grants URL lists the tenants and who may use them"));
+            }
             output.report(&ChangedAccess { role, tenant, access: "none".to_owned() })
+        }
+        Action::Grants { url } => {
+            let grants = grants(&url)?.into_iter().map(|Grant { tenant, role, access, .. }| ListedGrant {
+                tenant,
+                access: role.as_ref().map(|_| access.to_string()),
+                role,
+            });
+            output.report(&Grants { grants: grants.collect() })
         }
         Action::Remove { url, yes } => {
             let place: StackUrl = url.parse()?;
@@ -198,12 +262,16 @@ pub fn run(arguments: Arguments, output: Output) -> Result<(), Failure> {
             let Some((_, revision)) = stacks.into_iter().find(|(name, _)| name == place.stack()) else {
                 return Err(Failure::new(Exit::Failed, "no_stack", format!("there is no stack {place}")));
             };
-            if yes {
-                server.remove(place.tenant(), place.stack())?;
+            if !yes {
+                let message = format!("{place} has {}, and was not removed", count(revision as usize, "event"));
+                return Err(Failure::new(Exit::Refused, "not_confirmed", message)
+                    .next("the option --yes removes it, and nothing brings it back"));
             }
-            output.report(&RemovedStack { stack: place.to_string(), revision, is_removed: yes })
+            server.remove(place.tenant(), place.stack())?;
+            output.report(&RemovedStack { stack: place.to_string(), revision })
         }
-        Action::Stacks { tenant: Tenant { url, tenant } } => {
+        Action::Stacks { tenant } => {
+            let (url, tenant) = tenant.named()?;
             let server = PostgresServer::connect(&url, PostgresOptions::default())?;
             let stacks = server.stacks(&tenant)?.into_iter();
             let stacks = stacks.map(|(name, revision)| ListedStack { name, revision }).collect();

@@ -3,7 +3,7 @@
 
 mod process;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufWriter};
 use std::process::{ExitStatus, id};
@@ -16,7 +16,7 @@ use callstack_core::context::FinishedChildren;
 use callstack_core::frame::WorkLeft;
 use callstack_core::{
     Change, ClaimedFrame, Error, EventQuery, FrameRef, FrameStatus, Guidance, Handle, NewClaim, PopStatus, Results,
-    Settings, Stack, Tree,
+    Settings, Stack, ToolNames, Tree,
 };
 use clap::Args;
 use schemars::JsonSchema;
@@ -59,8 +59,8 @@ pub struct Arguments {
     /// How long a frame stays with this worker after it was last heard of, in seconds. It renews that while the command runs.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     lease: u64,
-    /// How often a frame is begun at most, since it was planned or last answered. Then it is blocked: its command may kill each worker.
-    /// Default: no limit.
+    /// A frame that was begun so often without an end is blocked, because its command may kill the workers. Put-backs, interruptions and
+    /// what was before an answer do not count. Default: no limit.
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
     tries: Option<u64>,
     /// Maximum number of frames; then the program ends.
@@ -88,7 +88,7 @@ pub struct Worked {
     blocked: usize,
     /// Number of times that it has put a frame back for later.
     later: usize,
-    /// Number of times that a frame was taken from this worker, or stopped.
+    /// Number of times that a frame was taken from this worker, stopped, begun anew or invalidated.
     lost: usize,
     /// The frames that are left.
     left: WorkLeft,
@@ -146,16 +146,23 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     process::check(&arguments.command)
         .map_err(|error| Failure::of_file("run", arguments.command[0].to_string_lossy(), &error))?;
     let stack = folder.open_to_write()?;
+    let below = arguments.below.clone().map(|below| stack.resolve(below)).transpose()?;
+    if let Some(below) = below.filter(|below| !arguments.wait && stack.read(|tree| tree.children(*below).is_empty())) {
+        let message = format!("there is no frame below {below}, and --below means those below it");
+        return Err(Failure::new(Exit::Refused, "nothing_below", message)
+            .next(format!("leave --below out, or plan frames there: callstack plan --below {below} TITLE")));
+    }
     let worker = Worker {
         stack: &stack,
         name: arguments.worker.clone().unwrap_or_else(own_name),
         lease: Duration::from_secs(arguments.lease),
-        below: arguments.below.clone().map(|below| stack.resolve(below)).transpose()?,
+        below,
         command: &arguments.command,
         // The command is told by its documentation what to do, and has no conversation that would hold results.
         settings: Settings::default()
             .budget(context::budget(None)?)
             .guidance(Guidance::None)
+            .tools(ToolNames::none())
             .finished_children(FinishedChildren::All),
         place: folder.variables()?,
         is_interrupted,
@@ -184,10 +191,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
 }
 
 impl Worked {
-    /// True if nothing of what is left can begin, because it waits for frames that are blocked, or have ended without completion.
+    /// True if something is left of which nothing can begin: it waits for frames that are blocked, that persons or hosts have, or that have
+    /// ended without completion.
     fn is_stuck(&self) -> bool {
         let WorkLeft { claimable, claimed, waiting, blocked, .. } = self.left;
-        claimable == 0 && claimed == 0 && (blocked > 0 || waiting > 0 && !self.in_the_way.is_empty())
+        claimable == 0 && claimed == 0 && (blocked > 0 || waiting > 0 || !self.in_the_way.is_empty())
     }
 }
 
@@ -235,17 +243,21 @@ impl Worker<'_> {
         }
     }
 
-    /// How often a frame was begun since it was planned, or last answered.
+    /// How often a frame was begun since it was planned, or last answered. What was put back or released by its worker does not count:
+    /// such a lease is shorter than the first one of its generation.
     fn tries(&self, claimed: &ClaimedFrame) -> Result<u64, Failure> {
-        let mut generations = BTreeSet::new();
+        let mut leases: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
         for event in self.patiently(|| self.stack.history(&EventQuery::default().frame(claimed.handle)))? {
             match event.change {
-                Change::Claimed { claim } => drop(generations.insert(claim.generation)),
-                Change::Answered { .. } => generations.clear(),
+                Change::Claimed { claim } => {
+                    let lease = claim.until.saturating_sub(event.time);
+                    leases.entry(claim.generation).or_insert((lease, lease)).1 = lease;
+                }
+                Change::Answered { .. } => leases.clear(),
                 _ => {}
             }
         }
-        Ok(generations.len() as u64)
+        Ok(leases.into_values().filter(|(first, last)| last >= first).count() as u64)
     }
 
     /// Blocks a frame that was begun too often.
@@ -348,6 +360,7 @@ impl Worker<'_> {
             match frame.status {
                 FrameStatus::InProgress => Standing::Held,
                 FrameStatus::Invalidated => Standing::Gone(Outcome::Stopped),
+                _ if tree.node(claimed.handle).retried_as().is_some() => Standing::Gone(Outcome::Stopped),
                 _ if frame.current_question().is_some_and(|question| question.interruption) => {
                     Standing::Gone(Outcome::Stopped)
                 }
@@ -361,10 +374,24 @@ impl Worker<'_> {
         let written = process.written()?;
         let stack = self.stack.with_claim(claimed);
         let handle = claimed.handle;
+        let put_back = || stack.renew_claim(claimed, milliseconds(self.pause(claimed)));
         loop {
+            if let Standing::Gone(outcome) = self.standing(claimed)? {
+                if matches!(outcome, Outcome::Stopped) && status.success() {
+                    // Whoever goes on with the frame may use it. It fails if the frame has ended.
+                    let _ = stack.summarize(handle, results(&written));
+                }
+                return Ok(outcome);
+            }
+            let has_split = || stack.read(|tree| tree.child_for_workers(handle).is_some());
             let recorded = match status.code() {
+                // What it has planned below the frame comes first. Then it puts the results together.
+                Some(0) if has_split() => match stack.summarize(handle, results(&written)).and_then(|_| put_back()) {
+                    Ok(_) => return Ok(Outcome::Later),
+                    Err(error) => Err(error),
+                },
                 Some(0) => stack.pop(handle, PopStatus::Completed, results(&written)).map(|_| PopStatus::Completed),
-                Some(LATER) => match stack.renew_claim(claimed, milliseconds(self.pause(claimed))) {
+                Some(LATER) => match put_back() {
                     Ok(_) => return Ok(Outcome::Later),
                     Err(error) => Err(error),
                 },
@@ -397,10 +424,10 @@ impl Worker<'_> {
         }
     }
 
-    /// How long a frame waits that was put back: longer each time.
+    /// How long a frame waits that was put back: longer each time, and shorter than the lease.
     fn pause(&self, claimed: &ClaimedFrame) -> Duration {
         let doublings = claimed.generation.saturating_sub(1).min(16) as u32;
-        self.lease.min(FIRST_PAUSE * 2_u32.pow(doublings))
+        (self.lease - Duration::from_millis(1)).min(FIRST_PAUSE * 2_u32.pow(doublings))
     }
 
     fn left(&self) -> Result<WorkLeft, Failure> {
@@ -501,11 +528,13 @@ fn failure(status: ExitStatus, written: &Written) -> Results {
     }
 }
 
-/// The frames that have ended without completion, and that planned frames need.
+/// The frames that have ended without completion, and that others need: planned ones, those of workers, and the one below which frames
+/// were to be done.
 fn in_the_way(tree: &Tree, below: Option<Handle>) -> Vec<Handle> {
-    let is_meant = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
-    let planned = tree.with_status(FrameStatus::Planned).filter(is_meant);
-    let needed = planned.flat_map(|handle| {
+    let is_meant = |handle: &Handle| below.is_none_or(|below| below == *handle || tree.is_ancestor(below, *handle));
+    let top = below.filter(|below| tree.node(*below).status().is_unfinished());
+    let waiting = tree.with_status(FrameStatus::Planned).chain(tree.claimed()).filter(is_meant).chain(top);
+    let needed = waiting.flat_map(|handle| {
         let failed = |child: &Handle| {
             let child = tree.node(*child);
             child.status() == FrameStatus::Failed && child.retried_as().is_none()
@@ -553,10 +582,10 @@ impl Report for Worked {
                 (blocked, "blocked"),
             ],
         );
-        if left.is_empty() {
-            return page.text(0, "nothing is left");
+        match left.is_empty() {
+            true => page.text(0, "nothing is left")?,
+            false => page.text(0, &format!("left: {left}"))?,
         }
-        page.text(0, &format!("left: {left}"))?;
         list(page, "waited for in vain", &self.in_the_way)?;
         match self.in_the_way.first() {
             Some(first) => {

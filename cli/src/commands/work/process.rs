@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::env;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
@@ -48,13 +48,22 @@ pub struct Written {
 pub fn check(command: &[OsString]) -> io::Result<()> {
     let Some(program) = command.first().map(Path::new).filter(|_| cfg!(unix)) else { return Ok(()) };
     // As the system does: a name without a folder is looked up.
-    let is_there = match program.as_os_str().as_encoded_bytes().contains(&b'/') {
-        true => program.is_file(),
-        false => {
-            env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
-        }
+    let is_there = match (program.as_os_str().as_encoded_bytes().contains(&b'/'), env::var_os("PATH")) {
+        (true, _) => is_program(program),
+        (false, Some(folders)) => env::split_paths(&folders).any(|folder| is_program(&folder.join(program))),
+        // The system has folders of its own.
+        (false, None) => true,
     };
     if is_there { Ok(()) } else { Err(io::Error::new(io::ErrorKind::NotFound, "there is no such command")) }
+}
+
+/// True if a file can be started.
+fn is_program(path: &Path) -> bool {
+    #[cfg(unix)]
+    let may_run = |data: &Metadata| std::os::unix::fs::PermissionsExt::mode(&data.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let may_run = |_: &Metadata| true;
+    path.metadata().is_ok_and(|data| data.is_file() && may_run(&data))
 }
 
 impl Process {
