@@ -12,6 +12,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::show::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -46,6 +47,20 @@ pub struct Diagnosis {
     /// Absent for a stack on a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     sizes: Option<Sizes>,
+    /// What a stack on a server has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Content>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Content {
+    /// Number of frames.
+    frames: usize,
+    /// The revision: the number of events, also those that were compacted.
+    revision: u64,
+    /// Number of frames that workers have: their leases have not ended.
+    with_workers: usize,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -101,12 +116,14 @@ impl Diagnosis {
             problems,
             health: examined.ok(),
             sizes: Some(Sizes::of(folder)),
+            content: None,
         }
     }
 
     /// Replays the history of a stack on a server. The server itself is its administrators' to examine.
     fn of_server(folder: &StackFolder) -> Result<Self, Failure> {
-        let problems = folder.open_to_read()?.check_history()?.into_iter().map(|problem| Problem {
+        let stack = folder.open_to_read()?;
+        let problems = stack.check_history()?.into_iter().map(|problem| Problem {
             message: format!("the history: {problem}"),
             next_step: "`callstack doctor --repair` makes the snapshot of the events anew; if it fails, restore the rows of the \
                         stack from a backup of the server"
@@ -121,6 +138,11 @@ impl Diagnosis {
             problems,
             health: None,
             sizes: None,
+            content: Some(stack.read(|tree| Content {
+                frames: tree.len(),
+                revision: tree.revision(),
+                with_workers: tree.claimed().filter(|frame| tree.is_with_worker(*frame, now())).count(),
+            })),
         })
     }
 }
@@ -224,8 +246,13 @@ impl Report for Diagnosis {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let field = |page: &mut Page<'_>, name: &str, value: String| page.field(name, Style::new(), &value);
-        field(page, "folder", self.folder.clone())?;
+        field(page, if self.content.is_some() { "stack" } else { "folder" }, self.folder.clone())?;
         field(page, "program", self.program_version.to_owned())?;
+        if let Some(Content { frames, revision, with_workers }) = self.content {
+            let content = format!("{}, {}", count(frames, "frame"), count(revision as usize, "event"));
+            let with_workers = if with_workers == 0 { String::new() } else { format!("; {with_workers} with workers") };
+            field(page, "content", content + &with_workers)?;
+        }
         if let Some(health) = &self.health {
             let version = format!("version {} of {}", health.database.version, health.database.supported_version);
             let bytes = self.sizes.as_ref().map_or(0, |sizes| sizes.database);

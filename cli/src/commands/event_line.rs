@@ -40,7 +40,7 @@ impl EventLine {
         };
         let place =
             Line::new().styled(FAINT, format!("{revision:>5}  {}  ", moment(*time))).plain(format!("{handle} "));
-        let said = Line::new().said(&self.title).plain(": ").styled(style, one_line(&said(change)));
+        let said = Line::new().said(&self.title).plain(": ").styled(style, one_line(&said(change, *time)));
         if page.width() >= LEAST_WIDTH {
             return page.line(place.followed_by(said));
         }
@@ -49,8 +49,8 @@ impl EventLine {
     }
 }
 
-/// What an event says, in a few words and the texts that it brings.
-fn said(change: &Change) -> String {
+/// What an event says, in a few words and the texts that it brings. `time`: when it was recorded.
+fn said(change: &Change, time: u64) -> String {
     let with =
         |words: &str, text: &str| if text.trim().is_empty() { words.to_owned() } else { format!("{words}: {text}") };
     match change {
@@ -99,7 +99,10 @@ fn said(change: &Change) -> String {
             with("edited", &keys.cloned().collect::<Vec<_>>().join(", "))
         }
         Change::Claimed { claim } if !claim.has_worker() => "was taken over by hand".to_owned(),
-        Change::Claimed { claim } => with(&format!("with a worker until {}", moment(claim.until)), &claim.worker),
+        Change::Claimed { claim } if claim.until <= time => with("released by a worker", &claim.worker),
+        Change::Claimed { claim } => {
+            with(&format!("with a worker until {} (claim {})", moment(claim.until), claim.generation), &claim.worker)
+        }
         Change::UsageRecorded { model_request } => requested(model_request),
         other => other.kind().to_owned(),
     }
