@@ -933,6 +933,15 @@ impl Stack {
         value
     }
 
+    /// As [`Stack::read`], for callers who cannot ask [`Stack::check_read`]. If a frame cannot be read, because others have changed it and
+    /// have compacted the history since, it is read again with their changes.
+    #[cfg(feature = "capi")]
+    pub(crate) fn read_checked<T>(&self, read: impl Fn(&Tree) -> T) -> Result<T> {
+        self.check_working()?;
+        let looked = || self.read(|tree| tree.checked(&read));
+        looked().or_else(|_| self.refresh().and_then(|_| looked()))
+    }
+
     /// Whether all frames could be read that [`Stack::read`], [`Stack::state`], [`Stack::with_status`] or [`Stack::ready`] have asked
     /// for, since the stack was opened or its tree was read again. These queries return no [`Result`]: a frame that cannot be
     /// read is missing there, or stands there without any text. Ask before their answers are written to a file.

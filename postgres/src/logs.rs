@@ -70,7 +70,7 @@ impl LogReader for PostgresLogs {
             Ok(StoredLog {
                 frame: handle.ok_or_else(|| self.reader.damaged("a log has no possible frame"))?,
                 bytes: self.reader.value::<i64>(row, 1)?.cast_unsigned(),
-                written: self.reader.value::<i64>(row, 2)?.cast_unsigned(),
+                written: (self.reader.value::<f64>(row, 2)? * 1_000.0) as u64,
             })
         });
         logs.collect()
@@ -82,6 +82,7 @@ const LAST_LINE: &str = "SELECT coalesce(max(line), 0) FROM callstack.logs WHERE
 const LINES: &str = "SELECT entry FROM callstack.logs WHERE stack = $1 AND handle = $2 AND line > $3 AND line <= $4 \
     ORDER BY line";
 
-/// A line break is counted for each line, as in a file.
+/// A line break is counted for each line, as in a file. All operators here have the types of those of the system: one of other types could
+/// be a stranger's, who may write to a schema of the search path.
 const LIST: &str = "SELECT handle, sum(octet_length(entry) + 1)::bigint, \
-    (extract(epoch FROM max(written)) * 1000)::bigint FROM callstack.logs WHERE stack = $1 GROUP BY handle";
+    extract(epoch FROM max(written))::float8 FROM callstack.logs WHERE stack = $1 GROUP BY handle";

@@ -171,7 +171,7 @@ pub fn revoke(url: &str, role: &str, tenant: &str) -> Result<bool> {
 fn change_access(url: &str, role: &str, tenant: &str, sql: &str) -> Result<Vec<Row>> {
     let server = PostgresServer::connect(url, PostgresOptions::default())?;
     let values: [Value<'_>; 2] = [(&role, Type::TEXT), (&tenant, Type::TEXT)];
-    server.ask(server.patience(), |connection, deadline| connection.rows(sql, &values, deadline))
+    server.change(|connection, deadline| connection.rows(sql, &values, deadline))
 }
 
 /// A grant: what a role may do with the stacks of a tenant.

@@ -97,6 +97,17 @@ CREATE TABLE callstack.logs (
     PRIMARY KEY (stack, handle, line)
 );
 
+-- A stack that is new is not in the statistics of the server, which would then take its rows for very few, and read all of them to find
+-- one. Without statistics of this column it takes a stack for a share of the table, and looks for the other columns too.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY '{events,heads,frames,base_frames,logs}'::text[] LOOP
+        EXECUTE format('ALTER TABLE callstack.%I ALTER COLUMN stack SET STATISTICS 0', name);
+    END LOOP;
+END $$;
+
 -- The statements of each command are functions, because the server keeps the plans of their statements, which take longer to make than
 -- they take to run.
 
@@ -209,7 +220,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Lets a role read the stacks of a tenant, or change them too. Events are added, and removed by compactions; none is ever changed.
+-- Lets a role read the stacks of a tenant, or change them too. Events are added, and removed by compactions.
 CREATE FUNCTION callstack.allow(role text, tenant text, writes boolean) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -221,13 +232,30 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA callstack TO %I', role);
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA callstack TO %I', role);
     IF writes THEN
-        EXECUTE format('GRANT INSERT, DELETE, UPDATE (revision, writer, snapshot, base) ON callstack.stacks TO %I', role);
+        EXECUTE format('GRANT INSERT (tenant, name), DELETE, UPDATE (revision, writer, snapshot, base) ON callstack.stacks TO %I', role);
         EXECUTE format('GRANT INSERT, DELETE ON callstack.events, callstack.logs TO %I', role);
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON callstack.heads, callstack.frames, callstack.base_frames TO %I', role);
     END IF;
     INSERT INTO callstack.tenants (name) VALUES (tenant) ON CONFLICT DO NOTHING;
     INSERT INTO callstack.members SELECT known, id, allow.writes FROM callstack.tenants AS tenants
         WHERE tenants.name = allow.tenant ON CONFLICT ON CONSTRAINT members_pkey DO UPDATE SET writes = excluded.writes;
+    PERFORM callstack.limit_role(role);
+END $$;
+
+-- Takes from a role what none of its tenants needs: row-level security does not keep it from locking tables.
+CREATE FUNCTION callstack.limit_role(role text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    writes boolean := (SELECT bool_or(members.writes) FROM callstack.members JOIN pg_roles ON pg_roles.oid = members.role
+        WHERE pg_roles.rolname = limit_role.role);
+BEGIN
+    IF writes IS NOT TRUE THEN
+        EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA callstack FROM %I', role);
+    END IF;
+    IF writes IS NULL THEN
+        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA callstack FROM %I', role);
+        EXECUTE format('REVOKE USAGE ON SCHEMA callstack FROM %I', role);
+    END IF;
 END $$;
 
 -- Takes the stacks of a tenant away from a role. Returns false if it had no grant.
@@ -237,6 +265,10 @@ BEGIN
     DELETE FROM callstack.members USING callstack.tenants, pg_roles
         WHERE pg_roles.rolname = disallow.role AND members.role = pg_roles.oid
         AND members.tenant = tenants.id AND tenants.name = disallow.tenant;
-    RETURN FOUND;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM callstack.limit_role(role);
+    RETURN true;
 END $$;
-REVOKE ALL ON FUNCTION callstack.allow, callstack.disallow FROM PUBLIC;
+REVOKE ALL ON FUNCTION callstack.allow, callstack.disallow, callstack.limit_role FROM PUBLIC;

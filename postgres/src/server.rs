@@ -19,6 +19,8 @@ use crate::url::{ServerUrl, StackUrl, check_names, shown_stack};
 /// Waits between two attempts to reach a server.
 const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
+/// Maximum wait for the answer to a change of grants, or to the removal of a stack.
+const CHANGE_PATIENCE: Duration = Duration::from_secs(120);
 /// Maximum time of one attempt to connect, so that another host of the URL can be tried.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
@@ -170,7 +172,7 @@ impl PostgresServer {
         let (_, id) = store.place_in_server();
         let tables = ["events", "heads", "frames", "base_frames", "logs"];
         let statements = tables.map(|table| format!("DELETE FROM callstack.{table} WHERE stack = {id};")).concat();
-        self.ask(self.patience(), |connection, deadline| {
+        self.change(|connection, deadline| {
             // Waits for a command that runs, and lets no other one begin.
             let locked = format!(
                 "BEGIN; SET LOCAL lock_timeout = '10s'; SELECT id FROM callstack.stacks WHERE id = {id} FOR NO KEY UPDATE; \
@@ -229,6 +231,14 @@ impl PostgresServer {
             answer
         });
         asked.map_err(Failure::without_change)
+    }
+
+    /// Changes something outside of a stack's commands, which may take long. If no answer comes, nobody knows whether it was done.
+    pub(crate) fn change<T>(&self, request: impl FnMut(&mut Connection, Instant) -> Result<T, Failure>) -> Result<T> {
+        self.ask(self.patience().max(CHANGE_PATIENCE), request).map_err(|error| match error {
+            Error::Disconnected { path, message, .. } => Error::disconnected(path, message, true),
+            other => other,
+        })
     }
 
     /// Calls `run`, and repeats it with growing waits while the connection is lost, until the deadline.

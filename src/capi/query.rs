@@ -94,7 +94,7 @@ pub unsafe extern "C" fn callstack_frame(
     unsafe {
         Callstack::read(stack, out_frame, error, |stack| {
             let frame = FrameRef::from(text("frame", frame, frame_len)?);
-            Ok(to_json(&stack.read(|tree| tree.resolve(&frame).map(|handle| numbered(tree, handle)))?))
+            Ok(to_json(&stack.read_checked(|tree| tree.resolve(&frame).map(|handle| numbered(tree, handle)))??))
         })
     }
 }
@@ -196,14 +196,14 @@ pub unsafe extern "C" fn callstack_frames(
             let query: FrameQuery = optional_record("query", query, query_len)?;
             let is_for_interrupted = matches!(query.relation, Relation::Interrupted);
             let interrupted = if is_for_interrupted { stack.interrupted() } else { Vec::new() };
-            let answer = stack.read(|tree| -> Result<String, Error> {
-                let frames = query.frames(tree, interrupted)?;
+            let answer = stack.read_checked(|tree| -> Result<String, Error> {
+                let frames = query.frames(tree, interrupted.clone())?;
                 Ok(match query.records {
                     false => to_json(&frames),
                     true => to_json(&frames.into_iter().map(|handle| numbered(tree, handle)).collect::<Vec<_>>()),
                 })
             });
-            Ok(answer?)
+            Ok(answer??)
         })
     }
 }
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn callstack_state(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::read(stack, out_state, error, |stack| Ok(stack.state().to_json())) }
+    unsafe { Callstack::read(stack, out_state, error, |stack| Ok(stack.read_checked(Tree::state)?.to_json())) }
 }
 
 /// Writes the documented files, state.json and frames/, to another folder, for other tools or as a copy.

@@ -829,6 +829,7 @@ fn write_base(
     if let Some(problem) = comparison.into_result().problems.first() {
         return Err(invalid(problem));
     }
+    Tree::check_snapshot(&base.head, &*archive)?;
     Tree::of_snapshot(&base.head, archive, false)
 }
 

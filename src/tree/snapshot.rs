@@ -1,7 +1,7 @@
 //! Snapshots of trees: what is kept of a tree beside its events, so that it can be opened without them, and so that finished
 //! trees need not be in memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,13 @@ const SNAPSHOT_EVENTS: u64 = 64;
 const EVENTS_FOR_CHANGED: u64 = 4;
 /// For so many unfinished frames, which the head lists, one more.
 const UNFINISHED_FOR_EVENT: u64 = 8;
+
+/// A higher key of a root leaves no room for later ones.
+const HIGHEST_ROOT: u64 = u64::MAX - (1 << 48);
+/// A higher revision of a snapshot from elsewhere leaves no room for later events.
+const HIGHEST_REVISION: u64 = 1 << 62;
+/// From so many frames on a head is believed only if the archive has the last one, because memory is taken for each.
+const MANY_FRAMES: usize = 100_000;
 
 /// What a snapshot keeps beside the frames.
 #[derive(Serialize, Deserialize)]
@@ -81,6 +88,48 @@ impl Tree {
         Ok((revision, frames))
     }
 
+    /// Checks that the head of a snapshot says what its frames say, so that a snapshot from elsewhere gives a tree that can be relied on.
+    /// Reads all frames, and keeps few numbers of each.
+    ///
+    /// # Errors
+    /// [`Error::Json`] that says what differs; the errors of the archive.
+    pub(crate) fn check_snapshot(head: &str, archive: &dyn Archive) -> Result<()> {
+        let head = Head::read(head)?;
+        let differs = |what: String| Err(Error::json("the snapshot", what));
+        let (mut ids, mut statuses, mut last_root) = (HashSet::new(), [0; FrameStatus::ALL.len()], None);
+        let mut is_active_open = head.active.is_none();
+        let mut last = None;
+        loop {
+            let page = archive.page(last)?;
+            let Some(end) = page.last() else { break };
+            last = Some(end.handle);
+            for ArchivedFrame { handle, root, session_id, status, place, .. } in page {
+                if session_id.trim().is_empty() || !ids.insert(titles::hash(&session_id)) {
+                    return differs(format!("the ID of {handle} is blank, or that of another frame"));
+                }
+                if status.is_unfinished() && !head.open.contains(&root) {
+                    return differs(format!("{handle} is {status}, and its head does not name the tree as unfinished"));
+                }
+                is_active_open |= head.active == Some(handle) && status.is_open();
+                if let Some(place) = place {
+                    statuses[status as usize] += 1;
+                    last_root = last_root.max(Some(place));
+                }
+            }
+        }
+        match head {
+            Head { root_statuses, .. } if root_statuses != statuses => differs("its head counts other roots".into()),
+            Head { last_root: last, .. } if last < last_root || last > Some(HIGHEST_ROOT) => {
+                differs("its head names another last root".into())
+            }
+            _ if !is_active_open => differs("the active frame is not open".into()),
+            Head { revision, .. } if revision > HIGHEST_REVISION => {
+                differs(format!("its revision {revision} is too high"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The tree of a snapshot. Trees that have ended stay in the archive until they are looked at. `may_replay`: frames that the
     /// archive does not have as they were are made of the events, which can take seconds.
     ///
@@ -88,6 +137,16 @@ impl Tree {
     /// [`Error::Json`] if the snapshot cannot be read; the errors of the archive.
     pub(crate) fn of_snapshot(head: &str, archive: Arc<dyn Archive>, may_replay: bool) -> Result<Self> {
         let head = Head::read(head)?;
+        if head.frames > MANY_FRAMES {
+            let before_last = Handle::from_index(head.frames - 2);
+            let last = before_last.map(|handle| archive.page(Some(handle))).transpose()?.unwrap_or_default();
+            if last.is_empty() {
+                return Err(Error::json(
+                    "the snapshot",
+                    format!("its head names {} frames, more than there are", head.frames),
+                ));
+            }
+        }
         let mut tree = Self {
             nodes: Nodes::archived(head.frames, head.revision, Arc::new(Shelf::new(archive.clone()))),
             roots: Roots::archived(head.last_root),

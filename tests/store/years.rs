@@ -356,6 +356,14 @@ fn a_compacted_history_that_was_changed_is_refused_and_leaves_nothing() {
         line["baseFrame"][key] = value;
         changed(&f7, &line.to_string())
     };
+    let head_with = |key: &str, value: Value| {
+        let mut line: Value = serde_json::from_str(lines[0]).unwrap();
+        let mut head: Value = serde_json::from_str(line["base"].as_str().unwrap()).unwrap();
+        assert!(head.get(key).is_some(), "a head has no {key}");
+        head[key] = value;
+        line["base"] = head.to_string().into();
+        changed(lines[0], &line.to_string())
+    };
     let last_kept = lines.iter().position(|line| line.contains("Later")).unwrap() - 1;
     for (what, text, code) in [
         ("no head", without(0).join("\n"), "json"),
@@ -390,6 +398,12 @@ fn a_compacted_history_that_was_changed_is_refused_and_leaves_nothing() {
         ("a head that is none", changed(lines[0], r#"{"base":"spilled coffee"}"#), "json"),
         ("a status that is none", f7_with("status", json!("done")), "json"),
         ("a frame without its change", f7_with("changed", json!(null)), "json"),
+        ("a head that names no open tree", head_with("open", json!([])), "json"),
+        ("a head with other roots", head_with("rootStatuses", json!([0, 1, 29, 1, 0, 0])), "json"),
+        ("a head whose active frame has ended", head_with("active", json!("f1")), "json"),
+        ("a head with a last root that is none", head_with("lastRoot", json!(null)), "json"),
+        ("a head with a last root that leaves no room", head_with("lastRoot", json!(u64::MAX)), "json"),
+        ("two frames with an ID", text.replace("tree_3_1", "tree_3_2"), "json"),
         ("half a line", text[..text.len() - 20].to_owned(), "json"),
     ] {
         let new = tempdir().unwrap();
