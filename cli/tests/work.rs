@@ -442,6 +442,44 @@ fn the_exit_code_says_whether_everything_is_done() {
 }
 
 #[test]
+fn what_waits_in_vain_is_named() {
+    let place = Place::new();
+    let failed = place.plan("Failed");
+    let shop = place.stack.plan(NewFrame::new("Shop").root().depends_on(failed)).unwrap();
+    let cart = place.stack.plan(NewFrame::new("Cart").below(shop)).unwrap();
+    place.stack.plan(NewFrame::new("Total").below(cart)).unwrap();
+    let left_over = place.plan("Left over");
+    place.stack.plan(NewFrame::new("Below it").below(left_over)).unwrap();
+    place.stack.claim(NewClaim::new("anna", 1).frame(failed)).unwrap().unwrap();
+    place.stack.pop(failed, PopStatus::Failed, "no").unwrap();
+    place.stack.activate(left_over).unwrap();
+    place.stack.pop(left_over, PopStatus::Completed, "done").unwrap();
+    let output = place.command(&["--below", &cart.to_string()], "true").output().unwrap();
+    assert_eq!(
+        (output.status.code(), worked(&output)["inTheWay"].clone()),
+        (Some(1), Value::from(vec![failed.to_string()]))
+    );
+    let output = place.command(&[], "true").output().unwrap();
+    let both = Value::from(vec![failed.to_string(), left_over.to_string()]);
+    assert_eq!((output.status.code(), worked(&output)["inTheWay"].clone()), (Some(1), both));
+}
+
+#[test]
+fn a_worker_within_a_worker_does_what_is_below_its_frame() {
+    let place = Place::new();
+    place.plan("Shop");
+    let program = env!("CARGO_BIN_EXE_callstack");
+    let script = format!(
+        "[ \"$CALLSTACK_TITLE\" = Shop ] || exit 0; {program} work -- true && exit 9; \
+         [ -e planned ] || {program} plan Cart --below $CALLSTACK_FRAME > planned; \
+         {program} work --below $CALLSTACK_FRAME -- echo cart"
+    );
+    let output = place.command(&[], &script).output().unwrap();
+    assert_eq!(worked(&output)["completed"], 1, "{}", errors(&output));
+    assert!(errors(&output).contains("works on f1 for a worker already"), "{}", errors(&output));
+}
+
+#[test]
 fn what_is_put_back_or_interrupted_is_no_try() {
     let place = Place::new();
     let frame = place.plan("Cart");

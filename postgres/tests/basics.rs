@@ -143,20 +143,24 @@ fn roles_use_their_tenants_and_no_others() {
     // Not even a role that may make functions, and sends what SQL it likes, comes to another tenant.
     server.sql(database, &format!("CREATE SCHEMA mine AUTHORIZATION {}", role("writer")));
     let secret = server.sql(database, "SELECT id FROM callstack.stacks JOIN callstack.tenants USING (id) LIMIT 1");
-    let as_writer = |sql: &str| {
+    let sent_by = |name: &str, sql: &str| {
         let output = Command::new(program("psql"))
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-d", database])
-            .args(["-p", &server.port().to_string(), "-U", &role("writer"), "-c", sql])
+            .args(["-p", &server.port().to_string(), "-U", &role(name), "-c", sql])
             .output()
             .unwrap();
         (output.status.success(), String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
+    let as_writer = |sql: &str| sent_by("writer", sql);
     let own_function = "CREATE FUNCTION mine.pg_has_role(name, oid, text) RETURNS boolean LANGUAGE sql AS 'SELECT true'; \
                         SET search_path = mine, pg_catalog; SELECT count(*) FROM callstack.tenants WHERE name = 'secret'";
     assert_eq!(as_writer(own_function), (true, "0".into()));
     let tenant = "(SELECT id FROM callstack.tenants WHERE name = 'ours')";
     for sql in [
         &format!("INSERT INTO callstack.events VALUES ({tenant}, {secret}, 3, 1, 1, 'stopped', '{{}}')"),
+        &format!(
+            "INSERT INTO callstack.stacks (id, tenant, name) OVERRIDING SYSTEM VALUE VALUES (1000, {tenant}, 'next')"
+        ),
         "UPDATE callstack.stacks SET tenant = tenant",
         "UPDATE callstack.events SET event = ''",
         "SELECT callstack.allow(current_user, 'secret', true)",
@@ -166,6 +170,10 @@ fn roles_use_their_tenants_and_no_others() {
         assert!(!as_writer(sql).0, "the writer may: {sql}");
     }
     server.sql(database, &format!("GRANT CREATE ON SCHEMA public TO {}", role("writer")));
+    let stranger = "CREATE FUNCTION public.multiply(numeric, integer) RETURNS numeric LANGUAGE plpgsql AS \
+                    $$ BEGIN RAISE EXCEPTION 'code of the writer runs'; END $$; \
+                    CREATE OPERATOR public.* (LEFTARG = numeric, RIGHTARG = integer, FUNCTION = public.multiply)";
+    assert!(as_writer(stranger).0);
     for (function, result) in [
         ("cardinality(text[])", "int"),
         ("array_agg(int)", "int[]"),
@@ -181,6 +189,7 @@ fn roles_use_their_tenants_and_no_others() {
     by_owner.add_decision("ses_1", "By the owner").unwrap();
     by_owner.log("ses_1").append(&[json!("a line")]).unwrap();
     by_owner.compact_history(0).unwrap();
+    by_owner.prune_logs(LogLimits::default().bytes(0)).unwrap();
     assert!(reader.refresh().unwrap());
 
     let forbidden = Stack::open_url(&format!("{}/mine/shop", as_role("writer")), StackOptions::default()).unwrap_err();
@@ -206,13 +215,15 @@ fn roles_use_their_tenants_and_no_others() {
     assert!(Stack::open_url(&format!("{}/mine/shop", as_role("reader")), StackOptions::default()).is_err());
     assert!(grant(&url, "nobody of this name", "mine", Access::Read).unwrap_err().to_string().contains("no role"));
 
+    // A role that may not write any more takes no locks that stop others.
+    assert!(!sent_by("reader", "BEGIN; LOCK TABLE callstack.events IN ACCESS EXCLUSIVE MODE").0);
     let by_reader = open(&format!("{}/ours/shop", as_role("reader")));
     assert!(revoke(&url, &role("reader"), "ours").unwrap());
     assert!(!revoke(&url, &role("reader"), "ours").unwrap());
     let gone = by_reader.refresh().unwrap_err().to_string();
-    assert!(gone.contains("may not use the tenant of the stack any more"), "{gone}");
+    assert!(gone.contains("postgres grant"), "{gone}");
     let revoked = Stack::open_existing_url(&format!("{}/ours/shop", as_role("reader")), StackOptions::default());
-    assert!(revoked.unwrap_err().to_string().contains("may not use the tenant"));
+    assert!(revoked.unwrap_err().to_string().contains("postgres grant"));
 }
 
 #[test]
@@ -330,6 +341,27 @@ fn a_compacted_history_makes_the_same_stack_in_a_database_and_in_a_folder() {
     large[0]["base"] = json!(head.to_string());
     let large = large.iter().map(|line| format!("{line}\n")).collect::<String>();
     refuse("a revision beyond the database's", large.as_bytes(), "history");
+}
+
+#[test]
+fn frames_of_a_stack_that_is_not_in_the_statistics_are_found_by_their_index() {
+    let server = Server::shared();
+    let url = server.database();
+    filled(&format!("{url}/known")).compact_history(0).unwrap();
+    let database = database_of(&url);
+    server.sql(
+        database,
+        "INSERT INTO callstack.frames SELECT tenant, stack, handle + number, tree + number, session_id, title, \
+        status, is_run, NULL, changed, '' FROM callstack.frames, generate_series(100, 20000) AS number WHERE handle = 1; \
+        ANALYZE callstack.frames",
+    );
+    for (condition, index) in
+        [("tree = 7", "frames_by_tree"), ("handle = 7", "frames_pkey"), ("status = 'blocked'", "frames_by_status")]
+    {
+        let plan = server
+            .sql(database, &format!("EXPLAIN SELECT image FROM callstack.frames WHERE stack = 999 AND {condition}"));
+        assert!(plan.contains(index), "{condition}: {plan}");
+    }
 }
 
 #[test]

@@ -113,24 +113,28 @@ impl Stack {
         self.check_working()?;
         let archive = self.inner.tree.read().archive();
         let base = || Ok::<_, Error>(archive.as_ref().map(|archive| archive.base()).transpose()?.flatten());
-        let written = base()?.map(|base| self.export_base(base, &mut writer)).transpose()?;
+        let before = base()?;
+        let head = before.as_ref().map(|(head, _)| head.clone());
         let mut count = 0;
-        self.read_history(&EventQuery::default(), |event| {
-            count += 1;
-            export::write(&event, &mut writer)
-        })?;
+        let written = before.map_or(Ok(()), |base| self.export_base(base, &mut writer)).and_then(|()| {
+            self.read_history(&EventQuery::default(), |event| {
+                count += 1;
+                export::write(&event, &mut writer)
+            })
+        });
+        // A compaction can also be why the others have failed.
         match base()?.map(|(head, _)| head) {
-            Some(head) if written.as_ref() != Some(&head) => {
-                let (revision, _) = Tree::snapshot_extent(&head)?;
+            Some(after) if head.as_ref() != Some(&after) => {
+                let (revision, _) = Tree::snapshot_extent(&after)?;
                 let message = "the history was compacted up to it while it was exported; export it again";
                 Err(Error::History { revision, message: message.into() })
             }
-            _ => Ok(count),
+            _ => written.map(|()| count),
         }
     }
 
-    /// Writes the snapshot that the events of a compacted history follow. Returns its head.
-    fn export_base(&self, (head, frames): (String, Arc<dyn Archive>), writer: &mut impl Write) -> Result<String> {
+    /// Writes the snapshot that the events of a compacted history follow.
+    fn export_base(&self, (head, frames): (String, Arc<dyn Archive>), writer: &mut impl Write) -> Result<()> {
         let (revision, _) = Tree::snapshot_extent(&head)?;
         // Another process may have compacted events that this one has not read.
         if revision > self.inner.tree.read().revision() {
@@ -140,7 +144,7 @@ impl Stack {
         let mut last = None;
         loop {
             let page = frames.page(last)?;
-            let Some(end) = page.last() else { return Ok(head) };
+            let Some(end) = page.last() else { return Ok(()) };
             last = Some(end.handle);
             page.into_iter().try_for_each(|frame| export::write(&export::frame_line(&frame), writer))?;
         }

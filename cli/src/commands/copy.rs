@@ -64,7 +64,7 @@ pub fn run(arguments: Arguments) -> Result<Copied, Failure> {
     let [from, to] = [arguments.from, arguments.to].map(|place| StackFolder::new(Some(place), true));
     let stack = from.open_to_read()?;
     let mut history = HistoryOf::new(&stack)?;
-    let copy = to.rebuild(&mut history)?;
+    let copy = to.rebuild(&mut history).map_err(|failure| history.failure().unwrap_or(failure))?;
     let log_lines = copy_logs(&stack, &copy)?;
     compare(&stack, &copy)?;
     copy.flush()?;
@@ -179,6 +179,15 @@ impl HistoryOf {
         let stack = stack.clone();
         let writer = thread::spawn(move || stack.export_history(writer));
         Ok(Self { lines: BufReader::new(reader), writer: Some(writer), events: 0 })
+    }
+}
+
+impl HistoryOf {
+    /// Why the history could not be read to its end, which can be the cause of what the reader has found.
+    fn failure(&mut self) -> Option<Failure> {
+        let _ = io::copy(&mut self.lines, &mut io::sink());
+        let written = self.writer.take()?.join().ok()?;
+        written.err().map(Failure::from)
     }
 }
 

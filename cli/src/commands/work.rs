@@ -3,7 +3,8 @@
 
 mod process;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::ffi::OsString;
 use std::io::{self, BufWriter};
 use std::process::{ExitStatus, id};
@@ -146,6 +147,12 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     process::check(&arguments.command)
         .map_err(|error| Failure::of_file("run", arguments.command[0].to_string_lossy(), &error))?;
     let stack = folder.open_to_write()?;
+    if let (Some(own), None) = (env::var_os(CLAIM_VARIABLES[0]), &arguments.below) {
+        let message =
+            format!("this program works on {} for a worker already, which waits for it", own.to_string_lossy());
+        return Err(Failure::new(Exit::Refused, "within_worker", message)
+            .next(r#"name the frames that it may do: callstack work --below "$CALLSTACK_FRAME" -- COMMAND"#));
+    }
     let below = arguments.below.clone().map(|below| stack.resolve(below)).transpose()?;
     if let Some(below) = below.filter(|below| !arguments.wait && stack.read(|tree| tree.children(*below).is_empty())) {
         let message = format!("there is no frame below {below}, and --below means those below it");
@@ -534,19 +541,26 @@ fn in_the_way(tree: &Tree, below: Option<Handle>) -> Vec<Handle> {
     let is_meant = |handle: &Handle| below.is_none_or(|below| below == *handle || tree.is_ancestor(below, *handle));
     let top = below.filter(|below| tree.node(*below).status().is_unfinished());
     let waiting = tree.with_status(FrameStatus::Planned).chain(tree.claimed()).filter(is_meant).chain(top);
-    let needed = waiting.flat_map(|handle| {
+    let mut needed = BTreeSet::new();
+    for handle in waiting {
         let failed = |child: &Handle| {
             let child = tree.node(*child);
             child.status() == FrameStatus::Failed && child.retried_as().is_none()
         };
-        let dependencies = tree.unfinished_dependencies(handle);
-        let ended = dependencies.filter(|dependency| !tree.node(*dependency).status().is_unfinished());
-        ended.chain(tree.children(handle).iter().copied().filter(failed))
-    });
-    let mut needed: Vec<Handle> = needed.collect();
-    needed.sort_unstable();
-    needed.dedup();
-    needed
+        needed.extend(tree.children(handle).iter().copied().filter(failed));
+        needed.extend(ended_dependencies(tree, handle));
+        // A planned frame waits for what the planned ones above it need, and nobody does what is below a frame that has ended.
+        let is_planned = |above: &Handle| tree.node(*above).status() == FrameStatus::Planned;
+        needed.extend(tree.ancestors(handle).take_while(is_planned).flat_map(|above| ended_dependencies(tree, above)));
+        let first_begun = tree.ancestors(handle).find(|above| !is_planned(above));
+        needed.extend(first_begun.filter(|above| !tree.node(*above).status().is_unfinished()));
+    }
+    needed.into_iter().collect()
+}
+
+/// The dependencies of a frame that have ended without completion.
+fn ended_dependencies(tree: &Tree, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+    tree.unfinished_dependencies(handle).filter(|dependency| !tree.node(*dependency).status().is_unfinished())
 }
 
 impl Report for Worked {
