@@ -249,6 +249,11 @@ DECLARE
     writes boolean := (SELECT bool_or(members.writes) FROM callstack.members JOIN pg_roles ON pg_roles.oid = members.role
         WHERE pg_roles.rolname = limit_role.role);
 BEGIN
+    -- The owner needs no grant, and would lose what it has as the owner.
+    IF EXISTS (SELECT FROM pg_namespace JOIN pg_roles ON pg_roles.oid = nspowner
+        WHERE nspname = 'callstack' AND rolname = limit_role.role) THEN
+        RETURN;
+    END IF;
     IF writes IS NOT TRUE THEN
         EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA callstack FROM %I', role);
     END IF;

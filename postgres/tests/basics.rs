@@ -215,6 +215,10 @@ fn roles_use_their_tenants_and_no_others() {
     assert!(Stack::open_url(&format!("{}/mine/shop", as_role("reader")), StackOptions::default()).is_err());
     assert!(grant(&url, "nobody of this name", "mine", Access::Read).unwrap_err().to_string().contains("no role"));
 
+    // The owner needs no grant, and loses nothing with one.
+    grant(&url, "owner", "ours", Access::Read).unwrap();
+    assert!(revoke(&url, "owner", "ours").unwrap());
+    by_owner.add_decision("ses_1", "Still by the owner").unwrap();
     // A role that may not write any more takes no locks that stop others.
     assert!(!sent_by("reader", "BEGIN; LOCK TABLE callstack.events IN ACCESS EXCLUSIVE MODE").0);
     let by_reader = open(&format!("{}/ours/shop", as_role("reader")));
