@@ -11,7 +11,7 @@ use super::archive::Shelf;
 use super::nodes::Nodes;
 use super::roots::Roots;
 use super::{Node, Tree, titles};
-use crate::archive::{Archive, ArchivedFrame};
+use crate::archive::{Archive, ArchiveQuery, ArchivedFrame};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, FrameStatus, Handle};
 
@@ -104,8 +104,9 @@ impl Tree {
             let Some(end) = page.last() else { break };
             last = Some(end.handle);
             for ArchivedFrame { handle, root, session_id, status, place, .. } in page {
-                if session_id.trim().is_empty() || !ids.insert(titles::hash(&session_id)) {
-                    return differs(format!("the ID of {handle} is blank, or that of another frame"));
+                let owners = |id: &str| archive.find(ArchiveQuery::Id(id), head.revision);
+                if !ids.insert(titles::hash(&session_id)) && owners(&session_id)?.len() > 1 {
+                    return differs(format!("{handle} has the ID of another frame"));
                 }
                 if status.is_unfinished() && !head.open.contains(&root) {
                     return differs(format!("{handle} is {status}, and its head does not name the tree as unfinished"));
