@@ -11,8 +11,9 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(not(unix))]
 use std::time::SystemTime;
 
-use callstack_core::{ClaimedFrame, Error, Stack, StackOptions};
+use callstack_core::{Error, Stack, StackOptions};
 
+use crate::claims::own_claim;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::server::{ServerStack, is_url};
@@ -439,14 +440,6 @@ fn working_folder() -> Result<PathBuf, Failure> {
 /// The stack that commands in a folder use: in it, or above it.
 fn nearest(here: &Path) -> Option<PathBuf> {
     here.ancestors().flat_map(|folder| USUAL.map(|usual| folder.join(usual))).find(|path| is_stack(path))
-}
-
-/// The claim of the worker that has started this program for a frame.
-fn own_claim() -> Option<ClaimedFrame> {
-    let [handle, worker, generation] = CLAIM_VARIABLES.map(|name| env::var(name).ok());
-    // Generations begin with 1, so what cannot be read is refused as an earlier one.
-    let generation = generation.and_then(|generation| generation.parse().ok()).unwrap_or(0);
-    Some(ClaimedFrame { handle: handle?.parse().ok()?, worker: worker.unwrap_or_default(), generation, until: 0 })
 }
 
 /// The failure of making a stack from a history. A wrong history is the user's mistake.

@@ -442,6 +442,40 @@ fn the_exit_code_says_whether_everything_is_done() {
 }
 
 #[test]
+fn what_a_command_has_done_by_hand_below_its_frame_is_its_own_work() {
+    let place = Place::new();
+    let [frame, other] = ["Cart", "Mail"].map(|title| place.plan(title));
+    let program = env!("CARGO_BIN_EXE_callstack");
+    // A try that has failed, and a frame that is popped by the command although something is planned below it.
+    let script = format!(
+        "[ \"$CALLSTACK_TITLE\" = Cart ] || exit 0; \
+         {program} activate $CALLSTACK_FRAME && {program} push 'One way' --below $CALLSTACK_FRAME && \
+         {program} pop 'One way' --status failed --results no && {program} plan Later --below $CALLSTACK_FRAME && \
+         {program} pop $CALLSTACK_FRAME --results 'by itself'"
+    );
+    let output = place.command(&[], &script).output().unwrap();
+    assert_eq!(
+        (worked(&output)["completed"].clone(), output.status.code()),
+        (2.into(), Some(1)),
+        "{}",
+        errors(&output)
+    );
+    assert_eq!(place.frame(frame).results.unwrap(), "by itself");
+    assert_eq!(place.frame(other).status, FrameStatus::Completed);
+    assert_eq!(
+        worked(&output)["inTheWay"],
+        Value::from(vec![frame.to_string()]),
+        "nobody does what is planned below it"
+    );
+    let again = place.plan("Again");
+    let script = format!(
+        "{program} push Try --below $CALLSTACK_FRAME > /dev/null; {program} pop Try --status failed --results no > /dev/null; echo well"
+    );
+    assert_eq!(worked(&place.command(&[], &script).output().unwrap())["completed"], 1);
+    assert_eq!(place.frame(again).results.unwrap(), "well");
+}
+
+#[test]
 fn what_waits_in_vain_is_named() {
     let place = Place::new();
     let failed = place.plan("Failed");
@@ -509,7 +543,7 @@ fn a_person_does_not_take_a_frame_that_a_worker_has() {
     place.stack.claim(NewClaim::new("anna", 400)).unwrap().unwrap();
     let refused = activate();
     assert_eq!(refused.status.code(), Some(4));
-    assert!(errors(&refused).contains("the worker anna works on f1"), "{}", errors(&refused));
+    assert!(errors(&refused).contains("the worker anna has f1 until"), "{}", errors(&refused));
     thread::sleep(Duration::from_millis(500));
     assert_eq!(activate().status.code(), Some(0));
     assert_eq!(worked(&place.command(&[], "true").output().unwrap())["left"]["begun"], 1);

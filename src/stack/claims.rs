@@ -18,8 +18,8 @@ impl Stack {
     /// to put their results together; and unless the frame above it has ended. A failed child or dependency is in the way until
     /// it is begun anew ([`Stack::retry`]) or invalidated. **A blocked frame** that a worker has begun can be claimed when it was
     /// answered. A frame whose worker has planned children below it comes after them, too. Frames that a person or a host has begun
-    /// are theirs, and so are those with which they go on ([`Stack::set_active`], [`Stack::set_status`]) after a worker has blocked
-    /// them or has let its lease end.
+    /// are theirs, and so are those with which they go on ([`Stack::set_status`] with in_progress) after a worker has blocked them or has
+    /// let its lease end.
     ///
     /// The frame becomes in_progress; the active frame of the stack stays. Each claim of a frame has a generation, and only the
     /// newest one counts: give it with all that the worker records ([`Stack::with_claim`]), so that a worker that was given up

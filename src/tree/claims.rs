@@ -96,17 +96,15 @@ impl Tree {
         unready(handle).or_else(child).or_else(above)
     }
 
-    /// The last child of a begun frame that is left for workers: a frame that has split its work comes after its parts, whoever
-    /// goes on with it. What its own worker has begun by hand below it is its own work.
+    /// The last child of a begun frame that is left for workers, or that a worker has failed: a frame that has split its work comes
+    /// after its parts. What its own worker has begun by hand below it is its own work, also if that has failed.
     pub fn child_for_workers(&self, handle: Handle) -> Option<Handle> {
         let is_left = |child: &&Handle| {
             step();
             let child = self.node(**child);
             let is_left = match child.status() {
-                FrameStatus::Planned | FrameStatus::Failed => true,
-                FrameStatus::InProgress | FrameStatus::Blocked => {
-                    child.record().claim.as_ref().is_some_and(|claim| claim.has_worker())
-                }
+                FrameStatus::Planned => true,
+                FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => child.record().claim.is_some(),
                 FrameStatus::Completed | FrameStatus::Invalidated => false,
             };
             is_left && child.retried_as().is_none()

@@ -609,10 +609,8 @@ impl Model {
         (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame)).any(|child| {
             let Plain { status, claim, .. } = &self.frames[child];
             let is_left = match status {
-                FrameStatus::Planned | FrameStatus::Failed => true,
-                FrameStatus::InProgress | FrameStatus::Blocked => {
-                    claim.as_ref().is_some_and(|claim| !claim.worker.is_empty())
-                }
+                FrameStatus::Planned => true,
+                FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => claim.is_some(),
                 FrameStatus::Completed | FrameStatus::Invalidated => false,
             };
             is_left && !self.is_retried(child)
@@ -861,6 +859,18 @@ impl Model {
             }
             Ask::SetStatus { frame, status } => {
                 self.there(*frame)?;
+                let Plain { status: from, claim, .. } = &self.frames[*frame];
+                let worker = claim.as_ref().filter(|claim| !claim.worker.is_empty());
+                if (*status, *from) == (FrameStatus::InProgress, FrameStatus::InProgress)
+                    && let Some(claim) = worker
+                {
+                    if is_held(claim, now) {
+                        return Err("running");
+                    }
+                    self.take_over(*frame);
+                    self.active = Some(*frame);
+                    return Ok(());
+                }
                 let mut after = self.clone();
                 if *status == FrameStatus::InProgress {
                     after.keep_reason(*frame);
@@ -931,10 +941,6 @@ impl Model {
                 self.there(*frame)?;
                 if !self.is_open(*frame) {
                     return Err("not_open");
-                }
-                let Plain { status, claim, .. } = &self.frames[*frame];
-                if *status == FrameStatus::InProgress && !claim.as_ref().is_some_and(|claim| is_held(claim, now)) {
-                    self.take_over(*frame);
                 }
                 self.active = Some(*frame);
             }

@@ -224,11 +224,13 @@ fn the_frame_of_a_worker_that_is_gone_can_be_taken_over_and_that_of_a_living_one
         stack.execute(Command::BeginCall { frame, session_id: Some("ses_2".into()), caller, host })
     };
     assert_eq!(call(&stack).unwrap_err().code(), "running");
+    assert_eq!(stack.set_status(frame, FrameStatus::InProgress, None).unwrap_err().code(), "running");
+    now.fetch_add(1_000, Ordering::Relaxed);
     // To look at it changes nothing for its worker.
     stack.set_active(frame).unwrap();
     stack.renew_claim(&first, 100).unwrap();
     now.fetch_add(1_000, Ordering::Relaxed);
-    stack.set_active(frame).unwrap();
+    stack.set_status(frame, FrameStatus::InProgress, None).unwrap();
     assert_eq!((claim(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 1, 0]));
     assert_eq!(stack.renew_claim(&first, 100).unwrap_err().code(), "claim_lost");
     // A host takes over too.
@@ -253,6 +255,8 @@ fn a_frame_that_has_planned_children_while_a_worker_had_it_comes_after_them() {
     let [cart, mail] = ["Cart", "Mail"].map(|title| plan(&stack, title, Some(shop), &[]));
     // What the worker has begun by hand is its own work, and that of whoever goes on with the frame.
     let own = stack.push(NewFrame::new("Own").below(shop)).unwrap();
+    let tried = stack.push(NewFrame::new("Tried").below(shop)).unwrap();
+    stack.pop(tried, PopStatus::Failed, "another way").unwrap();
     stack.release_claim(&first).unwrap();
     assert_eq!(reason(&stack, shop), format!("it comes after its children, and {mail} is planned"));
     assert_eq!(left(&stack, None), [2, 0, 1, 1, 0]);

@@ -2,14 +2,13 @@
 
 use std::io;
 
-use callstack_core::text::one_line;
 use callstack_core::{FrameRef, FrameStatus, Handle, Tree};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
-use super::show::now;
+use crate::claims::{go_on, with_worker};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::{SameStack, StackFolder};
@@ -64,7 +63,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
         stack.read(|tree| check(tree, handle))?;
     }
     match from {
-        FrameStatus::InProgress => stack.set_active(handle)?,
+        FrameStatus::InProgress => go_on(&stack, handle)?,
         FrameStatus::Planned => stack.activate(handle)?,
         _ => stack.set_status(handle, FrameStatus::InProgress, None)?,
     }
@@ -82,12 +81,14 @@ fn check(tree: &Tree, handle: Handle) -> Result<(), Failure> {
             let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();
             Failure::from(error).next(format!("{first}`{}`", anyway()))
         }),
-        FrameStatus::InProgress if tree.is_with_worker(handle, now()) => {
-            let worker = node.record().claim.as_ref().map(|claim| one_line(&claim.worker)).unwrap_or_default();
-            let message = format!("the worker {worker} works on {handle}");
-            let step = format!("`callstack stop {handle}`, then `callstack activate {handle}`, if you go on yourself");
-            Err(Failure::new(Exit::Refused, "frame_of_worker", message).next(step))
-        }
+        FrameStatus::InProgress => with_worker(tree, handle).map_or(Ok(()), |why| {
+            let step = format!(
+                "`callstack stop {handle}`, then `callstack activate {handle}`, if you go on yourself; `{}` only makes it the active \
+                 frame",
+                anyway()
+            );
+            Err(Failure::new(Exit::Refused, "frame_of_worker", why).next(step))
+        }),
         FrameStatus::Blocked if node.record().has_session() => {
             let message = format!("{handle} belongs to a session, which goes on when {handle} is answered");
             let step = format!("`callstack answer {handle} TEXT`, or `{}` if you go on yourself", anyway());

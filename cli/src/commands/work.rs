@@ -93,8 +93,12 @@ pub struct Worked {
     lost: usize,
     /// The frames that are left.
     left: WorkLeft,
-    /// The frames that have ended and for which planned ones wait in vain: failed or invalidated.
+    /// The frames that have ended, and for which others wait in vain: failed or invalidated ones that they need, and ended ones above
+    /// planned frames.
     in_the_way: Vec<Handle>,
+    /// The first failed one of them.
+    #[serde(skip)]
+    failed_in_the_way: Option<Handle>,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -183,11 +187,16 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         lost: 0,
         left: WorkLeft::default(),
         in_the_way: Vec::new(),
+        failed_in_the_way: None,
         same_stack: folder.same_stack(),
     };
     worker.work(arguments, &mut worked)?;
     worked.left = worker.left()?;
-    worked.in_the_way = stack.read(|tree| in_the_way(tree, worker.below));
+    stack.read(|tree| {
+        worked.in_the_way = in_the_way(tree, worker.below);
+        let is_failed = |handle: &&Handle| tree.node(**handle).status() == FrameStatus::Failed;
+        worked.failed_in_the_way = worked.in_the_way.iter().find(is_failed).copied();
+    });
     output.report(&worked)?;
     Ok(match worker.is_interrupted() {
         true => Exit::Interrupted,
@@ -201,8 +210,8 @@ impl Worked {
     /// True if something is left of which nothing can begin: it waits for frames that are blocked, that persons or hosts have, or that have
     /// ended without completion.
     fn is_stuck(&self) -> bool {
-        let WorkLeft { claimable, claimed, waiting, blocked, .. } = self.left;
-        claimable == 0 && claimed == 0 && (blocked > 0 || waiting > 0 || !self.in_the_way.is_empty())
+        let WorkLeft { claimable, claimed, waiting, begun, blocked, .. } = self.left;
+        claimable == 0 && claimed == 0 && (blocked + waiting + begun > 0 || !self.in_the_way.is_empty())
     }
 }
 
@@ -383,12 +392,17 @@ impl Worker<'_> {
         let handle = claimed.handle;
         let put_back = || stack.renew_claim(claimed, milliseconds(self.pause(claimed)));
         loop {
-            if let Standing::Gone(outcome) = self.standing(claimed)? {
-                if matches!(outcome, Outcome::Stopped) && status.success() {
-                    // Whoever goes on with the frame may use it. It fails if the frame has ended.
-                    let _ = stack.summarize(handle, results(&written));
+            match self.standing(claimed)? {
+                Standing::Held => {}
+                // The command has ended the frame itself, or somebody else has.
+                Standing::Ended => return Ok(self.own_end(claimed).map_or(Outcome::Stopped, Outcome::Ended)),
+                Standing::Gone(outcome) => {
+                    if matches!(outcome, Outcome::Stopped) && status.success() {
+                        // Whoever goes on with the frame may use it. It fails if the frame has ended.
+                        let _ = stack.summarize(handle, results(&written));
+                    }
+                    return Ok(outcome);
                 }
-                return Ok(outcome);
             }
             let has_split = || stack.read(|tree| tree.child_for_workers(handle).is_some());
             let recorded = match status.code() {
@@ -409,8 +423,8 @@ impl Worker<'_> {
                 Ok(status) => return Ok(Outcome::Ended(status)),
                 // What the command has done must not be lost.
                 Err(error) if may_pass(&error) && !self.is_interrupted() => thread::sleep(LOOKS.1),
-                // The command has ended its frame itself, or a try of which nobody knew has.
-                Err(error @ Error::Transition { .. }) => {
+                // The frame has ended in this moment, or a try of which nobody knew has ended it.
+                Err(error @ (Error::Transition { .. } | Error::ResultsFixed { .. })) => {
                     return self.own_end(claimed).map_or_else(|| lost(error), |status| Ok(Outcome::Ended(status)));
                 }
                 Err(error) => return lost(error),
@@ -543,9 +557,12 @@ fn in_the_way(tree: &Tree, below: Option<Handle>) -> Vec<Handle> {
     let waiting = tree.with_status(FrameStatus::Planned).chain(tree.claimed()).filter(is_meant).chain(top);
     let mut needed = BTreeSet::new();
     for handle in waiting {
+        // What the worker of a frame has begun by hand below it, and failed, is its own work.
+        let is_by_hand = tree.node(handle).status() != FrameStatus::Planned && below != Some(handle);
         let failed = |child: &Handle| {
             let child = tree.node(*child);
-            child.status() == FrameStatus::Failed && child.retried_as().is_none()
+            let is_failed = child.status() == FrameStatus::Failed && child.retried_as().is_none();
+            is_failed && !(is_by_hand && child.record().claim.is_none())
         };
         needed.extend(tree.children(handle).iter().copied().filter(failed));
         needed.extend(ended_dependencies(tree, handle));
@@ -601,7 +618,14 @@ impl Report for Worked {
             false => page.text(0, &format!("left: {left}"))?,
         }
         list(page, "waited for in vain", &self.in_the_way)?;
-        match self.in_the_way.first() {
+        if self.failed_in_the_way.is_none() && !self.in_the_way.is_empty() {
+            next(
+                page,
+                &self.same_stack,
+                "`callstack invalidate FRAME REASON` for what waits, or `callstack edit FRAME`",
+            )?;
+        }
+        match self.failed_in_the_way {
             Some(first) => {
                 next(page, &self.same_stack, format_args!("callstack retry {first} --note TEXT"))?;
                 if blocked > 0 { next(page, &self.same_stack, "callstack answer") } else { Ok(()) }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::callers::Callers;
+use crate::claims::with_worker;
 
 /// The longest title in an answer, in bytes. Titles are in the last line of each.
 const LONGEST_TITLE: usize = 200;
@@ -205,6 +206,12 @@ impl Call<'_> {
     ///
     /// In a frame that is blocked or finished nobody works.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
+        if let Some(why) = self.stack.read(|tree| with_worker(tree, frame)) {
+            return Err(format!(
+                "{why}: status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it, or work on another frame"
+            )
+            .into());
+        }
         let worker = self.stack.read(|tree| {
             let is_worked_in = tree.node(frame).status() == FrameStatus::InProgress;
             self.callers.worker(frame, tree).filter(|_| is_worked_in)

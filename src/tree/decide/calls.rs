@@ -29,7 +29,7 @@ impl Draft<'_> {
         }
         match node.status() {
             FrameStatus::Planned => self.begin(handle)?,
-            FrameStatus::InProgress => self.set_active(handle)?,
+            FrameStatus::InProgress => self.go_on(handle)?,
             _ => self.set_status(handle, FrameStatus::InProgress, None, None)?,
         }
         self.push(handle, Change::CallBegun { host, caller });

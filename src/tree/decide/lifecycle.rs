@@ -89,6 +89,10 @@ impl Draft<'_> {
         results_compacted: Option<String>,
     ) -> Result<()> {
         let frame = self.tree.node(handle).record();
+        let is_of_worker = frame.claim.as_ref().is_some_and(|claim| claim.has_worker());
+        if is_of_worker && (frame.status, status) == (FrameStatus::InProgress, FrameStatus::InProgress) {
+            return self.go_on(handle);
+        }
         let has_own_texts = frame.has_partial_results() || !frame.questions.is_empty();
         if status != FrameStatus::Blocked || !has_own_texts {
             return self.change_status(handle, status, results, results_compacted);
@@ -158,10 +162,16 @@ impl Draft<'_> {
         if !status.is_open() {
             return Err(Error::NotOpen { handle, status });
         }
-        // Nobody has the frame of a worker whose lease has ended, so whoever makes it the active frame goes on with it.
-        if status == FrameStatus::InProgress && !self.tree.is_with_worker(handle, self.now) {
-            self.take_over(handle);
+        self.activate(Some(handle));
+        Ok(())
+    }
+
+    /// Goes on by hand with a frame that is in_progress, and whose worker has let its lease end.
+    pub(super) fn go_on(&mut self, handle: Handle) -> Result<()> {
+        if self.tree.is_with_worker(handle, self.now) {
+            return Err(Error::Running { handle });
         }
+        self.take_over(handle);
         self.activate(Some(handle));
         Ok(())
     }

@@ -32,7 +32,8 @@ pub(crate) use memory::known_chunk;
 ///   that create frames. [`Error::Child`]: a child of [`Command::PlanChildren`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
-/// - [`Error::Running`]: [`Command::BeginCall`] of a frame that a host runs or a worker has already.
+/// - [`Error::Running`]: [`Command::BeginCall`] of a frame that a host runs or a worker has already; [`Command::SetStatus`] with
+///   in_progress of one that a worker has.
 /// - [`Error::NotClaimable`], [`Error::ClaimLost`], [`Error::Setting`]: the commands for claims.
 /// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that cannot be; another parent for an attempt by
 ///   [`Command::Edit`].

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Effect, McpTool};
+use crate::claims::go_on;
 use crate::mcp::call::{Answer, Call, Refusal};
 
 /// Begin a planned frame, or go on with an open one, and work in it from now on. The answer shows all that you need for it.
@@ -56,7 +57,7 @@ impl McpTool for Activate {
         }
         match from {
             _ if begins_anew => call.stack.activate(frame)?,
-            FrameStatus::InProgress => call.stack.set_active(frame)?,
+            FrameStatus::InProgress => go_on(&call.stack, frame)?,
             FrameStatus::Blocked => call.stack.set_status(frame, FrameStatus::InProgress, None)?,
             _ => call.stack.activate(frame)?,
         }

@@ -1,0 +1,43 @@
+//! The claims of workers, as the commands see them that a person or an agent runs.
+
+use std::env;
+
+use callstack_core::text::one_line;
+use callstack_core::{ClaimedFrame, Error, FrameStatus, Handle, Stack, Tree};
+
+use crate::commands::show::now;
+use crate::folder::CLAIM_VARIABLES;
+use crate::output::moment;
+
+/// True if a worker has started this program for a frame, and still has it.
+pub fn works_on(tree: &Tree, frame: Handle) -> bool {
+    own_claim().is_some_and(|own| own.handle == frame && tree.check_claim(&own).is_ok())
+}
+
+/// Why nobody else goes on with a frame now: a worker has it. `None`: nothing keeps them from it.
+pub fn with_worker(tree: &Tree, frame: Handle) -> Option<String> {
+    let is_with_worker = tree.is_with_worker(frame, now()) && !works_on(tree, frame);
+    let claim = tree.node(frame).record().claim.as_ref().filter(|_| is_with_worker)?;
+    Some(format!("the worker {} has {frame} until {}", one_line(&claim.worker), moment(claim.until)))
+}
+
+/// Goes on with a frame that is in_progress. It becomes the active one, and no worker gets it any more if its worker has let the
+/// lease end. The commands of its own worker leave it where it is.
+pub fn go_on(stack: &Stack, frame: Handle) -> Result<(), Error> {
+    let is_left = stack.read(|tree| {
+        let is_of_worker = tree.node(frame).record().claim.as_ref().is_some_and(|claim| claim.has_worker());
+        is_of_worker && !tree.is_with_worker(frame, now()) && !works_on(tree, frame)
+    });
+    match is_left {
+        true => stack.set_status(frame, FrameStatus::InProgress, None),
+        false => stack.set_active(frame),
+    }
+}
+
+/// The claim of the worker that has started this program for a frame.
+pub fn own_claim() -> Option<ClaimedFrame> {
+    let [handle, worker, generation] = CLAIM_VARIABLES.map(|name| env::var(name).ok());
+    // Generations begin with 1, so what cannot be read is refused as an earlier one.
+    let generation = generation.and_then(|generation| generation.parse().ok()).unwrap_or(0);
+    Some(ClaimedFrame { handle: handle?.parse().ok()?, worker: worker.unwrap_or_default(), generation, until: 0 })
+}
