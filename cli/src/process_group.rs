@@ -21,17 +21,37 @@ pub struct ProcessGroup {
 }
 
 impl ProcessGroup {
+    /// A new group, in which only the watcher is. A command that is started in it is never without the watcher.
+    ///
+    /// # Errors
+    /// If the watcher cannot be started.
+    pub fn new() -> io::Result<Self> {
+        Self::watched(0)
+    }
+
+    /// The number of the group, for [`CommandExt::process_group`].
+    pub fn id(&self) -> i32 {
+        self.id.map_or(0, |id| id.as_raw_nonzero().get())
+    }
+
     /// The group of a command that was started as the leader of a group, and for whose end nobody has waited yet.
     ///
     /// # Errors
     /// If the watcher cannot be started. The group is not killed then.
+    #[cfg(feature = "agent")]
     pub fn of(leader: u32) -> io::Result<Self> {
-        let id = i32::try_from(leader).ok();
+        Self::watched(i32::try_from(leader).unwrap_or_default())
+    }
+
+    /// Starts the watcher in the group of a leader; 0: it is the leader of a new one.
+    fn watched(leader: i32) -> io::Result<Self> {
         let (end, life) = io::pipe()?;
         let mut watcher = Command::new("sh");
-        watcher.arg("-c").arg(WATCHER).process_group(id.unwrap_or_default());
+        watcher.arg("-c").arg(WATCHER).process_group(leader);
         watcher.stdin(end).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Self { id: id.and_then(Pid::from_raw), _life: life, watcher: watcher.spawn()? })
+        let watcher = watcher.spawn()?;
+        let id = if leader == 0 { i32::try_from(watcher.id()).unwrap_or_default() } else { leader };
+        Ok(Self { id: Pid::from_raw(id), _life: life, watcher })
     }
 
     /// Asks the processes of the group to end.

@@ -82,11 +82,11 @@ impl Process {
         process.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
         process.stdin(from).stdout(output.try_clone()?).stderr(Stdio::piped());
         #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut process, 0);
+        let group = ProcessGroup::new()?;
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut process, group.id());
         let mut child = process.spawn()?;
         let errors = Errors::follow(child.stderr.take());
-        #[cfg(unix)]
-        let group = ProcessGroup::of(child.id()).inspect_err(|_| drop(child.kill()))?;
         Ok(Self {
             child,
             #[cfg(unix)]

@@ -57,7 +57,7 @@ impl McpTool for Activate {
         }
         match from {
             _ if begins_anew => call.stack.activate(frame)?,
-            FrameStatus::InProgress => go_on(&call.stack, frame)?,
+            FrameStatus::InProgress => go_on(call.stack, frame)?,
             FrameStatus::Blocked => call.stack.set_status(frame, FrameStatus::InProgress, None)?,
             _ => call.stack.activate(frame)?,
         }
