@@ -438,6 +438,14 @@ fn the_exit_code_says_whether_everything_is_done() {
     assert_eq!(code(&place, &[], "true"), Some(1));
     place.stack.pop(own, PopStatus::Completed, "done").unwrap();
     assert_eq!(code(&place, &[], "true"), Some(0));
+    // A root in a person's hands is theirs; a part of what workers do is not done.
+    let root = place.stack.push(NewFrame::new("Root").root()).unwrap();
+    let part = place.stack.plan(NewFrame::new("Part").below(root)).unwrap();
+    let detail = place.stack.plan(NewFrame::new("Detail").below(part)).unwrap();
+    place.stack.activate(detail).unwrap();
+    assert_eq!(code(&place, &["--below", &root.to_string()], "true"), Some(1));
+    place.stack.pop(detail, PopStatus::Completed, "done").unwrap();
+    assert_eq!(code(&place, &[], "true"), Some(0), "the root is left to the person");
     assert_eq!(place.frame(after).status, FrameStatus::Completed);
 }
 

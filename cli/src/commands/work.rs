@@ -99,6 +99,9 @@ pub struct Worked {
     /// The first failed one of them.
     #[serde(skip)]
     failed_in_the_way: Option<Handle>,
+    /// True if somebody works by hand on a part of what workers have done or are to do.
+    #[serde(skip)]
+    has_parts_by_hand: bool,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -188,6 +191,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         left: WorkLeft::default(),
         in_the_way: Vec::new(),
         failed_in_the_way: None,
+        has_parts_by_hand: false,
         same_stack: folder.same_stack(),
     };
     worker.work(arguments, &mut worked)?;
@@ -196,6 +200,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         worked.in_the_way = in_the_way(tree, worker.below);
         let is_failed = |handle: &&Handle| tree.node(**handle).status() == FrameStatus::Failed;
         worked.failed_in_the_way = worked.in_the_way.iter().find(is_failed).copied();
+        worked.has_parts_by_hand = has_parts_by_hand(tree, worker.below);
     });
     output.report(&worked)?;
     Ok(match worker.is_interrupted() {
@@ -210,8 +215,9 @@ impl Worked {
     /// True if something is left of which nothing can begin: it waits for frames that are blocked, that persons or hosts have, or that have
     /// ended without completion.
     fn is_stuck(&self) -> bool {
-        let WorkLeft { claimable, claimed, waiting, begun, blocked, .. } = self.left;
-        claimable == 0 && claimed == 0 && (blocked + waiting + begun > 0 || !self.in_the_way.is_empty())
+        let WorkLeft { claimable, claimed, waiting, blocked, .. } = self.left;
+        let is_left = blocked + waiting > 0 || self.has_parts_by_hand || !self.in_the_way.is_empty();
+        claimable == 0 && claimed == 0 && is_left
     }
 }
 
@@ -573,6 +579,17 @@ fn in_the_way(tree: &Tree, below: Option<Handle>) -> Vec<Handle> {
         needed.extend(first_begun.filter(|above| !tree.node(*above).status().is_unfinished()));
     }
     needed.into_iter().collect()
+}
+
+/// True if somebody works by hand on a frame whose parent is not in the same hands: on a part of what workers have done or are to do.
+fn has_parts_by_hand(tree: &Tree, below: Option<Handle>) -> bool {
+    let is_by_hand = |handle: Handle| {
+        let frame = tree.node(handle).record();
+        frame.status == FrameStatus::InProgress && !frame.claim.as_ref().is_some_and(|claim| claim.has_worker())
+    };
+    let is_meant = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
+    let is_part = |handle: Handle| tree.node(handle).parent().is_some_and(|parent| !is_by_hand(parent));
+    tree.with_status(FrameStatus::InProgress).filter(is_meant).any(|handle| is_by_hand(handle) && is_part(handle))
 }
 
 /// The dependencies of a frame that have ended without completion.
