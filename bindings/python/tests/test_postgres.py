@@ -7,11 +7,11 @@ import os
 import pytest
 
 from callstack_core import Stack
-from callstack_core._library import load
+from callstack_core._library import has
 from callstack_core.errors import DisconnectedError, LibraryError
 
 URL = os.environ.get("POSTGRES_URL")
-HAS_POSTGRES = hasattr(load(), "callstack_open_url")
+HAS_POSTGRES = has("callstack_open_url")
 
 
 @pytest.mark.skipif(HAS_POSTGRES, reason="the library has PostgreSQL")

@@ -76,3 +76,12 @@ def load() -> Any:
             {"path": str(path), "abi": abi, "needed": ABI},
         )
     return library
+
+
+def has(function: str) -> bool:
+    """Whether the library has a function that not every build of it has."""
+    try:
+        getattr(load(), function)
+    except (AttributeError, ffi.error):
+        return False
+    return True

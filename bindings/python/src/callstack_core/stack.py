@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from callstack_core import _handle
 from callstack_core._handle import ABSENT, FLAG, TIME, Handle as _Handle, Number, optional, read_json, write_json
-from callstack_core._library import load
+from callstack_core._library import has
 from callstack_core.context import Context
 from callstack_core.errors import JsonError, LibraryError, SettingError
 from callstack_core.types import (
@@ -125,7 +125,7 @@ class Stack:
         """
         if not (isinstance(folder, str) and folder.startswith(("postgres://", "postgresql://"))):
             return cls._made("open", fsencode(folder), _json(options))
-        if not hasattr(load(), "callstack_open_url"):
+        if not has("callstack_open_url"):
             raise LibraryError(
                 "the native library of callstack-core was built without PostgreSQL; build one with "
                 "`make native-postgres`, and name it in CALLSTACK_LIBRARY",
