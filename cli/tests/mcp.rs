@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::{Frame, FrameStatus, Stack, StackOptions};
+use callstack_core::{Frame, FrameStatus, NewClaim, Stack, StackOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -781,6 +781,24 @@ fn a_stack_that_is_replaced_is_opened_again() {
     assert!(!status.contains("Shop"), "{status}");
     ends_with(&server.push("one", "Blog"), "You are in f1 (Blog).");
     assert_eq!(project.stack().frame("f1").unwrap().title, "Blog");
+}
+
+#[test]
+fn a_frame_that_a_worker_has_is_left_to_it() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let plan = json!({ "frames": [{ "title": "Cart", "successCriteria": "It works" }], "frame": "f1" });
+    server.done(Some("one"), "plan", plan);
+    let claimed = project.stack().claim(NewClaim::new("anna", 500)).unwrap().unwrap();
+    assert_eq!(claimed.handle.to_string(), "f2");
+    let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2" }));
+    assert!(refused.contains("the worker anna has f2 until"), "{refused}");
+    thread::sleep(Duration::from_millis(600));
+    server.done(Some("one"), "activate", json!({ "frame": "f2" }));
+    let stack = project.stack();
+    assert_eq!(stack.renew_claim(&claimed, 1_000).unwrap_err().code(), "claim_lost");
+    assert_eq!(stack.claim(NewClaim::new("ben", 1_000)).unwrap(), None);
 }
 
 #[test]

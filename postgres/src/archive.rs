@@ -140,16 +140,14 @@ impl Archive for PostgresArchive {
             ArchiveQuery::Roots => "place IS NOT NULL".to_owned(),
             ArchiveQuery::Nothing => "false".to_owned(),
         };
-        let sql = match &query {
-            // Each frame that is added asks for its ID, so the server keeps the plan of this question.
-            ArchiveQuery::Id(_) if !self.is_base => "SELECT * FROM callstack.find_id($1, $2, $3)".to_owned(),
-            // As in `find_id`.
-            _ => format!(
-                "SELECT handle, changed, place FROM {frames} AS changed WHERE stack = $1 AND changed > $2 \
+        // The question whether there is a newer snapshot is asked once. Without it, the server may read all frames to find none, as long
+        // as it has no statistics of a new stack. This is no function with a kept plan: one that was made while the table was small
+        // would read all of it, as long as a large transaction fills it.
+        let sql = format!(
+            "SELECT handle, changed, place FROM {frames} AS changed WHERE stack = $1 AND changed > $2 \
              AND (SELECT snapshot FROM callstack.stacks WHERE id = $1) > $2 \
              UNION ALL SELECT handle, changed, place FROM {frames} AS found WHERE stack = $1 AND {condition}"
-            ),
-        };
+        );
         let rows = self.rows(&sql, &values)?;
         let places = rows.iter().map(|row| {
             Ok::<_, Error>(ArchivedPlace {

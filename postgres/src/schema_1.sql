@@ -140,20 +140,6 @@ BEGIN
         FROM callstack.stacks WHERE stacks.id = look.stack;
 END $$;
 
--- The frame with an ID, and the frames of snapshots that are newer than the known one. The question whether there is such a snapshot
--- is asked once. Without it, the server may read all frames to find none, as long as it has no statistics of a new stack.
-CREATE FUNCTION callstack.find_id(stack bigint, known bigint, id bytea) RETURNS TABLE (
-    handle bigint, changed bigint, place bigint
-) LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY SELECT frames.handle, frames.changed, frames.place FROM callstack.frames
-        WHERE frames.stack = find_id.stack AND frames.changed > find_id.known
-        AND (SELECT stacks.snapshot FROM callstack.stacks WHERE stacks.id = find_id.stack) > find_id.known
-        UNION ALL SELECT frames.handle, frames.changed, frames.place FROM callstack.frames
-        WHERE frames.stack = find_id.stack AND substring(frames.session_id FOR 200) = substring(find_id.id FOR 200)
-        AND frames.session_id = find_id.id;
-END $$;
-
 -- Notes the newest event of a commit, if its events follow the newest one before. Returns the tenant.
 CREATE FUNCTION callstack.note_newest(stack bigint, follows bigint, newest bigint, writer bigint) RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
