@@ -630,10 +630,11 @@ impl Stack {
     }
 
     /// Stops the frames that hosts run, or that [workers](Stack::claim) have, from this one downwards, also those of other processes:
-    /// they become blocked, with the reason as what they wait for. A running host notices that at its next poll, within a second: it aborts their
-    /// sessions, adds what they have said last as results so far, and answers the callers. A worker notices it when it renews its
-    /// claim, which is refused. Each frame can be resumed as any other blocked one; workers may claim it when it was answered. What hosts have queued there does not begin. Where everything has ended nothing is recorded.
-    /// Returns the stopped frames.
+    /// they become blocked, with the reason as what they wait for. A running host notices that at its next poll, within a second: it
+    /// aborts their sessions, adds what they have said last as results so far, and answers the callers. A worker notices it when it
+    /// renews its claim, which is refused. Each frame can be resumed as any other blocked one; workers may claim it when it was
+    /// answered. What hosts have queued there does not begin. Where everything has ended nothing is recorded. Returns the stopped
+    /// frames.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank.

@@ -25,7 +25,7 @@ pub fn with_worker(tree: &Tree, frame: Handle) -> Option<String> {
 /// lease end. The commands of its own worker leave it where it is.
 pub fn go_on(stack: &Stack, frame: Handle) -> Result<(), Error> {
     let is_left = stack.read(|tree| {
-        let is_of_worker = tree.node(frame).record().claim.as_ref().is_some_and(|claim| claim.has_worker());
+        let is_of_worker = tree.node(frame).record().worker_claim().is_some();
         is_of_worker && !tree.is_with_worker(frame, now()) && !works_on(tree, frame)
     });
     match is_left {

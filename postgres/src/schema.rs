@@ -151,8 +151,8 @@ fn refuse_newer(place: &str, found: Option<(i32, i32)>) -> Result<()> {
 /// role from those of other tenants. The owner of the schema runs it.
 ///
 /// # Errors
-/// [`Error::Setting`] for the name of the tenant; [`Error::Io`] if there is no such role, or the user of the URL does not own the schema; the errors of
-/// [`PostgresServer::connect`].
+/// [`Error::Setting`] for the name of the tenant; [`Error::Io`] if there is no such role, or the user of the URL does not own the
+/// schema; the errors of [`PostgresServer::connect`].
 pub fn grant(url: &str, role: &str, tenant: &str, access: Access) -> Result<()> {
     check_tenant(tenant)?;
     let sql = format!("SELECT callstack.allow($1, $2, {})", access == Access::Write);
@@ -182,7 +182,7 @@ pub struct Grant {
     pub tenant: String,
     /// The role. `None`: no role has a grant for the tenant.
     pub role: Option<String>,
-    /// What it may do.
+    /// The access of the role. [`Access::Read`] if there is no role.
     pub access: Access,
 }
 

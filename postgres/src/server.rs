@@ -61,7 +61,8 @@ struct Pool {
     queries: usize,
 }
 
-/// What a connection is for. Each has its own limit, so that no query waits for commands that wait for each other.
+/// The purpose of a connection. Commands and queries have separate limits, so a query does not wait for the commands that wait for each
+/// other.
 #[derive(Clone, Copy)]
 pub(crate) enum Use {
     Command,
@@ -384,8 +385,9 @@ impl OpenUrl for Stack {
 
     fn rebuild_at_url(url: &str, history: impl BufRead, options: StackOptions) -> Result<Self> {
         let (server, url) = connected(url, &options)?;
-        let is_new = server.existing_store(url.tenant(), url.stack())?.is_none();
-        let store = server.store(url.tenant(), url.stack())?.of_history();
+        let existing = server.existing_store(url.tenant(), url.stack())?;
+        let is_new = existing.is_none();
+        let store = existing.map_or_else(|| server.store(url.tenant(), url.stack()), Ok)?.of_history();
         let (_, id) = store.place_in_server();
         let rebuilt = match url.mirror().filter(|_| options.mirror) {
             Some(folder) => Stack::rebuild_with_store(folder, store, history, options),

@@ -188,12 +188,12 @@ impl ServerUrl {
         })?;
         config.dbname(database);
         if config.get_user().is_none()
-            && let Some(user) = env::var_os("PGUSER").and_then(|user| user.into_string().ok())
+            && let Ok(user) = env::var("PGUSER")
         {
             config.user(user);
         }
         if config.get_password().is_none()
-            && let Some(password) = env::var_os("PGPASSWORD").and_then(|password| password.into_string().ok())
+            && let Ok(password) = env::var("PGPASSWORD")
         {
             config.password(password);
         }

@@ -174,6 +174,11 @@ impl Frame {
         first_filled(compacted, full)
     }
 
+    /// The last claim, if it is that of a worker, and nobody has gone on by hand since.
+    pub fn worker_claim(&self) -> Option<&Claim> {
+        self.claim.as_deref().filter(|claim| claim.has_worker())
+    }
+
     /// The question of a blocked frame, with its answer if it has one. `None` if the frame is not blocked, or was blocked
     /// without a question; its results then say what it waits for.
     pub fn current_question(&self) -> Option<&Question> {

@@ -51,7 +51,7 @@ impl Tree {
     /// What keeps a worker from claiming a frame now. `None`: nothing.
     pub(super) fn obstacle(&self, handle: Handle, now: u64) -> Option<Obstacle> {
         let frame = self.node(handle).record();
-        match (frame.status, frame.claim.as_ref().filter(|claim| claim.has_worker())) {
+        match (frame.status, frame.worker_claim()) {
             (FrameStatus::Planned, _) => self.obstacle_of_planned(handle),
             (FrameStatus::InProgress, Some(claim)) if frame.call.is_none() => match claim.is_held(now) {
                 true => Some(Obstacle::Held),
@@ -115,8 +115,7 @@ impl Tree {
     /// True if a worker works on a frame: it is in_progress, and the lease has not ended.
     pub fn is_with_worker(&self, handle: Handle, now: u64) -> bool {
         let frame = self.node(handle).record();
-        let claim = frame.claim.as_ref().filter(|claim| claim.has_worker());
-        frame.status == FrameStatus::InProgress && claim.is_some_and(|claim| claim.is_held(now))
+        frame.status == FrameStatus::InProgress && frame.worker_claim().is_some_and(|claim| claim.is_held(now))
     }
 
     /// The error for a frame that cannot be claimed.
@@ -170,7 +169,7 @@ impl Tree {
     /// Notes whether a worker has claimed the frame, unless it has ended.
     pub(super) fn note_claim(&mut self, handle: Handle) {
         let frame = self.node(handle).record();
-        if frame.status.is_open() && frame.claim.as_ref().is_some_and(|claim| claim.has_worker()) {
+        if frame.status.is_open() && frame.worker_claim().is_some() {
             self.claimed.insert(handle);
         } else {
             self.claimed.remove(&handle);

@@ -138,7 +138,7 @@ pub fn answer_frame(stack: &Stack, handle: Handle, answer: String, same_stack: S
             question: record.waits_for().to_owned(),
             answer: record.pending_answer().unwrap_or_default().to_owned(),
             has_session: record.has_session(),
-            has_worker: record.claim.as_ref().is_some_and(|claim| claim.has_worker()),
+            has_worker: record.worker_claim().is_some(),
             same_stack,
         }
     }))

@@ -180,9 +180,7 @@ impl HistoryOf {
         let writer = thread::spawn(move || stack.export_history(writer));
         Ok(Self { lines: BufReader::new(reader), writer: Some(writer), events: 0 })
     }
-}
 
-impl HistoryOf {
     /// Why the history could not be read to its end, which can be the cause of what the reader has found.
     fn failure(&mut self) -> Option<Failure> {
         let _ = io::copy(&mut self.lines, &mut io::sink());

@@ -47,7 +47,7 @@ pub struct Diagnosis {
     /// Absent for a stack on a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     sizes: Option<Sizes>,
-    /// What a stack on a server has.
+    /// The numbers of frames, events and workers of a stack on a server. Absent for a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Content>,
 }

@@ -49,7 +49,7 @@ impl EventLine {
     }
 }
 
-/// What an event says, in a few words and the texts that it brings. `time`: when it was recorded.
+/// Describes a change in a few words, followed by its texts. `time`: the time of the event.
 fn said(change: &Change, time: u64) -> String {
     let with =
         |words: &str, text: &str| if text.trim().is_empty() { words.to_owned() } else { format!("{words}: {text}") };

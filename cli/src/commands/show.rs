@@ -127,7 +127,7 @@ impl FrameDetails {
 
     /// Writes the short facts below each other.
     fn facts(&self, page: &mut Page<'_>, times: fn(&Self, &mut Page<'_>) -> io::Result<()>) -> io::Result<()> {
-        let Frame { session_id, log_path, call, claim, status, .. } = &self.record;
+        let Frame { session_id, log_path, call, status, .. } = &self.record;
         page.field("id", Style::new(), session_id)?;
         if let Some(parent) = &self.parent {
             page.field("below", Style::new(), &parent.plain())?;
@@ -137,7 +137,7 @@ impl FrameDetails {
         if let Some(call) = call {
             page.field("runs in", Style::new(), &format!("{}, since {}", call.host, moment(call.begun_at)))?;
         }
-        if let Some(claim) = claim.as_ref().filter(|claim| claim.has_worker()) {
+        if let Some(claim) = self.record.worker_claim() {
             match status == &FrameStatus::InProgress && claim.is_held(now()) {
                 true => {
                     page.field("worker", Style::new(), &format!("{}, until {}", claim.worker, moment(claim.until)))?

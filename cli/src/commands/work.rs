@@ -369,6 +369,7 @@ impl Worker<'_> {
         }
     }
 
+    /// How the frame stands now. While the stack cannot be reached, it counts as held.
     fn standing(&self, claimed: &ClaimedFrame) -> Result<Standing, Failure> {
         match self.stack.refresh() {
             Err(error) if may_pass(&error) => return Ok(Standing::Held),
@@ -585,7 +586,7 @@ fn in_the_way(tree: &Tree, below: Option<Handle>) -> Vec<Handle> {
 fn has_parts_by_hand(tree: &Tree, below: Option<Handle>) -> bool {
     let is_by_hand = |handle: Handle| {
         let frame = tree.node(handle).record();
-        frame.status == FrameStatus::InProgress && !frame.claim.as_ref().is_some_and(|claim| claim.has_worker())
+        frame.status == FrameStatus::InProgress && frame.worker_claim().is_none()
     };
     let is_meant = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
     let is_part = |handle: Handle| tree.node(handle).parent().is_some_and(|parent| !is_by_hand(parent));

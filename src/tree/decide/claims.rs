@@ -44,8 +44,7 @@ impl Draft<'_> {
 
     /// A frame with which somebody goes on by hand belongs to no worker any more.
     pub(super) fn take_over(&mut self, handle: Handle) {
-        let claim = self.tree.node(handle).record().claim.as_ref();
-        if let Some(claim) = claim.filter(|claim| claim.has_worker()) {
+        if let Some(claim) = self.tree.node(handle).record().worker_claim() {
             let generation = claim.generation.saturating_add(1);
             self.push(handle, Change::Claimed { claim: Claim { worker: String::new(), generation, until: 0 } });
         }

@@ -89,8 +89,9 @@ impl Draft<'_> {
         results_compacted: Option<String>,
     ) -> Result<()> {
         let frame = self.tree.node(handle).record();
-        let is_of_worker = frame.claim.as_ref().is_some_and(|claim| claim.has_worker());
-        if is_of_worker && (frame.status, status) == (FrameStatus::InProgress, FrameStatus::InProgress) {
+        if frame.worker_claim().is_some()
+            && (frame.status, status) == (FrameStatus::InProgress, FrameStatus::InProgress)
+        {
             return self.go_on(handle);
         }
         let has_own_texts = frame.has_partial_results() || !frame.questions.is_empty();
