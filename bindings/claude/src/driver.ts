@@ -95,6 +95,11 @@ export interface SessionDriver {
   /** The tools of sessions, besides those of the stack, if the orchestrator names none. */
   readonly defaultTools: readonly string[]
   /**
+   * After what the driver tells the cost at the latest: after each request to the model, or only after a turn. Then the cost of
+   * a turn that runs is estimated from its tokens, so its requests must be reported before its cost is told.
+   */
+  readonly tellsCostAfter: "request" | "turn"
+  /**
    * Connects the driver with its owner, before everything else. Rejects if sessions cannot be run here; the owner may then call
    * it again.
    */

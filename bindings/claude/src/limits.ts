@@ -81,12 +81,12 @@ export class Limits {
     this.#change(handle, (entry) => ({ ...entry, limits: changed }), changed)
   }
 
-  /** Notes a request of a turn that runs. */
+  /** Notes a request of a turn that runs, whose cost is told when it ends. */
   spend(handle: Handle, request: ModelRequest): void {
     this.#open.set(handle, (this.#open.get(handle) ?? 0) + weightOf(request))
   }
 
-  /** Records what a session of a frame has cost so far. It is told when a turn has ended. */
+  /** Records what a session of a frame has cost so far, with all requests that were noted. */
   cost(handle: Handle, sessionID: string, costUsd: number): void {
     const { costs } = this.#read(handle)
     const used = this.#open.get(handle) ?? 0
@@ -98,8 +98,8 @@ export class Limits {
   }
 
   /**
-   * Returns what a frame has cost, in US dollars, without the frames below it. Of a turn that runs only the tokens are known: its
-   * cost is estimated.
+   * Returns what a frame has cost, in US dollars, without the frames below it. The cost of requests that were noted
+   * since the last one was told is estimated from their tokens.
    */
   own(handle: Handle): number {
     const told = Object.values(this.#entry(handle).costs).reduce((sum, cost) => sum + cost, 0)

@@ -247,7 +247,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     const frame = "sessionID" in event ? this.#handleOf(event.sessionID) : undefined
     if (event.kind === "message" && event.request !== undefined && frame !== undefined) {
       this.events.emit({ kind: "usage", frame, request: event.request })
-      this.#limits.spend(frame, event.request)
+      if (this.#driver.tellsCostAfter === "turn") this.#limits.spend(frame, event.request)
       this.#checkBudget(frame)
     }
     if (takePrompt !== undefined) await done

@@ -7,6 +7,7 @@ import {
   frameOf,
   type ModelRequest,
   pop,
+  priceOf,
   push,
   type Running,
   running,
@@ -65,11 +66,13 @@ function checkCompaction(world: World, place: number, grandchild: string): Model
 /** Checks that the frames have cost what the model has charged. */
 function checkCosts({ flame, world }: Running, frame: string, requests: number): void {
   const charged = world.model.charged(flame.stack.frame(frame).sessionID)
-  const [usage, ...others] = flame.usage(frame).own
+  const { own, ownCostUsd } = flame.usage(frame)
+  const [usage, ...others] = own
   assert.ok(usage !== undefined && others.length === 0)
   const { uncachedInput: input, output, cacheRead, cacheWrite } = usage
   assert.deepEqual({ input, output, cacheRead, cacheWrite }, charged)
   assert.deepEqual([usage.requests, usage.failed], [requests, 0])
+  assert.ok(Math.abs(ownCostUsd - priceOf(charged)) < 1e-9, `${ownCostUsd} dollars for ${JSON.stringify(charged)}`)
 }
 
 test("a conversation that is too long for the model is compacted, and the work goes on", () =>

@@ -12,6 +12,7 @@ import {
   type FlameEvent,
   type FlameOptions,
   type SessionDriver,
+  type SessionOwner,
   type Summary,
   type TurnEnd,
 } from "callstack-flame"
@@ -19,6 +20,7 @@ import {
 /** A driver whose sessions answer by a function. They say nothing else and call no tools. */
 class ScriptedDriver implements SessionDriver {
   readonly toolPrefix = ""
+  readonly tellsCostAfter: "request" | "turn" = "turn"
   readonly defaultTools = []
   /** The prompts so far. */
   readonly prompts: string[] = []
@@ -203,6 +205,54 @@ test("a session that is summarized is told as working, and a stop waits for it",
     assert.equal((await running).frame.status, "blocked")
   })
 })
+
+/** A driver that tells the cost of requests, each turn in two steps. */
+class PaidDriver extends ScriptedDriver {
+  override readonly tellsCostAfter: "request" | "turn"
+  readonly #steps: readonly ("report" | "cost")[][]
+  #owner: SessionOwner | undefined
+
+  /** `steps` are those of each turn, in order: a request is reported, or its cost is told, which is $0.10. */
+  constructor(tellsCostAfter: "request" | "turn", steps: readonly ("report" | "cost")[][]) {
+    super(() => "FRAME_COMPLETE: Paid")
+    this.tellsCostAfter = tellsCostAfter
+    this.#steps = steps
+  }
+
+  override open(owner?: SessionOwner): Promise<void> {
+    this.#owner = owner
+    return Promise.resolve()
+  }
+
+  override async send(sessionID: string, prompt: string): Promise<TurnEnd> {
+    const request = { model: "scripted", output: 1000 }
+    for (const step of this.#steps[this.prompts.length] ?? []) {
+      if (step === "cost") this.#owner?.tell(sessionID, { kind: "cost", session: sessionID, costUsd: 0.1 })
+      else
+        await this.#owner?.report({ kind: "message", sessionID, messageID: "m1", role: "assistant", text: "", request })
+    }
+    return super.send(sessionID, prompt)
+  }
+}
+
+for (const { tellsCostAfter, second } of [
+  { tellsCostAfter: "request", second: ["cost", "report"] },
+  { tellsCostAfter: "request", second: ["report", "cost"] },
+  { tellsCostAfter: "turn", second: ["report", "cost"] },
+  { tellsCostAfter: "turn", second: ["report"] },
+] as const) {
+  test(`a request costs once if its turn is ${second.join(", ")}, and costs are told after a ${tellsCostAfter}`, () =>
+    // The first turn shows what a token costs, by which later ones can be estimated.
+    withDriver(new PaidDriver(tellsCostAfter, [["report", "cost"], [...second]]), async (flame) => {
+      await flame.run("First")
+      const { frame } = await flame.run("Second", { maxBudgetUsd: 0.15 })
+      assert.equal(frame.results, "Paid")
+      assert.deepEqual(
+        ["f1", "f2"].map((handle) => flame.usage(handle).ownCostUsd),
+        [0.1, 0.1],
+      )
+    }))
+}
 
 test("what other processes have changed is shown at once, and a second resume goes on with it", () => {
   const driver = new ScriptedDriver((prompt) =>

@@ -11,6 +11,7 @@ import {
   call,
   type ModelRequest,
   pop,
+  priceOf,
   push,
   readJson,
   running,
@@ -165,14 +166,6 @@ test("a subtree over its tokens is stopped and keeps what it has", () => {
     },
   )
 })
-
-/** What the SDK charges for a million tokens of this model, in US dollars. */
-const PRICES = { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5 }
-
-function priceOf({ input, output, cacheRead, cacheWrite }: Usage): number {
-  const { input: i, output: o, cacheRead: r, cacheWrite: w } = PRICES
-  return (i * input + o * output + r * cacheRead + w * cacheWrite) / 1_000_000
-}
 
 function sumOf(usages: readonly ModelUsage[]): Usage {
   const sum = (key: "uncachedInput" | "output" | "cacheRead" | "cacheWrite") =>

@@ -11,6 +11,7 @@ export {
   type Message,
   type Model,
   type ModelRequest,
+  priceOf,
   type Script,
   startModel,
   type ToolCall,

@@ -12,6 +12,7 @@ export {
   frameOf,
   type Message,
   type ModelRequest,
+  priceOf,
   type ToolResult,
   type ToolUse,
   type Usage,

@@ -65,6 +65,15 @@ export interface Usage {
   cacheWrite: number
 }
 
+/** What the SDK charges for a million tokens of its default model, in US dollars. */
+const PRICES: Usage = { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5 }
+
+/** Returns what the SDK charges for tokens, in US dollars. */
+export function priceOf({ input, output, cacheRead, cacheWrite }: Usage): number {
+  const { input: i, output: o, cacheRead: r, cacheWrite: w } = PRICES
+  return (i * input + o * output + r * cacheRead + w * cacheWrite) / 1_000_000
+}
+
 /** A request to the model. */
 export interface ModelRequest {
   /** Its number: the first request has 1. */

@@ -259,12 +259,17 @@ export class Turn {
   }
 
   /**
-   * Reports what the turn has cost, and the tokens of requests that no message has shown: those that broke off, and those for
-   * the summaries of compactions.
+   * Reports the tokens of requests that no message has shown, and then what the turn has cost with them.
    */
   #settle(result: SDKResultMessage): void {
+    this.#reportRest(result)
+    const { session_id: session, total_cost_usd: costUsd } = result
+    this.#owner.tell(this.sessionID, { kind: "cost", session, costUsd })
+  }
+
+  /** Reports the tokens of requests that broke off, and of those for the summaries of compactions. */
+  #reportRest(result: SDKResultMessage): void {
     const { sessionID } = this
-    this.#owner.tell(sessionID, { kind: "cost", session: result.session_id, costUsd: result.total_cost_usd })
     const since = (result as { model_usage_since_last_result?: SDKResultMessage["modelUsage"] })
       .model_usage_since_last_result
     const [model, ...others] = Object.keys(since ?? {})

@@ -27,6 +27,7 @@ const GIVEN_UP_TIME = 2000
 export class OpenCodeDriver implements SessionDriver {
   readonly toolPrefix = ""
   readonly defaultTools = READ_AND_WRITE
+  readonly tellsCostAfter = "request"
   readonly #options: OpenCodeOptions
   #connection: Connection | undefined
   #opening: Promise<void> | undefined
@@ -235,15 +236,13 @@ export class OpenCodeDriver implements SessionDriver {
 
   /** Returns what a session has cost so far, and tells the orchestrator. */
   async #cost(sessionID: string): Promise<number> {
-    const { cost = 0 } = await answered(this.#ready().client.session.get({ sessionID }))
-    this.#tellCost(sessionID, cost)
-    return cost
-  }
-
-  #tellCost(sessionID: string, costUsd: number): void {
-    if (costUsd <= (this.#costs.get(sessionID) ?? 0)) return
-    this.#costs.set(sessionID, costUsd)
-    this.#ready().owner.tell(sessionID, { kind: "cost", session: sessionID, costUsd })
+    const { client, owner } = this.#ready()
+    const { cost: costUsd = 0 } = await answered(client.session.get({ sessionID }))
+    if (costUsd > (this.#costs.get(sessionID) ?? 0)) {
+      this.#costs.set(sessionID, costUsd)
+      owner.tell(sessionID, { kind: "cost", session: sessionID, costUsd })
+    }
+    return costUsd
   }
 
   /** Returns the context for a request that is being prepared; undefined if the session has none, or its turn is ended. */
@@ -289,7 +288,11 @@ export class OpenCodeDriver implements SessionDriver {
     const turn = this.#turns.get(event.sessionID)
     const prompts: string[] = []
     const report = turn === undefined ? event : adapted(event, turn)
-    if (report !== undefined) await owner.report(report, (text) => prompts.push(text))
+    const effects = report && owner.report(report, (text) => prompts.push(text))
+    // OpenCode has added the cost of a request before it tells of its end.
+    if (event.kind === "message" && event.request !== undefined)
+      await this.#cost(event.sessionID).catch(() => undefined)
+    await effects
     if (event.kind === "sessionCompacted") turn?.note(COMPACTED)
     if (event.kind === "messageFinished") {
       if (turn !== undefined && event.message.role === "assistant") turn.words = event.message.text || turn.words
@@ -316,7 +319,6 @@ export class OpenCodeDriver implements SessionDriver {
     const { client, owner } = this.#connection
     const news = this.#turns.get(sessionID)?.take(event)
     if (news !== undefined) owner.tell(sessionID, news)
-    if (event.type === "session.updated") this.#tellCost(sessionID, event.properties.info.cost ?? 0)
     if (event.type === "session.compacted") owner.tell(sessionID, { kind: "compacted" })
     if (event.type === "permission.asked") void refuse(client, event.properties)
     if (event.type === "question.asked") void client.question.reject({ requestID: event.properties.id })
