@@ -1,6 +1,15 @@
 // The interface between the orchestrator and what runs its sessions: the Claude Agent SDK, or a server of OpenCode.
 
-import type { HostAnswer, HostEvent, LogLevel, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
+import type {
+  HostAnswer,
+  HostEvent,
+  LogLevel,
+  ModelRequest,
+  SessionContext,
+  SessionMessage,
+  TakePrompt,
+  Tool,
+} from "callstack-core"
 
 /** What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames above it. */
 export interface SessionLimits {
@@ -48,6 +57,11 @@ export interface SessionOwner {
   context(sessionID: string): SessionContext | undefined
   /** Executes a tool of the stack and waits for its answer. Never rejects. */
   tool(sessionID: string, name: string, args: object, signal: AbortSignal): Promise<HostAnswer>
+  /**
+   * Estimates the cost of a request from its tokens, until a cost is told for its session, which has that of the request in it.
+   * For drivers that learn costs only after a turn: call it before the request is reported.
+   */
+  estimate(sessionID: string, request: ModelRequest): void
   /** Reports an event to the engine. */
   report(event: HostEvent, takePrompt?: TakePrompt): Promise<void>
   /** Writes a line to the orchestrator's log. */
@@ -94,11 +108,6 @@ export interface SessionDriver {
   readonly toolPrefix: string
   /** The tools of sessions, besides those of the stack, if the orchestrator names none. */
   readonly defaultTools: readonly string[]
-  /**
-   * After what the driver tells the cost at the latest: after each request to the model, or only after a turn. Then the cost of
-   * a turn that runs is estimated from its tokens, so its requests must be reported before its cost is told.
-   */
-  readonly tellsCostAfter: "request" | "turn"
   /**
    * Connects the driver with its owner, before everything else. Rejects if sessions cannot be run here; the owner may then call
    * it again.

@@ -50,7 +50,7 @@ export class Limits {
   readonly #folder: string
   readonly #defaults: RootLimits
   readonly #known = new Map<Handle, Known>()
-  /** What the turns that run have used, in {@link weightOf} units, by frame. Their costs are told when they end. */
+  /** The requests of turns that run, whose costs are estimated, in {@link weightOf} units, by frame. */
   readonly #open = new Map<Handle, number>()
   /** The price of such a unit in the last turn that has ended, in US dollars. Before that nothing is estimated. */
   #price = 0
@@ -81,12 +81,12 @@ export class Limits {
     this.#change(handle, (entry) => ({ ...entry, limits: changed }), changed)
   }
 
-  /** Notes a request of a turn that runs, whose cost is told when it ends. */
-  spend(handle: Handle, request: ModelRequest): void {
+  /** Estimates the cost of a request from its tokens, until {@link Limits.cost} is told for its frame. */
+  estimate(handle: Handle, request: ModelRequest): void {
     this.#open.set(handle, (this.#open.get(handle) ?? 0) + weightOf(request))
   }
 
-  /** Records what a session of a frame has cost so far, with all requests that were noted. */
+  /** Records what a session of a frame has cost so far, with all requests that were estimated. */
   cost(handle: Handle, sessionID: string, costUsd: number): void {
     const { costs } = this.#read(handle)
     const used = this.#open.get(handle) ?? 0
@@ -97,10 +97,7 @@ export class Limits {
     this.#change(handle, (entry) => ({ ...entry, costs: { ...entry.costs, [sessionID]: costUsd } }))
   }
 
-  /**
-   * Returns what a frame has cost, in US dollars, without the frames below it. The cost of requests that were noted
-   * since the last one was told is estimated from their tokens.
-   */
+  /** Returns what a frame has cost, in US dollars, without the frames below it, and with what is estimated. */
   own(handle: Handle): number {
     const told = Object.values(this.#entry(handle).costs).reduce((sum, cost) => sum + cost, 0)
     return told + (this.#open.get(handle) ?? 0) * this.#price

@@ -8,6 +8,7 @@ import {
   type HostAnswer,
   type HostEvent,
   type LogLevel,
+  type ModelRequest,
   type SessionContext,
   type SessionMessage,
   type Stack,
@@ -238,6 +239,11 @@ export class Orchestrator implements HostActions, SessionOwner {
     return this.call(sessionID, name, args, signal)
   }
 
+  estimate(sessionID: string, request: ModelRequest): void {
+    const frame = this.#handleOf(sessionID)
+    if (frame !== undefined) this.#limits.estimate(frame, request)
+  }
+
   /**
    * Reports an event. The engine has taken it when this returns. Only who wants the prompt of a compaction waits for the effects:
    * one of them can be to end the turn that reports.
@@ -247,7 +253,6 @@ export class Orchestrator implements HostActions, SessionOwner {
     const frame = "sessionID" in event ? this.#handleOf(event.sessionID) : undefined
     if (event.kind === "message" && event.request !== undefined && frame !== undefined) {
       this.events.emit({ kind: "usage", frame, request: event.request })
-      if (this.#driver.tellsCostAfter === "turn") this.#limits.spend(frame, event.request)
       this.#checkBudget(frame)
     }
     if (takePrompt !== undefined) await done

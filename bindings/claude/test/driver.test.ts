@@ -20,7 +20,6 @@ import {
 /** A driver whose sessions answer by a function. They say nothing else and call no tools. */
 class ScriptedDriver implements SessionDriver {
   readonly toolPrefix = ""
-  readonly tellsCostAfter: "request" | "turn" = "turn"
   readonly defaultTools = []
   /** The prompts so far. */
   readonly prompts: string[] = []
@@ -206,17 +205,17 @@ test("a session that is summarized is told as working, and a stop waits for it",
   })
 })
 
-/** A driver that tells the cost of requests, each turn in two steps. */
+/** What a driver does about a request. */
+type Step = "estimate" | "report" | "cost"
+
+/** A driver that does these things in its turns. Each turn has one request, which costs $0.10. */
 class PaidDriver extends ScriptedDriver {
-  override readonly tellsCostAfter: "request" | "turn"
-  readonly #steps: readonly ("report" | "cost")[][]
+  readonly #turns: readonly (readonly Step[])[]
   #owner: SessionOwner | undefined
 
-  /** `steps` are those of each turn, in order: a request is reported, or its cost is told, which is $0.10. */
-  constructor(tellsCostAfter: "request" | "turn", steps: readonly ("report" | "cost")[][]) {
+  constructor(turns: readonly (readonly Step[])[]) {
     super(() => "FRAME_COMPLETE: Paid")
-    this.tellsCostAfter = tellsCostAfter
-    this.#steps = steps
+    this.#turns = turns
   }
 
   override open(owner?: SessionOwner): Promise<void> {
@@ -225,34 +224,48 @@ class PaidDriver extends ScriptedDriver {
   }
 
   override async send(sessionID: string, prompt: string): Promise<TurnEnd> {
+    const owner = this.#owner
     const request = { model: "scripted", output: 1000 }
-    for (const step of this.#steps[this.prompts.length] ?? []) {
-      if (step === "cost") this.#owner?.tell(sessionID, { kind: "cost", session: sessionID, costUsd: 0.1 })
-      else
-        await this.#owner?.report({ kind: "message", sessionID, messageID: "m1", role: "assistant", text: "", request })
+    for (const step of this.#turns[this.prompts.length] ?? []) {
+      if (step === "estimate") owner?.estimate(sessionID, request)
+      else if (step === "cost") owner?.tell(sessionID, { kind: "cost", session: sessionID, costUsd: 0.1 })
+      else await owner?.report({ kind: "message", sessionID, messageID: "m1", role: "assistant", text: "", request })
     }
     return super.send(sessionID, prompt)
   }
 }
 
-for (const { tellsCostAfter, second } of [
-  { tellsCostAfter: "request", second: ["cost", "report"] },
-  { tellsCostAfter: "request", second: ["report", "cost"] },
-  { tellsCostAfter: "turn", second: ["report", "cost"] },
-  { tellsCostAfter: "turn", second: ["report"] },
-] as const) {
-  test(`a request costs once if its turn is ${second.join(", ")}, and costs are told after a ${tellsCostAfter}`, () =>
+const ORDERS: Step[][] = [
+  ["report", "cost"],
+  ["cost", "report"],
+  ["estimate", "report"],
+  ["estimate", "report", "cost"],
+  ["estimate", "cost", "report"],
+]
+for (const order of ORDERS) {
+  test(`a request costs once: ${order.join(", ")}`, () =>
     // The first turn shows what a token costs, by which later ones can be estimated.
-    withDriver(new PaidDriver(tellsCostAfter, [["report", "cost"], [...second]]), async (flame) => {
+    withDriver(new PaidDriver([["estimate", "report", "cost"], order]), async (flame) => {
       await flame.run("First")
       const { frame } = await flame.run("Second", { maxBudgetUsd: 0.15 })
       assert.equal(frame.results, "Paid")
-      assert.deepEqual(
-        ["f1", "f2"].map((handle) => flame.usage(handle).ownCostUsd),
-        [0.1, 0.1],
-      )
+      const costs = ["f1", "f2"].map((handle) => flame.usage(handle).ownCostUsd)
+      assert.deepEqual(costs, [0.1, 0.1])
     }))
 }
+
+test("an estimate over the budget stops a frame", () =>
+  withDriver(
+    new PaidDriver([
+      ["estimate", "report", "cost"],
+      ["estimate", "report"],
+    ]),
+    async (flame) => {
+      await flame.run("First")
+      const { frame } = await flame.run("Second", { maxBudgetUsd: 0.05 })
+      assert.match(frame.results ?? "", /its budget of 0.05 US dollars is spent/)
+    },
+  ))
 
 test("what other processes have changed is shown at once, and a second resume goes on with it", () => {
   const driver = new ScriptedDriver((prompt) =>

@@ -7,6 +7,7 @@ import { createRequire } from "node:module"
 import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
 import { test } from "node:test"
+import { setTimeout as delay } from "node:timers/promises"
 import { createOpencodeClient } from "@opencode-ai/sdk/v2"
 import { Flame, type FlameEvent, type FlameOptions, OpenCodeDriver, type OpenCodeOptions } from "callstack-flame"
 import { RemoteEngine } from "../src/drivers/opencode/engine.js"
@@ -380,6 +381,28 @@ test("a budget ends a prompt before its next request", () =>
     assert.match(frame.results ?? "", /budget/)
     assert.equal(world.model.asked.length, 1)
   }))
+
+test("a report that fails ends neither the orchestrator nor the session", () => {
+  let file = ""
+  return scenario(
+    {
+      f1: [
+        async () => {
+          writeFileSync(file, "{")
+          // A file that is known is read again after a second.
+          await delay(1100)
+          return { calls: [call("read", { filePath: "." })] }
+        },
+        { calls: [pop("It works")] },
+      ],
+    },
+    async ({ flame, world }) => {
+      file = join(world.folder, ".callstack/flame/f1.json")
+      const { frame } = await flame.run("Damage", { maxTokens: 100_000 })
+      assert.equal(frame.results, "It works")
+    },
+  )
+})
 
 test("sessions end with an orchestrator that is killed, and another one goes on with them", () =>
   within(

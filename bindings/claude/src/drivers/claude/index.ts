@@ -52,7 +52,6 @@ const SUMMARY_TURNS = 6
 /** Runs frames as sessions of the Claude Agent SDK, which must be installed beside this package. */
 export class ClaudeDriver implements SessionDriver {
   readonly toolPrefix = PREFIX
-  readonly tellsCostAfter = "turn"
   readonly defaultTools = ["Read", "Write", "Edit", "Bash", "Glob", "Grep"]
   readonly #options: ClaudeOptions
   #opened: Opened | undefined

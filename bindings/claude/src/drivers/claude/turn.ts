@@ -233,6 +233,8 @@ export class Turn {
     const { id: messageID, model, counted, asked, text } = message
     this.#counted = sum(this.#counted, counted)
     const { uncachedInput, cacheRead, cacheWrite, output } = counted
+    const request = { model, ...counted, duration: Date.now() - asked }
+    this.#owner.estimate(this.sessionID, request)
     this.#report({
       kind: "message",
       sessionID: this.sessionID,
@@ -240,7 +242,7 @@ export class Turn {
       role: "assistant",
       text,
       tokens: uncachedInput + cacheRead + cacheWrite + output,
-      request: { model, ...counted, duration: Date.now() - asked },
+      request,
     })
   }
 
@@ -258,28 +260,35 @@ export class Turn {
     })
   }
 
-  /**
-   * Reports the tokens of requests that no message has shown, and then what the turn has cost with them.
-   */
+  /** Reports what the turn has cost, and the tokens of requests that no message has shown. */
   #settle(result: SDKResultMessage): void {
-    this.#reportRest(result)
-    const { session_id: session, total_cost_usd: costUsd } = result
-    this.#owner.tell(this.sessionID, { kind: "cost", session, costUsd })
+    const { sessionID } = this
+    const { session_id: session, total_cost_usd: costUsd, uuid } = result
+    const request = this.#rest(result)
+    if (request !== undefined) this.#owner.estimate(sessionID, request)
+    this.#owner.tell(sessionID, { kind: "cost", session, costUsd })
+    if (request === undefined) return
+    this.#report({
+      kind: "message",
+      sessionID,
+      messageID: `rest-${uuid}`,
+      role: "assistant",
+      text: "",
+      request,
+      summary: true,
+    })
   }
 
-  /** Reports the tokens of requests that broke off, and of those for the summaries of compactions. */
-  #reportRest(result: SDKResultMessage): void {
-    const { sessionID } = this
+  /** The tokens of requests that broke off, and of those for the summaries of compactions. */
+  #rest(result: SDKResultMessage): ModelRequest | undefined {
     const since = (result as { model_usage_since_last_result?: SDKResultMessage["modelUsage"] })
       .model_usage_since_last_result
     const [model, ...others] = Object.keys(since ?? {})
-    if (since === undefined || model === undefined) return
+    if (since === undefined || model === undefined) return undefined
     const all = [model, ...others].reduce((total, name) => sum(total, ofModel(since[name])), NOTHING)
     const rest = minus(all, this.#counted)
-    if (Object.values(rest).every((count) => count === 0)) return
-    const request = { model, ...rest, failed: !this.#isCompacted }
-    const messageID = `rest-${result.uuid}`
-    this.#report({ kind: "message", sessionID, messageID, role: "assistant", text: "", request, summary: true })
+    if (Object.values(rest).every((count) => count === 0)) return undefined
+    return { model, ...rest, failed: !this.#isCompacted }
   }
 
   #report(event: HostEvent): void {

@@ -27,7 +27,6 @@ const GIVEN_UP_TIME = 2000
 export class OpenCodeDriver implements SessionDriver {
   readonly toolPrefix = ""
   readonly defaultTools = READ_AND_WRITE
-  readonly tellsCostAfter = "request"
   readonly #options: OpenCodeOptions
   #connection: Connection | undefined
   #opening: Promise<void> | undefined
@@ -239,8 +238,8 @@ export class OpenCodeDriver implements SessionDriver {
     const { client, owner } = this.#ready()
     const { cost: costUsd = 0 } = await answered(client.session.get({ sessionID }))
     if (costUsd > (this.#costs.get(sessionID) ?? 0)) {
-      this.#costs.set(sessionID, costUsd)
       owner.tell(sessionID, { kind: "cost", session: sessionID, costUsd })
+      this.#costs.set(sessionID, costUsd)
     }
     return costUsd
   }
@@ -288,11 +287,12 @@ export class OpenCodeDriver implements SessionDriver {
     const turn = this.#turns.get(event.sessionID)
     const prompts: string[] = []
     const report = turn === undefined ? event : adapted(event, turn)
-    const effects = report && owner.report(report, (text) => prompts.push(text))
-    // OpenCode has added the cost of a request before it tells of its end.
-    if (event.kind === "message" && event.request !== undefined)
-      await this.#cost(event.sessionID).catch(() => undefined)
-    await effects
+    const isRequest = event.kind === "message" && event.request !== undefined
+    await Promise.all([
+      report && owner.report(report, (text) => prompts.push(text)),
+      // OpenCode has added the cost of a request before it tells of its end.
+      isRequest && this.#cost(event.sessionID).catch(() => undefined),
+    ])
     if (event.kind === "sessionCompacted") turn?.note(COMPACTED)
     if (event.kind === "messageFinished") {
       if (turn !== undefined && event.message.role === "assistant") turn.words = event.message.text || turn.words
