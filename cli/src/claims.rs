@@ -3,38 +3,40 @@
 use std::env;
 
 use callstack_core::text::one_line;
-use callstack_core::{ClaimedFrame, Error, FrameStatus, Handle, Stack, Tree};
+use callstack_core::{ClaimedFrame, Error, FrameStatus, Handle, Stack};
 
 use crate::commands::show::now;
 use crate::folder::CLAIM_VARIABLES;
 use crate::output::moment;
 
-/// True if a worker has started this program for a frame, and still has it.
-pub fn works_on(tree: &Tree, frame: Handle) -> bool {
-    own_claim().is_some_and(|own| own.handle == frame && tree.check_claim(&own).is_ok())
+/// True if a worker has started this program for a frame of this stack, and still has it.
+fn works_on(stack: &Stack, frame: Handle) -> bool {
+    stack.own_claim().is_some_and(|own| own.handle == frame && stack.read(|tree| tree.check_claim(own).is_ok()))
 }
 
 /// Why nobody else goes on with a frame now: a worker has it. `None`: nothing keeps them from it.
-pub fn with_worker(tree: &Tree, frame: Handle) -> Option<String> {
-    let is_with_worker = tree.is_with_worker(frame, now()) && !works_on(tree, frame);
-    let claim = tree.node(frame).record().claim.as_ref().filter(|_| is_with_worker)?;
-    Some(format!("the worker {} has {frame} until {}", one_line(&claim.worker), moment(claim.until)))
+pub fn with_worker(stack: &Stack, frame: Handle) -> Option<String> {
+    if works_on(stack, frame) {
+        return None;
+    }
+    stack.read(|tree| {
+        let claim = tree.node(frame).record().worker_claim().filter(|_| tree.is_with_worker(frame, now()))?;
+        Some(format!("the worker {} has {frame} until {}", one_line(&claim.worker), moment(claim.until)))
+    })
 }
 
 /// Goes on with a frame that is in_progress. It becomes the active one, and no worker gets it any more if its worker has let the
 /// lease end. The commands of its own worker leave it where it is.
 pub fn go_on(stack: &Stack, frame: Handle) -> Result<(), Error> {
-    let is_left = stack.read(|tree| {
-        let is_of_worker = tree.node(frame).record().worker_claim().is_some();
-        is_of_worker && !tree.is_with_worker(frame, now()) && !works_on(tree, frame)
-    });
-    match is_left {
+    let is_left =
+        stack.read(|tree| tree.node(frame).record().worker_claim().is_some() && !tree.is_with_worker(frame, now()));
+    match is_left && !works_on(stack, frame) {
         true => stack.set_status(frame, FrameStatus::InProgress, None),
         false => stack.set_active(frame),
     }
 }
 
-/// The claim of the worker that has started this program for a frame.
+/// The claim of the worker that has started this program for a frame: of which stack, the folder of the stack knows.
 pub fn own_claim() -> Option<ClaimedFrame> {
     let [handle, worker, generation] = CLAIM_VARIABLES.map(|name| env::var(name).ok());
     // Generations begin with 1, so what cannot be read is refused as an earlier one.

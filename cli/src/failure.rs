@@ -3,14 +3,13 @@
 use std::fmt::Display;
 use std::io;
 
-use callstack_core::Error;
+use callstack_core::{Error, Stack};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::folder::SameStack;
 use crate::output::{Page, Report};
-use crate::server::is_url;
 
 /// A failed command. With `--json` it is written to the standard error as an envelope of the kind `error`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -161,8 +160,8 @@ fn next_step(error: &Error) -> Option<&'static str> {
             Some("`callstack doctor` says what is damaged and what can be saved")
         }
         // What is wrong with a server, its message says.
-        Error::Io { path, .. } if is_url(path) => None,
-        Error::ReadOnly { path, .. } if is_url(path) => {
+        Error::Io { path, .. } if Stack::is_url(path) => None,
+        Error::ReadOnly { path, .. } if Stack::is_url(path) => {
             Some("if this role should change stacks, an owner of the database runs `callstack postgres grant URL ROLE`")
         }
         Error::Io { .. } => {

@@ -16,7 +16,7 @@ use callstack_core::{Error, Stack, StackOptions};
 use crate::claims::own_claim;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::server::{ServerStack, is_url};
+use crate::server::ServerStack;
 
 /// The folders in which hosts keep a stack, relative to the folder of a project. The first one wins.
 const USUAL: [&str; 2] = [".callstack", ".opencode/stack"];
@@ -67,7 +67,7 @@ impl StackFolder {
     /// messages advise need it too, because it was given on the command line.
     pub fn new(given: Option<OsString>, is_repeated: bool) -> Self {
         let given = given.filter(|folder| !folder.is_empty());
-        let url = given.as_ref().and_then(|given| given.to_str()).filter(|given| is_url(given));
+        let url = given.as_ref().and_then(|given| given.to_str()).filter(|given| Stack::is_url(given));
         let server = url.map(|url| ServerStack::new(url.to_owned()));
         let named = given.as_ref().filter(|_| is_repeated).map(|folder| match &server {
             Some(server) => server.shown().into(),

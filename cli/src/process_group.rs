@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// What the watcher of a group does: it waits for the end of its input, and kills the group to which it belongs. The
-/// other end of its input is in this process alone, so it is closed when this process ends.
-const WATCHER: &str = "read -r line; kill -KILL 0";
+/// other end of its input is in this process alone, so it is closed when this process ends. What asks the group to end leaves it
+/// there.
+const WATCHER: &str = "trap '' TERM; read -r line; kill -KILL 0";
 
 /// The group of a command and of all processes that it has started there.
 pub struct ProcessGroup {

@@ -19,14 +19,6 @@ pub struct ServerStack {
     url: String,
 }
 
-/// True if what names a stack is the URL of a server.
-pub fn is_url(given: &str) -> bool {
-    // Also one that is not quite right, so that nobody makes a folder with a password in its name.
-    let (scheme, rest) = given.split_once(':').unwrap_or_default();
-    let is_scheme = scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');
-    is_scheme && (rest.starts_with("//") || scheme.to_ascii_lowercase().starts_with("postgres"))
-}
-
 impl ServerStack {
     pub fn new(url: String) -> Self {
         Self { url }
@@ -43,13 +35,14 @@ impl ServerStack {
         let others: Vec<&str> =
             options.split('&').filter(|option| !option.is_empty() && !option.starts_with("password=")).collect();
         let options = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
-        let Some((scheme, rest)) = place.split_once("://") else { return format!("{place}{options}") };
-        // A password may have any character, if its author has not encoded it.
-        match rest.rsplit_once('@') {
-            Some((user, host)) => {
-                format!("{scheme}://{}@{host}{options}", user.split(':').next().unwrap_or_default())
+        let Some((scheme, rest)) = place.split_once(':') else { return format!("{place}{options}") };
+        let rest = rest.trim_start_matches('/');
+        match rest.get(..end_of_user(rest)) {
+            Some(user) if !user.is_empty() => {
+                let name = user.split([':', '@']).next().unwrap_or_default();
+                format!("{scheme}://{name}@{}{options}", &rest[user.len()..])
             }
-            None => format!("{place}{options}"),
+            _ => format!("{place}{options}"),
         }
     }
 
@@ -80,6 +73,16 @@ impl ServerStack {
         let name = shown.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' });
         format!("{}-{hash}", name.take(100).collect::<String>())
     }
+}
+
+/// The end of the user and the password in a URL without its scheme, behind the `@`; 0 without them. A password may have any
+/// character, if its author has not encoded it, and the names of a tenant and of a stack may have an `@`.
+fn end_of_user(rest: &str) -> usize {
+    let mut segments = rest.splitn(3, '/');
+    let [server, database] = [segments.next(), segments.next()].map(Option::unwrap_or_default);
+    let is_plain = server.contains('@') && !database.contains('@');
+    let searched = if is_plain { server } else { rest };
+    searched.rfind('@').map_or(0, |at| at + 1)
 }
 
 #[cfg(feature = "postgres")]
@@ -160,6 +163,9 @@ mod tests {
             ("postgres://me@host:5433/d/s", "postgres://me@host:5433/d/s"),
             ("postgres://host:5433/d/s", "postgres://host:5433/d/s"),
             ("postgres://me:secret@host", "postgres://me@host"),
+            ("postgres://me:s@cret@host/d/team@home/s", "postgres://me@host/d/team@home/s"),
+            ("postgres:me:secret@host/d/s", "postgres://me@host/d/s"),
+            ("postgres:/me:secret@host/d/s", "postgres://me@host/d/s"),
         ] {
             assert_eq!(ServerStack::new(url.into()).shown(), shown);
         }

@@ -794,6 +794,8 @@ fn a_frame_that_a_worker_has_is_left_to_it() {
     assert_eq!(claimed.handle.to_string(), "f2");
     let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2" }));
     assert!(refused.contains("the worker anna has f2 until"), "{refused}");
+    let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2", "takeOver": true }));
+    assert!(refused.contains("the worker anna has f2 until"), "a worker is no conversation: {refused}");
     thread::sleep(Duration::from_millis(600));
     server.done(Some("one"), "activate", json!({ "frame": "f2" }));
     let stack = project.stack();

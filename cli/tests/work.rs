@@ -210,6 +210,21 @@ fn a_killed_worker_takes_its_command_with_it_and_its_frame_goes_to_another_one()
 }
 
 #[test]
+fn a_worker_that_is_killed_while_it_stops_its_command_takes_it_along() {
+    let place = Place::new();
+    place.plan("Cart");
+    let mut killed = place.start(&[], "trap '' TERM; echo $$ >> processes; while :; do sleep 1; done");
+    let process = place.wait_for("processes", 1);
+    signal(&killed, Signal::TERM);
+    // The command has five seconds to end.
+    thread::sleep(Duration::from_secs(1));
+    assert!(is_running(&process));
+    signal(&killed, Signal::KILL);
+    killed.wait().unwrap();
+    wait_for_end(&process);
+}
+
+#[test]
 fn an_interrupted_worker_stops_its_command_and_releases_the_frame() {
     for stop in [Signal::INT, Signal::TERM] {
         let place = Place::new();
@@ -447,6 +462,105 @@ fn the_exit_code_says_whether_everything_is_done() {
     place.stack.pop(detail, PopStatus::Completed, "done").unwrap();
     assert_eq!(code(&place, &[], "true"), Some(0), "the root is left to the person");
     assert_eq!(place.frame(after).status, FrameStatus::Completed);
+}
+
+#[test]
+fn parts_in_the_hands_of_a_person_are_not_done() {
+    let place = Place::new();
+    let root = place.stack.push(NewFrame::new("Shop").root()).unwrap();
+    let [cart, mail, total] =
+        ["Cart", "Mail", "Total"].map(|title| place.stack.plan(NewFrame::new(title).below(root)).unwrap());
+    let output = place.command(&[], "[ $CALLSTACK_TITLE != Cart ] || exit 77").output().unwrap();
+    assert_eq!((worked(&output)["blocked"].clone(), output.status.code()), (1.into(), Some(1)));
+    place.stack.refresh().unwrap();
+    place.stack.set_status(cart, FrameStatus::InProgress, None).unwrap();
+    // One that no worker has had.
+    let detail = place.stack.plan(NewFrame::new("Detail").below(root)).unwrap();
+    place.stack.activate(detail).unwrap();
+    place.stack.push(NewFrame::new("An idea").below(root)).unwrap();
+    for below in [&[][..], &["--below", &root.to_string()]] {
+        let output = place.command(below, "true").output().unwrap();
+        assert_eq!(
+            (worked(&output)["byHand"].clone(), output.status.code()),
+            (Value::from(vec![cart.to_string(), detail.to_string()]), Some(1)),
+            "{below:?}: {}",
+            errors(&output)
+        );
+    }
+    for part in [cart, detail] {
+        place.stack.pop(part, PopStatus::Completed, "by me").unwrap();
+    }
+    assert_eq!(place.command(&[], "true").status().unwrap().code(), Some(0), "what a person has pushed is theirs");
+    assert_eq!([mail, total].map(|part| place.frame(part).status), [FrameStatus::Completed; 2]);
+}
+
+#[test]
+fn what_others_have_failed_is_in_the_way() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_callstack");
+    let [_, other] = ["One", "Other"].map(|title| place.plan(title));
+    // Another process takes the second root, and fails it.
+    let script = format!(
+        "{program} activate Other > /dev/null; \
+         {program} pop Other --status failed --results no > /dev/null"
+    );
+    let output = place.command(&[], &script).output().unwrap();
+    let in_the_way = worked(&output)["inTheWay"].clone();
+    assert_eq!((in_the_way, output.status.code()), (Value::from(vec![other.to_string()]), Some(1)));
+    assert_eq!(place.command(&[], "true").status().unwrap().code(), Some(0), "an earlier root is of the past");
+    // A failed part is in the way as long as what it is a part of is not finished.
+    let root = place.stack.push(NewFrame::new("Shop").root()).unwrap();
+    let part = place.stack.plan(NewFrame::new("Cart").below(root)).unwrap();
+    let tried = place.stack.push(NewFrame::new("One way").below(root)).unwrap();
+    place.stack.pop(tried, PopStatus::Failed, "it was a try").unwrap();
+    assert_eq!(place.command(&[], "exit 3").status().unwrap().code(), Some(1));
+    let output = place.command(&[], "true").output().unwrap();
+    let in_the_way = worked(&output)["inTheWay"].clone();
+    assert_eq!((in_the_way, output.status.code()), (Value::from(vec![part.to_string()]), Some(1)));
+    place.stack.refresh().unwrap();
+    place.stack.retry(part, None).unwrap();
+    assert_eq!(place.command(&[], "true").status().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_part_that_a_person_has_begun_is_waited_for() {
+    let place = Place::new();
+    let frame = place.plan("Shop");
+    let program = env!("CARGO_BIN_EXE_callstack");
+    let script =
+        format!("[ ! -e split ] || exec cat; touch split; {program} plan --below $CALLSTACK_FRAME Part > /dev/null");
+    let output = place.command(&["--limit", "1"], &script).output().unwrap();
+    assert_eq!(worked(&output)["later"], 1, "{}", errors(&output));
+    place.stack.refresh().unwrap();
+    let part = place.stack.resolve("f2").unwrap();
+    place.stack.activate(part).unwrap();
+    for status in [FrameStatus::InProgress, FrameStatus::Failed] {
+        if status == FrameStatus::Failed {
+            place.stack.pop(part, PopStatus::Failed, "no").unwrap();
+        }
+        thread::sleep(Duration::from_millis(1_100));
+        let output = place.command(&[], &script).output().unwrap();
+        assert_eq!((worked(&output)["completed"].clone(), output.status.code()), (0.into(), Some(1)), "{status}");
+    }
+    let again = place.stack.retry(part, None).unwrap().handle;
+    place.stack.activate(again).unwrap();
+    place.stack.pop(again, PopStatus::Completed, "made by hand").unwrap();
+    assert_eq!(place.command(&[], &script).status().unwrap().code(), Some(0));
+    assert!(place.frame(frame).results.unwrap().contains("made by hand"));
+}
+
+#[test]
+fn a_command_can_work_on_another_stack() {
+    let place = Place::new();
+    let frame = place.plan("Here");
+    let there = Stack::open(place.file("there"), StackOptions::default()).unwrap();
+    let part = there.plan(NewFrame::new("There").root()).unwrap();
+    let program = env!("CARGO_BIN_EXE_callstack");
+    let output = place.command(&[], &format!("{program} --stack there work -- echo done there")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    there.refresh().unwrap();
+    assert_eq!(there.frame(part).unwrap().results.unwrap(), "done there");
+    assert!(place.frame(frame).results.unwrap().contains("1 frame completed"));
 }
 
 #[test]

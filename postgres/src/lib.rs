@@ -45,4 +45,4 @@ pub use listener::Listener;
 pub use schema::{Access, Grant, Migrated, grant, grants, migrate, revoke};
 pub use server::{OpenUrl, PostgresServer};
 pub use store::{PostgresOptions, PostgresStore};
-pub use url::{DEFAULT_TENANT, StackUrl, is_url};
+pub use url::{DEFAULT_TENANT, StackUrl};

@@ -120,6 +120,10 @@ DECLARE
 BEGIN
     RETURN QUERY SELECT stacks.revision, stacks.writer, stacks.snapshot, stacks.base, NULL::text FROM callstack.stacks
         WHERE stacks.id = lock.stack FOR NO KEY UPDATE;
+    -- A role that may only read the stack cannot lock it.
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
     -- What others have committed while this one waited is visible to the next statement.
     SELECT stacks.revision INTO newest FROM callstack.stacks WHERE stacks.id = lock.stack;
     IF newest > lock.known THEN

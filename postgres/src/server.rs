@@ -170,6 +170,7 @@ impl PostgresServer {
     /// [`Error::ReadOnly`] if this role may not change the stack; [`Error::Busy`]; the errors of [`PostgresServer::connect`].
     pub fn remove(&self, tenant: &str, stack: &str) -> Result<bool> {
         let Some(store) = self.existing_store(tenant, stack)? else { return Ok(false) };
+        let place = &shown_stack(self.shown(), tenant, stack);
         let (_, id) = store.place_in_server();
         let tables = ["events", "heads", "frames", "base_frames", "logs"];
         let statements = tables.map(|table| format!("DELETE FROM callstack.{table} WHERE stack = {id};")).concat();
@@ -183,9 +184,12 @@ impl PostgresServer {
             if removed.is_err() && connection.is_usable() {
                 connection.run("ROLLBACK", deadline)?;
             }
-            // The row as it was locked, and as it was removed.
-            Ok(removed?.len() > 1)
-        })
+            removed?;
+            // A row that this role may read and not change is still there.
+            let left = connection.run(&format!("SELECT id FROM callstack.stacks WHERE id = {id}"), deadline)?;
+            if left.is_empty() { Ok(()) } else { Err(Error::read_only(place).into()) }
+        })?;
+        Ok(true)
     }
 
     /// Removes a stack that has no events.

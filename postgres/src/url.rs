@@ -17,11 +17,6 @@ pub const DEFAULT_TENANT: &str = "default";
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 const EXPECTED: &str = "postgres://HOST/DATABASE/STACK, or postgres://HOST/DATABASE/TENANT/STACK";
 
-/// True if a text is the URL of a stack, or of a server, in PostgreSQL. Hosts use it to tell URLs from folders.
-pub fn is_url(text: &str) -> bool {
-    SCHEMES.iter().any(|scheme| text.starts_with(scheme))
-}
-
 /// A server, a database there, and the place of a stack in it.
 ///
 /// The form is that of PostgreSQL's own URLs, with the stack behind the database:

@@ -210,6 +210,14 @@ fn roles_use_their_tenants_and_no_others() {
     let theirs = open(&format!("{}/theirs/shop", as_role("reader")));
     assert_eq!(theirs.add_decision("f1", "No").unwrap_err().code(), "read_only");
     assert_eq!(theirs.frame("f1").unwrap().title, "Ours to change");
+    // Also if it may write elsewhere, and others have committed since.
+    grant(&url, &role("reader"), "own", Access::Write).unwrap();
+    let theirs = open(&format!("{}/theirs/shop", as_role("reader")));
+    open(&format!("{url}/theirs/shop")).push(NewFrame::new("News")).unwrap();
+    assert_eq!(theirs.add_decision("f1", "No").unwrap_err().code(), "read_only");
+    assert!(theirs.refresh().unwrap());
+    let connections = PostgresServer::connect(&as_role("reader"), PostgresOptions::default()).unwrap();
+    assert_eq!(connections.remove("theirs", "shop").unwrap_err().code(), "read_only");
     server.sql(database, &format!("CREATE ROLE \"{}\" LOGIN", role("Reader")));
     grant(&url, &role("Reader"), "mine", Access::Write).unwrap();
     assert!(Stack::open_url(&format!("{}/mine/shop", as_role("reader")), StackOptions::default()).is_err());

@@ -13,7 +13,7 @@ use super::{FrameRef, Handle};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Claim {
-    /// The name that the worker gave. Empty if somebody goes on with the frame by hand, so that no worker has it any more.
+    /// The name that the worker gave. Empty if somebody has the frame in hand, so that no worker gets it.
     pub worker: String,
     /// Which claim of this frame it is, counted from 1. A worker whose generation is not the newest one has lost the frame.
     pub generation: u64,
@@ -140,7 +140,7 @@ pub struct WorkLeft {
     pub claimable: usize,
     /// Frames that workers hold: their leases have not ended.
     pub claimed: usize,
-    /// Planned frames that cannot be claimed yet, because they wait for others.
+    /// Frames that cannot be claimed yet, because they wait for others: planned ones, and begun ones that have split their work.
     pub waiting: usize,
     /// Frames in progress that no worker has claimed: a person or a host works on them.
     pub begun: usize,

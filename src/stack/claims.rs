@@ -17,7 +17,7 @@ impl Stack {
     /// planned frames above it; when its children are completed or invalidated, so that the work of a frame with children is
     /// to put their results together; and unless the frame above it has ended. A failed child or dependency is in the way until
     /// it is begun anew ([`Stack::retry`]) or invalidated. **A blocked frame** that a worker has begun can be claimed when it was
-    /// answered. A frame whose worker has planned children below it comes after them, too. Frames that a person or a host has begun
+    /// answered. A frame below which its worker has planned children comes after them, too, whoever does them. Frames that a person or a host has begun
     /// are theirs, and so are those with which they go on ([`Stack::set_status`] with in_progress) after a worker has blocked them or has
     /// let its lease end.
     ///
@@ -96,6 +96,11 @@ impl Stack {
     /// ```
     pub fn with_claim(&self, claimed: &ClaimedFrame) -> Stack {
         Self { claim: Some(Arc::new(claimed.clone())), ..self.clone() }
+    }
+
+    /// The claim with which the commands of this clone are checked: see [`Stack::with_claim`]. `None`: they are not.
+    pub fn own_claim(&self) -> Option<&ClaimedFrame> {
+        self.claim.as_deref()
     }
 
     /// Counts what is left to do for workers: below a frame, or for `None` in the whole stack. If nothing is claimable and

@@ -840,9 +840,15 @@ fn write_kept_events(
     frames: usize,
     lines: &mut Peekable<impl Iterator<Item = Result<HistoryLine>>>,
 ) -> Result<()> {
-    let is_kept = |line: &Result<HistoryLine>| matches!(line, Ok(HistoryLine::Event(event)) if event.revision <= base);
+    let is_kept = |line: &Result<HistoryLine>| match line {
+        Ok(HistoryLine::Event(event)) => event.revision <= base,
+        Ok(_) => false,
+        // Its error is the one to tell.
+        Err(_) => true,
+    };
     let mut last = 0;
-    while let Some(Ok(HistoryLine::Event(event))) = lines.next_if(is_kept) {
+    while let Some(line) = lines.next_if(is_kept) {
+        let HistoryLine::Event(event) = line? else { break };
         let Event { revision, handle, .. } = event;
         if revision <= last || handle.index() >= frames {
             let message = format!("it does not follow event {last} of a snapshot with {frames} frames");

@@ -23,6 +23,23 @@ use crate::store::{DATABASE, MirrorStatus, Store, export, layout};
 use crate::tree::{Commit, Tree};
 
 impl Stack {
+    /// True if what names a stack is the URL of a server, and not a folder. Also true for a URL that is mistyped, which no server
+    /// has: nobody should make a folder with a password in its name.
+    ///
+    /// ```
+    /// use callstack_core::Stack;
+    ///
+    /// assert!(Stack::is_url("postgres://me@db.example/agents/shop"));
+    /// assert!(Stack::is_url("postgres:me:secret@db.example/agents/shop"));
+    /// assert!(!Stack::is_url("projects/shop") && !Stack::is_url("C:/projects/shop"));
+    /// ```
+    pub fn is_url(name: &str) -> bool {
+        let (scheme, rest) = name.split_once(':').unwrap_or_default();
+        // A single letter is the drive of Windows.
+        let is_scheme = scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');
+        is_scheme && (rest.starts_with('/') || scheme.to_ascii_lowercase().starts_with("postgres"))
+    }
+
     /// Opens the stack in a folder, as `Stack::open` does, but with its events in the given store instead of an SQLite
     /// database.
     ///

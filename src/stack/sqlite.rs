@@ -77,15 +77,11 @@ fn open_folder(path: &Path) -> Result<Folder> {
     Ok(folder)
 }
 
-/// Refuses the URL of a server, also with a scheme that is not quite right: as a path, its password would become the name of a folder.
+/// Refuses the URL of a server: as a path, its password would become the name of a folder.
 fn refuse_url(path: &Path) -> Result<()> {
-    let scheme = path.to_str().and_then(|text| text.split_once(":/")).map(|(scheme, _)| scheme);
-    // A single letter is the drive of Windows.
-    let is_url =
-        |scheme: &str| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');
-    match scheme.filter(|scheme| is_url(scheme)) {
+    match path.to_str().filter(|name| Stack::is_url(name)).and_then(|url| url.split_once(':')) {
         None => Ok(()),
-        Some(scheme) => Err(Error::Setting {
+        Some((scheme, _)) => Err(Error::Setting {
             name: "folder".into(),
             value: format!("{scheme}:…"),
             expected: "a path; a stack on a server has a URL that begins with postgres://, and the crate callstack-postgres \

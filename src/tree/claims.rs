@@ -96,8 +96,8 @@ impl Tree {
         unready(handle).or_else(child).or_else(above)
     }
 
-    /// The last child of a begun frame that is left for workers, or that a worker has failed: a frame that has split its work comes
-    /// after its parts. What its own worker has begun by hand below it is its own work, also if that has failed.
+    /// The last planned child of a worker's frame that is not completed, whoever has begun it: a frame that has split its work comes
+    /// after its parts. What was pushed below it is its worker's own work, also if that has failed.
     pub fn child_for_workers(&self, handle: Handle) -> Option<Handle> {
         let is_left = |child: &&Handle| {
             step();

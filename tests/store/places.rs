@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use callstack_core::{LogQuery, NewFrame, PopStatus, Stack, StackOptions};
@@ -54,6 +54,16 @@ fn ids_that_are_devices_or_no_names_of_files_work() {
         assert_eq!(page.lines.iter().map(|line| &line.entry["of"]).collect::<Vec<_>>(), [id]);
     }
     assert_eq!(fs::read_dir(folder.path().join("frames")).unwrap().count(), ids.len());
+}
+
+#[test]
+fn a_url_makes_no_folder_and_its_password_is_not_shown() {
+    for scheme in ["postgres://", "postgres:/", "postgres:", "postgress://", "mysql://"] {
+        let url = format!("{scheme}me:secret@host/data/shop");
+        let error = Stack::open(&url, StackOptions::default()).expect_err(scheme).to_string();
+        assert!(error.contains("Stack::open_url") && !error.contains("secret"), "{scheme}: {error}");
+        assert!(!Path::new(&url).exists(), "{scheme}");
+    }
 }
 
 /// Windows 10 replaces an open file as Unix does. Older file systems and Wine 8 refuse it: the mirror says so, and the file is

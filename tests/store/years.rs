@@ -375,6 +375,7 @@ fn a_compacted_history_that_was_changed_is_refused_and_leaves_nothing() {
         ("the first event after the base less", without(last_kept + 1).join("\n"), "history"),
         ("nothing after the frames", lines[..kept].join("\n"), "history"),
         ("an event twice", with(kept, lines[kept]).join("\n"), "history"),
+        ("an event up to the base that cannot be read", with(kept + 1, "{").join("\n"), "json"),
         ("a second head", with(1, lines[0]).join("\n"), "json"),
         ("a frame after the events", with(lines.len(), lines[1]).join("\n"), "json"),
         ("a head after the events", with(lines.len(), lines[0]).join("\n"), "json"),

@@ -617,10 +617,14 @@ impl Model {
         })
     }
 
-    /// A frame with which somebody goes on by hand has no worker.
+    /// A frame that somebody begins or goes on with by hand is marked, if it is a worker's, or a planned part of a worker's frame.
     fn take_over(&mut self, frame: usize) {
-        if let Some(claim) = self.frames[frame].claim.as_mut().filter(|claim| !claim.worker.is_empty()) {
-            *claim = Claim { worker: String::new(), generation: claim.generation + 1, until: 0 };
+        let is_of_worker =
+            |frame: usize| self.frames[frame].claim.as_ref().is_some_and(|claim| !claim.worker.is_empty());
+        let Plain { status, parent, claim, .. } = &self.frames[frame];
+        if is_of_worker(frame) || *status == FrameStatus::Planned && parent.is_some_and(is_of_worker) {
+            let generation = claim.as_ref().map_or(1, |claim| claim.generation + 1);
+            self.frames[frame].claim = Some(Claim { worker: String::new(), generation, until: 0 });
         }
     }
 
@@ -808,6 +812,7 @@ impl Model {
                 if self.frames[*frame].status != FrameStatus::Planned {
                     return Err("transition");
                 }
+                self.take_over(*frame);
                 self.change(*frame, FrameStatus::InProgress)?;
                 if self.frames[*frame].registers.is_none() {
                     self.begin_registers(*frame);

@@ -39,7 +39,6 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Output, Page, Report};
-use crate::server::is_url;
 
 /// The result of a run.
 #[derive(Serialize, JsonSchema)]
@@ -109,7 +108,7 @@ async fn work(arguments: &AgentArguments, progress: Progress, left: &mut Left) -
     if !arguments.dir.is_dir() {
         return Err(wrong(format!("{} is not a folder; give the workspace with --dir", arguments.dir.display())));
     }
-    if folder.to_str().is_some_and(is_url) {
+    if folder.to_str().is_some_and(Stack::is_url) {
         return Err(refused("on_server", "an agent keeps its run in a folder, not on a server")
             .next("name a folder with --stack, and copy the run to the server when it has ended: callstack copy"));
     }

@@ -60,7 +60,8 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
     let handle = stack.resolve(arguments.frame)?;
     let from = stack.read(|tree| tree.node(handle).status());
     if !arguments.anyway {
-        stack.read(|tree| check(tree, handle))?;
+        let worker = with_worker(&stack, handle);
+        stack.read(|tree| check(tree, handle, worker))?;
     }
     match from {
         FrameStatus::InProgress => go_on(&stack, handle)?,
@@ -71,8 +72,8 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
     Ok(Activated { frame, from, same_stack: folder.same_stack() })
 }
 
-/// Checks that a planned frame has what it needs, and that nobody else goes on with a blocked one.
-fn check(tree: &Tree, handle: Handle) -> Result<(), Failure> {
+/// Checks that a planned frame has what it needs, and that nobody else goes on with the others. `worker`: why a worker does.
+fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Failure> {
     let anyway = || format!("callstack activate {handle} --anyway");
     let node = tree.node(handle);
     match node.status() {
@@ -81,7 +82,7 @@ fn check(tree: &Tree, handle: Handle) -> Result<(), Failure> {
             let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();
             Failure::from(error).next(format!("{first}`{}`", anyway()))
         }),
-        FrameStatus::InProgress => with_worker(tree, handle).map_or(Ok(()), |why| {
+        FrameStatus::InProgress => worker.map_or(Ok(()), |why| {
             let step = format!(
                 "`callstack stop {handle}`, then `callstack activate {handle}`, if you go on yourself; `{}` only makes it the active \
                  frame",

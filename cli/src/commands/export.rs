@@ -131,7 +131,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     Ok(Exit::Done)
 }
 
-/// Says that a compaction has removed events: no stack can be made of the others alone.
+/// Says that a compaction has removed events, and where the frames are written that came of them.
 fn warn_of_compaction(events: u64, stack: &Stack) {
     if events < stack.read(|tree| tree.revision()) {
         eprintln!(

@@ -1,6 +1,5 @@
 //! `callstack pop`: finishes a frame with results, or blocks it.
 
-use std::env;
 use std::io;
 use std::path::PathBuf;
 
@@ -12,7 +11,7 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, list, named_or_active, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::{CLAIM_VARIABLES, SameStack, StackFolder};
+use crate::folder::{SameStack, StackFolder};
 use crate::input::{self, misused};
 use crate::output::{Line, Page, Report};
 
@@ -133,7 +132,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         still_open: popped.still_open,
         still_planned: popped.still_planned,
         // The command of a worker leaves it to workers to begin the others.
-        next_ready: next_ready(tree, handle).filter(|_| env::var_os(CLAIM_VARIABLES[0]).is_none()),
+        next_ready: next_ready(tree, handle).filter(|_| stack.own_claim().is_none()),
         same_stack: folder.same_stack(),
     }))
 }

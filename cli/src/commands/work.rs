@@ -3,8 +3,8 @@
 
 mod process;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::ffi::OsString;
 use std::io::{self, BufWriter};
 use std::process::{ExitStatus, id};
@@ -93,15 +93,14 @@ pub struct Worked {
     lost: usize,
     /// The frames that are left.
     left: WorkLeft,
-    /// The frames that have ended, and for which others wait in vain: failed or invalidated ones that they need, and ended ones above
-    /// planned frames.
+    /// The frames that have ended, and are in the way of others: failed parts of what is unfinished, roots that have failed meanwhile,
+    /// invalidated frames that others need, and ended ones above planned frames.
     in_the_way: Vec<Handle>,
     /// The first failed one of them.
     #[serde(skip)]
     failed_in_the_way: Option<Handle>,
-    /// True if somebody works by hand on a part of what workers have done or are to do.
-    #[serde(skip)]
-    has_parts_by_hand: bool,
+    /// The frames on which a person or a host works, and which are parts of what workers have done or are to do.
+    by_hand: Vec<Handle>,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -144,6 +143,8 @@ struct Worker<'a> {
     /// The variables with which the command finds the stack, if this program was told where it is.
     place: Vec<(&'static str, OsString)>,
     is_interrupted: Arc<AtomicBool>,
+    /// The roots that were unfinished when this worker looked for work.
+    roots: RefCell<BTreeSet<Handle>>,
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
@@ -154,9 +155,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     process::check(&arguments.command)
         .map_err(|error| Failure::of_file("run", arguments.command[0].to_string_lossy(), &error))?;
     let stack = folder.open_to_write()?;
-    if let (Some(own), None) = (env::var_os(CLAIM_VARIABLES[0]), &arguments.below) {
-        let message =
-            format!("this program works on {} for a worker already, which waits for it", own.to_string_lossy());
+    if let (Some(own), None) = (stack.own_claim(), &arguments.below) {
+        let message = format!("this program works on {} for a worker already, which waits for it", own.handle);
         return Err(Failure::new(Exit::Refused, "within_worker", message)
             .next(r#"name the frames that it may do: callstack work --below "$CALLSTACK_FRAME" -- COMMAND"#));
     }
@@ -180,6 +180,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             .finished_children(FinishedChildren::All),
         place: folder.variables()?,
         is_interrupted,
+        roots: RefCell::default(),
     };
     let mut worked = Worked {
         worker: worker.name.clone(),
@@ -191,17 +192,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         left: WorkLeft::default(),
         in_the_way: Vec::new(),
         failed_in_the_way: None,
-        has_parts_by_hand: false,
+        by_hand: Vec::new(),
         same_stack: folder.same_stack(),
     };
     worker.work(arguments, &mut worked)?;
-    worked.left = worker.left()?;
-    stack.read(|tree| {
-        worked.in_the_way = in_the_way(tree, worker.below);
-        let is_failed = |handle: &&Handle| tree.node(**handle).status() == FrameStatus::Failed;
-        worked.failed_in_the_way = worked.in_the_way.iter().find(is_failed).copied();
-        worked.has_parts_by_hand = has_parts_by_hand(tree, worker.below);
-    });
+    worker.look_back(&mut worked)?;
     output.report(&worked)?;
     Ok(match worker.is_interrupted() {
         true => Exit::Interrupted,
@@ -216,7 +211,7 @@ impl Worked {
     /// ended without completion.
     fn is_stuck(&self) -> bool {
         let WorkLeft { claimable, claimed, waiting, blocked, .. } = self.left;
-        let is_left = blocked + waiting > 0 || self.has_parts_by_hand || !self.in_the_way.is_empty();
+        let is_left = blocked + waiting + self.by_hand.len() + self.in_the_way.len() > 0;
         claimable == 0 && claimed == 0 && is_left
     }
 }
@@ -227,7 +222,9 @@ impl Worker<'_> {
         let mut pause = LOOKS.0;
         let mut frames = 0;
         while !self.is_interrupted() && arguments.limit.is_none_or(|limit| frames < limit) {
-            let Some(claimed) = self.claim()? else {
+            let claimed = self.claim()?;
+            self.note_roots();
+            let Some(claimed) = claimed else {
                 let left = self.left()?;
                 if left.claimable == 0 && left.claimed == 0 && !arguments.wait {
                     break;
@@ -263,6 +260,83 @@ impl Worker<'_> {
             Err(error) if may_pass(&error) => Ok(None),
             claimed => Ok(claimed?),
         }
+    }
+
+    /// Notes which roots are unfinished.
+    fn note_roots(&self) {
+        let is_unfinished = |tree: &Tree, root: &Handle| tree.node(*root).status().is_unfinished();
+        self.stack.read(|tree| {
+            self.roots.borrow_mut().extend(tree.roots().iter().copied().filter(|root| is_unfinished(tree, root)));
+        });
+    }
+
+    /// Finds out what is left, and what keeps it from being done.
+    fn look_back(&self, worked: &mut Worked) -> Result<(), Failure> {
+        worked.left = self.left()?;
+        let below = self.below;
+        let is_failed = |tree: &Tree, handle: Handle| {
+            tree.node(handle).status() == FrameStatus::Failed && tree.node(handle).retried_as().is_none()
+        };
+        let mut in_the_way = self.stack.read(|tree| needed(tree, below));
+        let failed = |tree: &Tree| {
+            let open = [FrameStatus::Planned, FrameStatus::InProgress, FrameStatus::Blocked];
+            let unfinished = open.into_iter().flat_map(|status| tree.with_status(status));
+            let parents = unfinished.filter(|parent| below.is_none_or(|below| is_within(tree, below, *parent)));
+            let children = parents.flat_map(|parent| tree.children(parent)).copied();
+            children.filter(|child| is_failed(tree, *child)).collect()
+        };
+        let is_planned = |tree: &Tree, parent: Handle| tree.node(parent).status() == FrameStatus::Planned;
+        in_the_way.extend(self.parts(failed, is_planned)?);
+        if below.is_none() {
+            let roots = self.roots.take().into_iter();
+            in_the_way.extend(self.stack.read(|tree| roots.filter(|root| is_failed(tree, *root)).collect::<Vec<_>>()));
+        }
+        worked.failed_in_the_way =
+            self.stack.read(|tree| in_the_way.iter().copied().find(|handle| is_failed(tree, *handle)));
+        worked.in_the_way = in_the_way.into_iter().collect();
+        let by_hand = |tree: &Tree| {
+            let is_meant = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
+            let begun = tree.with_status(FrameStatus::InProgress).filter(is_meant);
+            begun.filter(|handle| is_by_hand(tree, *handle)).collect()
+        };
+        worked.by_hand = self.parts(by_hand, |tree, parent| !is_by_hand(tree, parent))?;
+        Ok(())
+    }
+
+    /// Those of some frames that are parts of what workers have done or are to do: a worker has had them, they were planned below another
+    /// frame, or their parents are such work. The rest others have pushed for themselves.
+    fn parts(
+        &self,
+        candidates: impl FnOnce(&Tree) -> Vec<Handle>,
+        is_work: impl Fn(&Tree, Handle) -> bool,
+    ) -> Result<Vec<Handle>, Failure> {
+        let (mut parts, mut others) = (Vec::new(), Vec::new());
+        self.stack.read(|tree| {
+            for handle in candidates(tree) {
+                let node = tree.node(handle);
+                match node.parent() {
+                    _ if node.record().claim.is_some() => parts.push(handle),
+                    Some(parent) if is_work(tree, parent) => parts.push(handle),
+                    Some(_) => others.push(handle),
+                    None => {}
+                }
+            }
+        });
+        for handle in others {
+            if self.was_planned(handle)? {
+                parts.push(handle);
+            }
+        }
+        parts.sort_unstable();
+        Ok(parts)
+    }
+
+    /// True if a frame was planned, as far as its history tells that.
+    fn was_planned(&self, handle: Handle) -> Result<bool, Failure> {
+        let first = EventQuery::default().frame(handle).limit(1);
+        let events = self.patiently(|| self.stack.history(&first))?;
+        let added = events.into_iter().next().map(|event| event.change);
+        Ok(matches!(added, Some(Change::Added { frame }) if frame.status == FrameStatus::Planned))
     }
 
     /// How often a frame was begun since it was planned, or last answered. What was put back or released by its worker does not count:
@@ -357,7 +431,12 @@ impl Worker<'_> {
             }
             if now >= look_at {
                 look_at = now + NOTICE;
-                match self.standing(claimed)? {
+                let standing = match self.standing(claimed) {
+                    // While nobody can say, the command goes on.
+                    Err(error) if may_pass(&error) => Standing::Held,
+                    standing => standing?,
+                };
+                match standing {
                     Standing::Held => {}
                     Standing::Ended if *ended_at.get_or_insert(now) + TIDYING > now => {}
                     Standing::Ended => return Ok(Err(self.own_end(claimed).map_or(Outcome::Stopped, Outcome::Ended))),
@@ -369,12 +448,9 @@ impl Worker<'_> {
         }
     }
 
-    /// How the frame stands now. While the stack cannot be reached, it counts as held.
-    fn standing(&self, claimed: &ClaimedFrame) -> Result<Standing, Failure> {
-        match self.stack.refresh() {
-            Err(error) if may_pass(&error) => return Ok(Standing::Held),
-            refreshed => refreshed?,
-        };
+    /// How the frame stands now.
+    fn standing(&self, claimed: &ClaimedFrame) -> Result<Standing, Error> {
+        self.stack.refresh()?;
         Ok(self.stack.read(|tree| {
             if let Err(error) = tree.check_claim(claimed) {
                 return Standing::Gone(Outcome::Lost(error));
@@ -399,7 +475,8 @@ impl Worker<'_> {
         let handle = claimed.handle;
         let put_back = || stack.renew_claim(claimed, milliseconds(self.pause(claimed)));
         loop {
-            match self.standing(claimed)? {
+            // Also whether the command has split the frame can only be told when all is known.
+            match self.patiently(|| self.standing(claimed))? {
                 Standing::Held => {}
                 // The command has ended the frame itself, or somebody else has.
                 Standing::Ended => return Ok(self.own_end(claimed).map_or(Outcome::Stopped, Outcome::Ended)),
@@ -556,22 +633,14 @@ fn failure(status: ExitStatus, written: &Written) -> Results {
     }
 }
 
-/// The frames that have ended without completion, and that others need: planned ones, those of workers, and the one below which frames
+/// The frames that have ended, and that planned frames need or that are above them, and the dependencies of the frame below which frames
 /// were to be done.
-fn in_the_way(tree: &Tree, below: Option<Handle>) -> Vec<Handle> {
-    let is_meant = |handle: &Handle| below.is_none_or(|below| below == *handle || tree.is_ancestor(below, *handle));
+fn needed(tree: &Tree, below: Option<Handle>) -> BTreeSet<Handle> {
+    let is_meant = |handle: &Handle| below.is_none_or(|below| is_within(tree, below, *handle));
     let top = below.filter(|below| tree.node(*below).status().is_unfinished());
     let waiting = tree.with_status(FrameStatus::Planned).chain(tree.claimed()).filter(is_meant).chain(top);
     let mut needed = BTreeSet::new();
     for handle in waiting {
-        // What the worker of a frame has begun by hand below it, and failed, is its own work.
-        let is_by_hand = tree.node(handle).status() != FrameStatus::Planned && below != Some(handle);
-        let failed = |child: &Handle| {
-            let child = tree.node(*child);
-            let is_failed = child.status() == FrameStatus::Failed && child.retried_as().is_none();
-            is_failed && !(is_by_hand && child.record().claim.is_none())
-        };
-        needed.extend(tree.children(handle).iter().copied().filter(failed));
         needed.extend(ended_dependencies(tree, handle));
         // A planned frame waits for what the planned ones above it need, and nobody does what is below a frame that has ended.
         let is_planned = |above: &Handle| tree.node(*above).status() == FrameStatus::Planned;
@@ -579,18 +648,18 @@ fn in_the_way(tree: &Tree, below: Option<Handle>) -> Vec<Handle> {
         let first_begun = tree.ancestors(handle).find(|above| !is_planned(above));
         needed.extend(first_begun.filter(|above| !tree.node(*above).status().is_unfinished()));
     }
-    needed.into_iter().collect()
+    needed
 }
 
-/// True if somebody works by hand on a frame whose parent is not in the same hands: on a part of what workers have done or are to do.
-fn has_parts_by_hand(tree: &Tree, below: Option<Handle>) -> bool {
-    let is_by_hand = |handle: Handle| {
-        let frame = tree.node(handle).record();
-        frame.status == FrameStatus::InProgress && frame.worker_claim().is_none()
-    };
-    let is_meant = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
-    let is_part = |handle: Handle| tree.node(handle).parent().is_some_and(|parent| !is_by_hand(parent));
-    tree.with_status(FrameStatus::InProgress).filter(is_meant).any(|handle| is_by_hand(handle) && is_part(handle))
+/// True for a frame and those below it.
+fn is_within(tree: &Tree, top: Handle, frame: Handle) -> bool {
+    frame == top || tree.is_ancestor(top, frame)
+}
+
+/// True if a person or a host works on a frame.
+fn is_by_hand(tree: &Tree, handle: Handle) -> bool {
+    let frame = tree.node(handle).record();
+    frame.status == FrameStatus::InProgress && frame.worker_claim().is_none()
 }
 
 /// The dependencies of a frame that have ended without completion.
@@ -635,7 +704,8 @@ impl Report for Worked {
             true => page.text(0, "nothing is left")?,
             false => page.text(0, &format!("left: {left}"))?,
         }
-        list(page, "waited for in vain", &self.in_the_way)?;
+        list(page, "in the way", &self.in_the_way)?;
+        list(page, "in progress by hand", &self.by_hand)?;
         if self.failed_in_the_way.is_none() && !self.in_the_way.is_empty() {
             next(
                 page,

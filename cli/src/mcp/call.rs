@@ -202,16 +202,18 @@ impl Call<'_> {
         let _ = self.stack.read(|tree| self.callers.hand_over(frame, self.caller, tree));
     }
 
+    /// Refuses to enter a frame that the command of a worker works on.
+    pub fn check_no_worker(&self, frame: Handle) -> Result<(), Refusal> {
+        with_worker(self.stack, frame).map_or(Ok(()), |why| {
+            let wait = format!("status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it");
+            Err(format!("{why}: {wait}, or work on another frame").into())
+        })
+    }
+
     /// Refuses to enter a frame in which another conversation works.
     ///
     /// In a frame that is blocked or finished nobody works.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
-        if let Some(why) = self.stack.read(|tree| with_worker(tree, frame)) {
-            return Err(format!(
-                "{why}: status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it, or work on another frame"
-            )
-            .into());
-        }
         let worker = self.stack.read(|tree| {
             let is_worked_in = tree.node(frame).status() == FrameStatus::InProgress;
             self.callers.worker(frame, tree).filter(|_| is_worked_in)

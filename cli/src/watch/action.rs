@@ -43,7 +43,7 @@ pub struct Effects {
     status: FrameStatus,
     /// Number of planned frames below the frame that become invalidated.
     pub invalidated: usize,
-    /// Number of frames that hosts run and that become blocked.
+    /// Number of frames that hosts run, or workers have, and that become blocked.
     pub stopped: usize,
     /// True if the frame becomes failed.
     pub fails: bool,

@@ -42,10 +42,14 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A frame with which somebody goes on by hand belongs to no worker any more.
+    /// Marks a frame that somebody begins or goes on with by hand, if it is a worker's, or a planned part of a worker's frame: no
+    /// worker gets it any more, and the worker's frame above it comes after it.
     pub(super) fn take_over(&mut self, handle: Handle) {
-        if let Some(claim) = self.tree.node(handle).record().worker_claim() {
-            let generation = claim.generation.saturating_add(1);
+        let node = self.tree.node(handle);
+        let is_of_worker = |frame: Handle| self.tree.node(frame).record().worker_claim().is_some();
+        let is_part = node.status() == FrameStatus::Planned && node.parent().is_some_and(is_of_worker);
+        if is_part || is_of_worker(handle) {
+            let generation = node.record().claim.as_ref().map_or(0, |claim| claim.generation).saturating_add(1);
             self.push(handle, Change::Claimed { claim: Claim { worker: String::new(), generation, until: 0 } });
         }
     }
