@@ -218,6 +218,7 @@ fn roles_use_their_tenants_and_no_others() {
     assert!(theirs.refresh().unwrap());
     let connections = PostgresServer::connect(&as_role("reader"), PostgresOptions::default()).unwrap();
     assert_eq!(connections.remove("theirs", "shop").unwrap_err().code(), "read_only");
+    assert!(revoke(&url, &role("reader"), "own").unwrap());
     server.sql(database, &format!("CREATE ROLE \"{}\" LOGIN", role("Reader")));
     grant(&url, &role("Reader"), "mine", Access::Write).unwrap();
     assert!(Stack::open_url(&format!("{}/mine/shop", as_role("reader")), StackOptions::default()).is_err());
