@@ -156,14 +156,17 @@ fn next_step(error: &Error) -> Option<&'static str> {
         Error::Busy { .. } | Error::Disconnected { is_outcome_unknown: true, .. } => {
             Some("`callstack history` shows whether the change was made, as a whole; if it was not, repeat the command")
         }
+        Error::Replaced { path, .. } if Stack::is_url(path) => {
+            Some("`callstack postgres stacks URL` lists the stacks that there are")
+        }
         Error::Damaged { .. } | Error::History { .. } | Error::Json { what: SNAPSHOT, .. } | Error::Replaced { .. } => {
             Some("`callstack doctor` says what is damaged and what can be saved")
         }
         // What is wrong with a server, its message says.
         Error::Io { path, .. } if Stack::is_url(path) => None,
-        Error::ReadOnly { path, .. } if Stack::is_url(path) => {
-            Some("if this role should change stacks, an owner of the database runs `callstack postgres grant URL ROLE`")
-        }
+        Error::ReadOnly { path, .. } if Stack::is_url(path) => Some(
+            "this role may only read it; the owner of the database lets it write: `callstack postgres grant URL ROLE --tenant TENANT`",
+        ),
         Error::Io { .. } => {
             Some("look at the rights of the folder; if it is read-only, copy it, and name the copy with --stack")
         }

@@ -409,10 +409,12 @@ impl SameStack {
         let advice = ["`", ": "].iter().fold(advice.to_owned(), |advice, before| {
             advice.replace(&format!("{before}callstack "), &format!("{before}{named}"))
         });
-        match advice.strip_prefix("callstack ") {
-            Some(rest) => named + rest,
+        let advice = match advice.strip_prefix("callstack ") {
+            Some(rest) => named.clone() + rest,
             None => advice,
-        }
+        };
+        // These commands have a URL of their own.
+        advice.replace(&format!("{named}postgres "), "callstack postgres ")
     }
 }
 

@@ -37,13 +37,23 @@ impl ServerStack {
         let options = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
         let Some((scheme, rest)) = place.split_once(':') else { return format!("{place}{options}") };
         let rest = rest.trim_start_matches('/');
-        match rest.get(..end_of_user(rest)) {
-            Some(user) if !user.is_empty() => {
+        // In a URL that is wrong, the password may have any character.
+        let length = if self.is_valid() { rest.find('/').unwrap_or(rest.len()) } else { rest.len() };
+        match rest[..length].rsplit_once('@') {
+            Some((user, host)) => {
                 let name = user.split([':', '@']).next().unwrap_or_default();
-                format!("{scheme}://{name}@{}{options}", &rest[user.len()..])
+                format!("{scheme}://{name}@{host}{}{options}", &rest[length..])
             }
-            _ => format!("{place}{options}"),
+            None => format!("{place}{options}"),
         }
+    }
+
+    /// True if the URL is one of a stack. Without PostgreSQL nobody can tell.
+    fn is_valid(&self) -> bool {
+        #[cfg(feature = "postgres")]
+        return self.url.parse::<StackUrl>().is_ok();
+        #[cfg(not(feature = "postgres"))]
+        false
     }
 
     /// The password in the URL.
@@ -73,16 +83,6 @@ impl ServerStack {
         let name = shown.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' });
         format!("{}-{hash}", name.take(100).collect::<String>())
     }
-}
-
-/// The end of the user and the password in a URL without its scheme, behind the `@`; 0 without them. A password may have any
-/// character, if its author has not encoded it, and the names of a tenant and of a stack may have an `@`.
-fn end_of_user(rest: &str) -> usize {
-    let mut segments = rest.splitn(3, '/');
-    let [server, database] = [segments.next(), segments.next()].map(Option::unwrap_or_default);
-    let is_plain = server.contains('@') && !database.contains('@');
-    let searched = if is_plain { server } else { rest };
-    searched.rfind('@').map_or(0, |at| at + 1)
 }
 
 #[cfg(feature = "postgres")]
@@ -163,7 +163,10 @@ mod tests {
             ("postgres://me@host:5433/d/s", "postgres://me@host:5433/d/s"),
             ("postgres://host:5433/d/s", "postgres://host:5433/d/s"),
             ("postgres://me:secret@host", "postgres://me@host"),
+            #[cfg(feature = "postgres")]
             ("postgres://me:s@cret@host/d/team@home/s", "postgres://me@host/d/team@home/s"),
+            #[cfg(feature = "postgres")]
+            ("postgres://host:5433/d/team@home/s", "postgres://host:5433/d/team@home/s"),
             ("postgres:me:secret@host/d/s", "postgres://me@host/d/s"),
             ("postgres:/me:secret@host/d/s", "postgres://me@host/d/s"),
         ] {

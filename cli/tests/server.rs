@@ -170,6 +170,10 @@ fn grants_are_listed_and_a_wrong_one_is_no_success() {
         refused(url, &["postgres", "grant", url, "listed_role", "--tenant", "other"]).contains("leave one of them")
     );
     assert!(refused(url, &["postgres", "grant", owner, "listed_role", "--tenant", ""]).contains("not empty"));
+    // One name behind the database is a stack, and may be meant as a tenant.
+    assert!(refused(url, &["postgres", "grant", &format!("{owner}/team"), "listed_role"]).contains("--tenant"));
+    let by_writer = as_role(&["postgres", "grant", by_role, "listed_role"]);
+    assert!(by_writer.contains("only the owner of the schema"), "{by_writer}");
     for (role, tenant) in [("listed_role", "teem"), ("nobody", "team")] {
         assert!(refused(url, &["postgres", "revoke", owner, role, "--tenant", tenant]).contains("has no grant"));
     }
@@ -197,6 +201,7 @@ fn a_history_that_is_refused_leaves_no_stack_on_the_server() {
     let url = &format!("{database}/refused");
     assert!(refused(url, &["import", &file, "--new"]).contains("event 1 is next"));
     assert!(refused(&here, &["copy", &here, &format!("{url}?mirror=/dev/null/no")]).contains("/dev/null/no"));
+    assert!(refused(&format!("{url}?mirror=/dev/null/no"), &["push", "--new", "Shop"]).contains("/dev/null/no"));
     assert!(said(url, &["postgres", "stacks", url]).contains("no stack"));
     said(&here, &["copy", &here, url]);
     assert!(said(url, &["postgres", "stacks", url]).contains("refused: "));

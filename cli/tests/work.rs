@@ -507,7 +507,10 @@ fn what_others_have_failed_is_in_the_way() {
     let output = place.command(&[], &script).output().unwrap();
     let in_the_way = worked(&output)["inTheWay"].clone();
     assert_eq!((in_the_way, output.status.code()), (Value::from(vec![other.to_string()]), Some(1)));
-    assert_eq!(place.command(&[], "true").status().unwrap().code(), Some(0), "an earlier root is of the past");
+    assert_eq!(place.command(&[], "true").status().unwrap().code(), Some(1), "it is still in the way of a second run");
+    place.stack.refresh().unwrap();
+    place.stack.invalidate(other, "not needed").unwrap();
+    assert_eq!(place.command(&[], "true").status().unwrap().code(), Some(0));
     // A failed part is in the way as long as what it is a part of is not finished.
     let root = place.stack.push(NewFrame::new("Shop").root()).unwrap();
     let part = place.stack.plan(NewFrame::new("Cart").below(root)).unwrap();
@@ -520,6 +523,64 @@ fn what_others_have_failed_is_in_the_way() {
     place.stack.refresh().unwrap();
     place.stack.retry(part, None).unwrap();
     assert_eq!(place.command(&[], "true").status().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_frame_of_below_counts_if_it_is_blocked_or_has_failed() {
+    let place = Place::new();
+    let root = place.plan("Release");
+    place.stack.plan(NewFrame::new("Part").below(root)).unwrap();
+    let below = || place.command(&["--below", &root.to_string()], "true").output().unwrap();
+    assert_eq!(below().status.code(), Some(0), "the release itself is left to others");
+    assert_eq!(place.command(&[], "exit 77").status().unwrap().code(), Some(1));
+    let output = below();
+    assert_eq!((worked(&output)["left"]["blocked"].clone(), output.status.code()), (1.into(), Some(1)));
+    place.stack.refresh().unwrap();
+    place.stack.answer(root, "go on").unwrap();
+    assert_eq!(place.command(&[], "exit 3").status().unwrap().code(), Some(1));
+    let output = below();
+    let in_the_way = worked(&output)["inTheWay"].clone();
+    assert_eq!((in_the_way, output.status.code()), (Value::from(vec![root.to_string()]), Some(1)));
+    place.stack.refresh().unwrap();
+    place.stack.invalidate(root, "not needed").unwrap();
+    assert_eq!(below().status.code(), Some(1));
+}
+
+#[test]
+fn a_planned_root_in_the_hands_of_a_person_is_not_done() {
+    let place = Place::new();
+    let root = place.plan("Release");
+    place.stack.activate(root).unwrap();
+    let output = place.command(&[], "true").output().unwrap();
+    assert_eq!(
+        (worked(&output)["byHand"].clone(), output.status.code()),
+        (Value::from(vec![root.to_string()]), Some(1))
+    );
+    // With an answer, only the person goes on.
+    place.stack.block(root, "Which one?", None).unwrap();
+    place.stack.answer(root, "the first").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+    command.args(["work", "--", "true"]).current_dir(place.folder.path());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("callstack activate f1") && !said.contains("callstack answer"), "{said}");
+}
+
+#[test]
+fn a_pop_without_a_name_leaves_the_frame_of_a_worker() {
+    let place = Place::new();
+    let root = place.plan("Shop");
+    let claimed = place.stack.claim(NewClaim::new("anna", 60_000)).unwrap().unwrap();
+    place.stack.with_claim(&claimed).set_active(root).unwrap();
+    let pop = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+        command.arg("pop").args(arguments).args(["--results", "done"]).current_dir(place.folder.path());
+        command.output().unwrap()
+    };
+    let refused = pop(&[]);
+    assert_eq!(refused.status.code(), Some(4));
+    assert!(errors(&refused).contains("f1 is the active frame, but it belongs to workers"), "{}", errors(&refused));
+    assert!(pop(&["f1"]).status.success());
 }
 
 #[test]
@@ -682,7 +743,7 @@ fn a_command_that_does_not_exist_begins_no_frame() {
         let output = work.args(["work", "--", command]).current_dir(place.folder.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(
-            errors(&output).contains(&format!("cannot run {command}: there is no such command")),
+            errors(&output).contains(&format!("cannot run {command}: there is no such program")),
             "{}",
             errors(&output)
         );

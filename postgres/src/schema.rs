@@ -171,7 +171,14 @@ pub fn revoke(url: &str, role: &str, tenant: &str) -> Result<bool> {
 fn change_access(url: &str, role: &str, tenant: &str, sql: &str) -> Result<Vec<Row>> {
     let server = PostgresServer::connect(url, PostgresOptions::default())?;
     let values: [Value<'_>; 2] = [(&role, Type::TEXT), (&tenant, Type::TEXT)];
-    server.change(|connection, deadline| connection.rows(sql, &values, deadline))
+    server.change(|connection, deadline| connection.rows(sql, &values, deadline)).map_err(|error| match error {
+        Error::ReadOnly { path, .. } => Error::io(
+            "change the grants of",
+            path,
+            "only the owner of the schema `callstack`, or a superuser, may do that",
+        ),
+        other => other,
+    })
 }
 
 /// A grant: what a role may do with the stacks of a tenant.

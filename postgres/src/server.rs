@@ -1,6 +1,7 @@
 //! A database on a server, and the connections to it that the stacks share.
 
 use std::fmt;
+use std::fs;
 use std::io::BufRead;
 use std::sync::Arc;
 use std::thread;
@@ -378,6 +379,11 @@ pub trait OpenUrl: Sized {
 impl OpenUrl for Stack {
     fn open_url(url: &str, options: StackOptions) -> Result<Self> {
         let (server, url) = connected(url, &options)?;
+        // A folder that cannot be made is refused before the stack is made.
+        if let Some(folder) = url.mirror().filter(|_| options.mirror) {
+            fs::create_dir_all(folder)
+                .map_err(|error| Error::io("make", folder.display().to_string(), error.to_string()))?;
+        }
         opened(server.store(url.tenant(), url.stack())?, &url, options)
     }
 

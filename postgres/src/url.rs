@@ -15,7 +15,9 @@ use crate::tls::Verification;
 pub const DEFAULT_TENANT: &str = "default";
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
-const EXPECTED: &str = "postgres://HOST/DATABASE/STACK, or postgres://HOST/DATABASE/TENANT/STACK";
+const EXPECTED: &str = "postgres://HOST/DATABASE/STACK, or postgres://HOST/DATABASE/TENANT/STACK; in a password `/`, `?` and `%` \
+                        are percent-encoded";
+const EXPECTED_DATABASE: &str = "postgres://HOST/DATABASE; in a password `/`, `?` and `%` are percent-encoded";
 
 /// A server, a database there, and the place of a stack in it.
 ///
@@ -144,10 +146,11 @@ impl FromStr for ServerUrl {
 
     /// Reads the URL of a server and a database. A stack behind the database is left out.
     fn from_str(text: &str) -> Result<Self> {
-        let Parts { authority, path, options } = Parts::of(text)?;
+        let of_database = |_| refused("the URL of the database", EXPECTED_DATABASE);
+        let Parts { authority, path, options } = Parts::of(text).map_err(of_database)?;
         let database = decoded(path.split('/').next().unwrap_or_default())?;
         if database.is_empty() {
-            return Err(refused("the URL of the database", "postgres://HOST/DATABASE"));
+            return Err(refused("the URL of the database", EXPECTED_DATABASE));
         }
         Self::parse(authority, &database, options, &mut OwnOptions::default())
     }
@@ -159,6 +162,9 @@ impl ServerUrl {
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             match key {
+                "mirror" if value.is_empty() => {
+                    return Err(refused("the option `mirror` of the URL", "the path of a folder"));
+                }
                 "mirror" => own.mirror = Some(decoded(value)?.into()),
                 "notify" => own.notifies = flag(value)?,
                 "sslrootcert" => roots = Some(PathBuf::from(decoded(value)?)),
@@ -178,8 +184,9 @@ impl ServerUrl {
         let mut config = Config::from_str(&url).map_err(|error| {
             // The cause names the option, and no value of one.
             let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-            let expected = "one with options that there are, and with a user and a password that are percent-encoded";
-            Error::Setting { name: "the URL of the stack".into(), value: cause, expected }
+            let expected =
+                "one that PostgreSQL knows, with a value that it takes; users and passwords are percent-encoded";
+            Error::Setting { name: "a part of the URL of the stack".into(), value: cause, expected }
         })?;
         config.dbname(database);
         if config.get_user().is_none()
@@ -240,7 +247,10 @@ impl<'a> Parts<'a> {
         let parts = rest.and_then(|rest| {
             let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
             let (authority, path) = rest.split_once('/')?;
-            Some(Self { authority, path: path.strip_suffix('/').unwrap_or(path), options })
+            let path = path.strip_suffix('/').unwrap_or(path);
+            // A password that has a `/` of its own is not taken for a host.
+            let is_encoded = !path.split('/').next().is_some_and(|database| database.contains('@'));
+            is_encoded.then_some(Self { authority, path, options })
         });
         parts.ok_or_else(|| refused("the URL of the stack", EXPECTED))
     }
@@ -318,6 +328,8 @@ mod tests {
             "postgres://u:secret@host/data/shop?notify=maybe",
             &format!("postgres://u:secret@host/data/{}", "long".repeat(51)),
             "mysql://u:secret@host/data/shop",
+            "postgres://u:my@own/secret@host/data/shop",
+            "postgres://u:secret@host/data/shop?mirror=",
         ] {
             let message = message(text);
             assert!(!message.contains("secret"), "{text}: {message}");

@@ -34,6 +34,10 @@ impl Stack {
     /// assert!(!Stack::is_url("projects/shop") && !Stack::is_url("C:/projects/shop"));
     /// ```
     pub fn is_url(name: &str) -> bool {
+        let name = name.trim_start();
+        if ["postgres//", "postgresql//"].iter().any(|beginning| name.starts_with(beginning)) {
+            return true;
+        }
         let (scheme, rest) = name.split_once(':').unwrap_or_default();
         // A single letter is the drive of Windows.
         let is_scheme = scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');

@@ -79,9 +79,10 @@ fn open_folder(path: &Path) -> Result<Folder> {
 
 /// Refuses the URL of a server: as a path, its password would become the name of a folder.
 fn refuse_url(path: &Path) -> Result<()> {
-    match path.to_str().filter(|name| Stack::is_url(name)).and_then(|url| url.split_once(':')) {
+    let url = path.to_str().filter(|name| Stack::is_url(name));
+    match url.and_then(|url| url.split([':', '/']).next()) {
         None => Ok(()),
-        Some((scheme, _)) => Err(Error::Setting {
+        Some(scheme) => Err(Error::Setting {
             name: "folder".into(),
             value: format!("{scheme}:…"),
             expected: "a path; a stack on a server has a URL that begins with postgres://, and the crate callstack-postgres \

@@ -58,7 +58,7 @@ fn ids_that_are_devices_or_no_names_of_files_work() {
 
 #[test]
 fn a_url_makes_no_folder_and_its_password_is_not_shown() {
-    for scheme in ["postgres://", "postgres:/", "postgres:", "postgress://", "mysql://"] {
+    for scheme in ["postgres://", "postgres:/", "postgres:", "postgres//", " postgres://", "postgress://", "mysql://"] {
         let url = format!("{scheme}me:secret@host/data/shop");
         let error = Stack::open(&url, StackOptions::default()).expect_err(scheme).to_string();
         assert!(error.contains("Stack::open_url") && !error.contains("secret"), "{scheme}: {error}");

@@ -99,7 +99,8 @@ pub enum StackCommand {
     /// CALLSTACK_TITLE. Exit status 0 completes the frame, with what the command has written as its results; 75 puts it back for
     /// later; 77 blocks it, with what the command has written as the question; any other one fails it. Several workers share the
     /// frames of a stack; a frame whose worker is gone is given to another one. The program ends when nothing is left that can
-    /// begin, with 1 if the command has failed a frame.
+    /// begin. It ends with 1 if a frame has failed or is blocked, if frames wait for others, or if persons or hosts have begun
+    /// planned ones.
     Work(work::Arguments),
     /// Makes the stack smaller: removes the events of finished trees, and old logs.
     Compact(compact::Arguments),

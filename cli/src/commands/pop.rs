@@ -137,23 +137,25 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
     }))
 }
 
-/// The frame that is named, or the active one, unless an agent works on it.
+/// The frame that is named, or the active one, unless an agent or another worker works on it.
 fn chosen(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
     let is_named = named.is_some();
     let handle = named_or_active(stack, named)?;
-    let is_others = stack.read(|tree| {
-        let frame = tree.node(handle).record();
-        frame.call.is_some() || frame.has_session()
-    });
-    match is_named || !is_others {
-        true => Ok(handle),
-        false => Err(Failure::new(
-            Exit::Refused,
-            "frame_of_session",
-            format!("{handle} is the active frame, but it belongs to a session; name it to pop it nevertheless"),
-        )
-        .next(format!("callstack pop {handle} --results TEXT"))),
+    if is_named {
+        return Ok(handle);
     }
+    let (has_session, has_worker) = stack.read(|tree| {
+        let frame = tree.node(handle).record();
+        (frame.call.is_some() || frame.has_session(), frame.worker_claim().is_some())
+    });
+    let is_own = || stack.own_claim().is_some_and(|own| own.handle == handle);
+    let (code, owner) = match (has_session, has_worker) {
+        (true, _) => ("frame_of_session", "a session"),
+        (false, true) if !is_own() => ("frame_of_worker", "workers, who go on with it"),
+        _ => return Ok(handle),
+    };
+    let message = format!("{handle} is the active frame, but it belongs to {owner}; name it to pop it nevertheless");
+    Err(Failure::new(Exit::Refused, code, message).next(format!("callstack pop {handle} --results TEXT")))
 }
 
 /// The first planned sibling of a finished frame that can begin.

@@ -68,7 +68,7 @@ enum Action {
 
 #[derive(Args)]
 struct Tenant {
-    /// The database: postgres://HOST/DATABASE. Of a stack behind it, the tenant counts.
+    /// The database: postgres://HOST/DATABASE, or postgres://HOST/DATABASE/TENANT/STACK, of which the tenant counts.
     url: String,
     /// The tenant, which is the second part of URLs with three: postgres://HOST/DATABASE/TENANT/STACK. Default: that of the URL, or
     /// `default`.
@@ -91,6 +91,22 @@ impl Tenant {
             }
             (tenant, of_url) => Ok((url, tenant.or(of_url).unwrap_or_else(|| DEFAULT_TENANT.to_owned()))),
         }
+    }
+
+    /// As [`Tenant::named`], to change who may use the tenant.
+    ///
+    /// # Errors
+    /// As [`Tenant::named`]; if the URL has one name behind the database: that is a stack, and may be meant as a tenant.
+    fn named_for_grants(self) -> Result<(String, String), Failure> {
+        let stack = self.url.parse::<StackUrl>().ok().filter(|url| url.tenant() == DEFAULT_TENANT);
+        if let (Some(stack), None) = (stack, &self.tenant) {
+            let stack = stack.stack();
+            let message =
+                format!("{stack} in the URL is a stack of the tenant {DEFAULT_TENANT}, and a grant is for a tenant");
+            return Err(Failure::new(Exit::Usage, "no_tenant", message)
+                .next(format!("leave {stack} out, and name another tenant with --tenant")));
+        }
+        self.named()
     }
 }
 
@@ -233,13 +249,13 @@ pub fn run(arguments: Arguments, output: Output) -> Result<(), Failure> {
             output.report(&MigratedSchema { from: migrated.from, to: migrated.to })
         }
         Action::Grant { tenant, role, read_only } => {
-            let (url, tenant) = tenant.named()?;
+            let (url, tenant) = tenant.named_for_grants()?;
             let access = if read_only { Access::Read } else { Access::Write };
             grant(&url, &role, &tenant, access)?;
             output.report(&ChangedAccess { role, tenant, access: access.to_string() })
         }
         Action::Revoke { tenant, role } => {
-            let (url, tenant) = tenant.named()?;
+            let (url, tenant) = tenant.named_for_grants()?;
             if !revoke(&url, &role, &tenant)? {
                 let message = format!("{role} has no grant for the tenant {tenant}");
                 return Err(Failure::new(Exit::Refused, "no_grant", message)

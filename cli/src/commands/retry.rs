@@ -36,6 +36,9 @@ pub struct Retried {
     invalidated: Vec<Handle>,
     /// Frames below the earlier attempt that are still in_progress or blocked. They did not change.
     still_open: Vec<Handle>,
+    /// True if a worker had the earlier attempt, so that workers do this one.
+    #[serde(skip)]
+    has_worker: bool,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -48,7 +51,10 @@ impl Report for Retried {
         page.line(self.frame.line_with("planned", &behind))?;
         list(page, "invalidated below the earlier attempt", &self.invalidated)?;
         list(page, "still open below the earlier attempt", &self.still_open)?;
-        next(page, &self.same_stack, format_args!("callstack activate {}", self.frame.handle))
+        match self.has_worker {
+            true => page.text(0, "a worker begins it; if none runs: callstack work -- COMMAND"),
+            false => next(page, &self.same_stack, format_args!("callstack activate {}", self.frame.handle)),
+        }
     }
 }
 
@@ -71,6 +77,7 @@ pub fn retry(stack: &Stack, retry_of: Handle, note: Option<String>, same_stack: 
         other => other.into(),
     })?;
     Ok(Retried {
+        has_worker: stack.read(|tree| tree.node(retry_of).record().worker_claim().is_some()),
         frame: stack.read(|tree| ChangedFrame::of(tree, retried.handle)),
         retry_of,
         attempt: retried.attempt,

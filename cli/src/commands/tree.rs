@@ -178,6 +178,10 @@ impl TreeFrame {
             let above = tree.node(parent).record();
             above.status == FrameStatus::Invalidated && above.invalidated_at == frame.invalidated_at
         });
+        // Somebody has to decide what becomes of it, as long as the frame above it is unfinished.
+        let is_in_the_way = frame.status == FrameStatus::Failed
+            && node.retried_as().is_none()
+            && node.parent().is_some_and(|parent| tree.node(parent).status().is_unfinished());
         Self {
             handle,
             parent: node.parent(),
@@ -195,7 +199,7 @@ impl TreeFrame {
             interrupted: frame.interrupted_at.is_some(),
             hidden_below: 0,
             leads: false,
-            is_over: !frame.status.is_unfinished() && !node.has_unfinished_below(),
+            is_over: !frame.status.is_unfinished() && !node.has_unfinished_below() && !is_in_the_way,
         }
     }
 }

@@ -3,7 +3,6 @@
 
 mod process;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, BufWriter};
@@ -64,9 +63,9 @@ pub struct Arguments {
     /// what was before an answer do not count. Default: no limit.
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
     tries: Option<u64>,
-    /// Maximum number of frames; then the program ends.
-    #[arg(long, value_name = "FRAMES")]
-    limit: Option<usize>,
+    /// Maximum number of frames, also of those that were put back; then the program ends.
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
     /// Wait for new frames when nothing is left to do, until the program is interrupted.
     #[arg(long)]
     wait: bool,
@@ -93,16 +92,26 @@ pub struct Worked {
     lost: usize,
     /// The frames that are left.
     left: WorkLeft,
-    /// The frames that have ended, and are in the way of others: failed parts of what is unfinished, roots that have failed meanwhile,
-    /// invalidated frames that others need, and ended ones above planned frames.
+    /// The frames that have ended, and keep the work from being whole: failed roots and failed parts of what is unfinished, invalidated
+    /// frames that others need, and ended ones above planned frames.
     in_the_way: Vec<Handle>,
-    /// The first failed one of them.
-    #[serde(skip)]
-    failed_in_the_way: Option<Handle>,
-    /// The frames on which a person or a host works, and which are parts of what workers have done or are to do.
+    /// The planned frames on which a person or a host works now.
     by_hand: Vec<Handle>,
     #[serde(skip)]
+    steps: Steps,
+    #[serde(skip)]
     same_stack: SameStack,
+}
+
+/// What a person can do next.
+#[derive(Debug, Default)]
+struct Steps {
+    /// The first failed frame that is in the way.
+    failed: Option<Handle>,
+    /// True if a blocked frame waits for an answer.
+    asks: bool,
+    /// The first blocked frame that is answered, and with which no worker goes on.
+    answered: Option<Handle>,
 }
 
 /// Maximum length of the title that a command finds in its environment, in characters.
@@ -143,8 +152,6 @@ struct Worker<'a> {
     /// The variables with which the command finds the stack, if this program was told where it is.
     place: Vec<(&'static str, OsString)>,
     is_interrupted: Arc<AtomicBool>,
-    /// The roots that were unfinished when this worker looked for work.
-    roots: RefCell<BTreeSet<Handle>>,
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
@@ -163,8 +170,10 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     let below = arguments.below.clone().map(|below| stack.resolve(below)).transpose()?;
     if let Some(below) = below.filter(|below| !arguments.wait && stack.read(|tree| tree.children(*below).is_empty())) {
         let message = format!("there is no frame below {below}, and --below means those below it");
+        let is_over = !stack.read(|tree| tree.node(below).status().is_unfinished());
+        let plan = format!(", or plan frames there: callstack plan --below {below} TITLE");
         return Err(Failure::new(Exit::Refused, "nothing_below", message)
-            .next(format!("leave --below out, or plan frames there: callstack plan --below {below} TITLE")));
+            .next(format!("leave --below out{}", if is_over { "" } else { &plan })));
     }
     let worker = Worker {
         stack: &stack,
@@ -180,7 +189,6 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             .finished_children(FinishedChildren::All),
         place: folder.variables()?,
         is_interrupted,
-        roots: RefCell::default(),
     };
     let mut worked = Worked {
         worker: worker.name.clone(),
@@ -191,8 +199,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         lost: 0,
         left: WorkLeft::default(),
         in_the_way: Vec::new(),
-        failed_in_the_way: None,
         by_hand: Vec::new(),
+        steps: Steps::default(),
         same_stack: folder.same_stack(),
     };
     worker.work(arguments, &mut worked)?;
@@ -222,9 +230,7 @@ impl Worker<'_> {
         let mut pause = LOOKS.0;
         let mut frames = 0;
         while !self.is_interrupted() && arguments.limit.is_none_or(|limit| frames < limit) {
-            let claimed = self.claim()?;
-            self.note_roots();
-            let Some(claimed) = claimed else {
+            let Some(claimed) = self.claim()? else {
                 let left = self.left()?;
                 if left.claimable == 0 && left.claimed == 0 && !arguments.wait {
                     break;
@@ -262,14 +268,6 @@ impl Worker<'_> {
         }
     }
 
-    /// Notes which roots are unfinished.
-    fn note_roots(&self) {
-        let is_unfinished = |tree: &Tree, root: &Handle| tree.node(*root).status().is_unfinished();
-        self.stack.read(|tree| {
-            self.roots.borrow_mut().extend(tree.roots().iter().copied().filter(|root| is_unfinished(tree, root)));
-        });
-    }
-
     /// Finds out what is left, and what keeps it from being done.
     fn look_back(&self, worked: &mut Worked) -> Result<(), Failure> {
         worked.left = self.left()?;
@@ -277,58 +275,63 @@ impl Worker<'_> {
         let is_failed = |tree: &Tree, handle: Handle| {
             tree.node(handle).status() == FrameStatus::Failed && tree.node(handle).retried_as().is_none()
         };
-        let mut in_the_way = self.stack.read(|tree| needed(tree, below));
         let failed = |tree: &Tree| {
             let open = [FrameStatus::Planned, FrameStatus::InProgress, FrameStatus::Blocked];
             let unfinished = open.into_iter().flat_map(|status| tree.with_status(status));
             let parents = unfinished.filter(|parent| below.is_none_or(|below| is_within(tree, below, *parent)));
-            let children = parents.flat_map(|parent| tree.children(parent)).copied();
-            children.filter(|child| is_failed(tree, *child)).collect()
+            let parts = parents.flat_map(|parent| tree.children(parent)).copied();
+            let is_root = |handle: &Handle| below.is_none() && tree.node(*handle).parent().is_none();
+            let roots = tree.with_status(FrameStatus::Failed).filter(is_root);
+            parts.chain(roots).filter(|handle| is_failed(tree, *handle)).collect()
         };
-        let is_planned = |tree: &Tree, parent: Handle| tree.node(parent).status() == FrameStatus::Planned;
-        in_the_way.extend(self.parts(failed, is_planned)?);
-        if below.is_none() {
-            let roots = self.roots.take().into_iter();
-            in_the_way.extend(self.stack.read(|tree| roots.filter(|root| is_failed(tree, *root)).collect::<Vec<_>>()));
-        }
-        worked.failed_in_the_way =
-            self.stack.read(|tree| in_the_way.iter().copied().find(|handle| is_failed(tree, *handle)));
-        worked.in_the_way = in_the_way.into_iter().collect();
         let by_hand = |tree: &Tree| {
             let is_meant = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
             let begun = tree.with_status(FrameStatus::InProgress).filter(is_meant);
-            begun.filter(|handle| is_by_hand(tree, *handle)).collect()
+            begun.filter(|handle| tree.node(*handle).record().worker_claim().is_none()).collect()
         };
-        worked.by_hand = self.parts(by_hand, |tree, parent| !is_by_hand(tree, parent))?;
+        let mut in_the_way = self.stack.read(|tree| needed(tree, below));
+        in_the_way.extend(self.work_among(failed)?);
+        worked.by_hand = self.work_among(by_hand)?;
+        self.stack.read(|tree| {
+            match below.map(|below| (below, tree.node(below).status())) {
+                Some((below, FrameStatus::Failed | FrameStatus::Invalidated)) => drop(in_the_way.insert(below)),
+                Some((_, FrameStatus::Blocked)) => worked.left.blocked += 1,
+                _ => {}
+            }
+            let is_meant = |handle: &Handle| below.is_none_or(|below| is_within(tree, below, *handle));
+            let blocked = tree.with_status(FrameStatus::Blocked).filter(is_meant);
+            // With the answer to a frame of a worker, a worker goes on.
+            let (answered, asking): (Vec<Handle>, Vec<Handle>) =
+                blocked.partition(|handle| tree.node(*handle).record().pending_answer().is_some());
+            let is_by_hand = |handle: &Handle| tree.node(*handle).record().worker_claim().is_none();
+            worked.steps = Steps {
+                failed: in_the_way.iter().copied().find(|handle| is_failed(tree, *handle)),
+                asks: !asking.is_empty(),
+                answered: answered.into_iter().find(is_by_hand),
+            };
+        });
+        worked.in_the_way = in_the_way.into_iter().collect();
         Ok(())
     }
 
-    /// Those of some frames that are parts of what workers have done or are to do: a worker has had them, they were planned below another
-    /// frame, or their parents are such work. The rest others have pushed for themselves.
-    fn parts(
-        &self,
-        candidates: impl FnOnce(&Tree) -> Vec<Handle>,
-        is_work: impl Fn(&Tree, Handle) -> bool,
-    ) -> Result<Vec<Handle>, Failure> {
-        let (mut parts, mut others) = (Vec::new(), Vec::new());
-        self.stack.read(|tree| {
-            for handle in candidates(tree) {
-                let node = tree.node(handle);
-                match node.parent() {
-                    _ if node.record().claim.is_some() => parts.push(handle),
-                    Some(parent) if is_work(tree, parent) => parts.push(handle),
-                    Some(_) => others.push(handle),
-                    None => {}
-                }
-            }
+    /// Those of some frames that are the work of workers: one has had them, or they were planned, or they are below planned ones. The
+    /// rest others have pushed for themselves.
+    fn work_among(&self, candidates: impl FnOnce(&Tree) -> Vec<Handle>) -> Result<Vec<Handle>, Failure> {
+        let (mut work, others): (Vec<Handle>, Vec<Handle>) = self.stack.read(|tree| {
+            let is_planned = |parent: Handle| tree.node(parent).status() == FrameStatus::Planned;
+            let is_work = |handle: &Handle| {
+                let node = tree.node(*handle);
+                node.record().claim.is_some() || node.parent().is_some_and(is_planned)
+            };
+            candidates(tree).into_iter().partition(is_work)
         });
         for handle in others {
             if self.was_planned(handle)? {
-                parts.push(handle);
+                work.push(handle);
             }
         }
-        parts.sort_unstable();
-        Ok(parts)
+        work.sort_unstable();
+        Ok(work)
     }
 
     /// True if a frame was planned, as far as its history tells that.
@@ -656,12 +659,6 @@ fn is_within(tree: &Tree, top: Handle, frame: Handle) -> bool {
     frame == top || tree.is_ancestor(top, frame)
 }
 
-/// True if a person or a host works on a frame.
-fn is_by_hand(tree: &Tree, handle: Handle) -> bool {
-    let frame = tree.node(handle).record();
-    frame.status == FrameStatus::InProgress && frame.worker_claim().is_none()
-}
-
 /// The dependencies of a frame that have ended without completion.
 fn ended_dependencies(tree: &Tree, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
     tree.unfinished_dependencies(handle).filter(|dependency| !tree.node(*dependency).status().is_unfinished())
@@ -694,31 +691,40 @@ impl Report for Worked {
             &mut left,
             &[
                 (claimable, "can begin"),
-                (claimed, "with other workers"),
+                (claimed, "with workers"),
                 (waiting, "waiting for others"),
                 (begun, "begun by persons or hosts"),
                 (blocked, "blocked"),
             ],
         );
         match left.is_empty() {
-            true => page.text(0, "nothing is left")?,
             false => page.text(0, &format!("left: {left}"))?,
+            true if self.in_the_way.is_empty() => page.text(0, "nothing is left")?,
+            true => {}
         }
         list(page, "in the way", &self.in_the_way)?;
         list(page, "in progress by hand", &self.by_hand)?;
-        if self.failed_in_the_way.is_none() && !self.in_the_way.is_empty() {
-            next(
-                page,
-                &self.same_stack,
-                "`callstack invalidate FRAME REASON` for what waits, or `callstack edit FRAME`",
-            )?;
-        }
-        match self.failed_in_the_way {
-            Some(first) => {
-                next(page, &self.same_stack, format_args!("callstack retry {first} --note TEXT"))?;
-                if blocked > 0 { next(page, &self.same_stack, "callstack answer") } else { Ok(()) }
+        let Steps { failed, asks, answered } = self.steps;
+        match failed {
+            Some(failed) => {
+                let steps =
+                    format!("`callstack retry {failed} --note TEXT`, or `callstack invalidate {failed} REASON`");
+                next(page, &self.same_stack, steps)?;
             }
-            None if blocked > 0 => next(page, &self.same_stack, "callstack answer"),
+            None if self.in_the_way.is_empty() => {}
+            None => {
+                let steps = "`callstack edit FRAME` for what needs it, or `callstack invalidate FRAME REASON`";
+                next(page, &self.same_stack, steps)?;
+            }
+        }
+        if asks {
+            next(page, &self.same_stack, "callstack answer")?;
+        }
+        if let Some(answered) = answered {
+            next(page, &self.same_stack, format_args!("callstack activate {answered}"))?;
+        }
+        match self.by_hand.first() {
+            Some(first) => next(page, &self.same_stack, format_args!("callstack pop {first} --results TEXT")),
             None => Ok(()),
         }
     }

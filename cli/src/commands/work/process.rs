@@ -54,7 +54,14 @@ pub fn check(command: &[OsString]) -> io::Result<()> {
         // The system has folders of its own.
         (false, None) => true,
     };
-    if is_there { Ok(()) } else { Err(io::Error::new(io::ErrorKind::NotFound, "there is no such command")) }
+    if is_there {
+        Ok(())
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "there is no such program, or it may not be run; a line for a shell needs sh -c LINE",
+        ))
+    }
 }
 
 /// True if a file can be started.
