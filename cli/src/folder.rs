@@ -106,16 +106,19 @@ impl StackFolder {
         }
     }
 
-    /// The variables with which a command that this program starts in the working folder finds the same stack. Empty: it finds it as
-    /// this program has. A password is apart, because commands print the other one.
+    /// The variables with which a command that this program starts finds the same stack, wherever it goes. A password is apart, because
+    /// commands print the other one.
     ///
     /// # Errors
     /// As [`StackFolder::named`].
     pub fn variables(&self) -> Result<Vec<(&'static str, OsString)>, Failure> {
-        let place = self.named_without_password()?.map(|named| (VARIABLE, named.into()));
+        let place = match self.named_without_password()? {
+            Some(named) => named.into(),
+            None => self.existing()?.into(),
+        };
         let password =
             self.server.as_ref().and_then(ServerStack::password).map(|password| ("PGPASSWORD", password.into()));
-        Ok(place.into_iter().chain(password).collect())
+        Ok([(VARIABLE, place)].into_iter().chain(password).collect())
     }
 
     /// For the messages of a command.
@@ -173,7 +176,14 @@ impl StackFolder {
         let passed_on = env::var_os(VARIABLE).filter(|place| !place.is_empty());
         let place = passed_on.or_else(|| Some(nearest(&working_folder().ok()?)?.into()));
         let of_worker = place.and_then(|place| Self::new(Some(place), false).named_without_password().ok().flatten());
-        self.same_stack.0.is_none() || self.named_without_password().is_ok_and(|named| named == of_worker)
+        if self.same_stack.0.is_none() {
+            return true;
+        }
+        let Ok(named) = self.named_without_password() else { return false };
+        // A folder can be named in many ways.
+        let folder = |place: Option<&String>| place.and_then(|place| fs::canonicalize(place).ok());
+        let is_same_folder = || folder(named.as_ref()).is_some_and(|named| Some(named) == folder(of_worker.as_ref()));
+        named == of_worker || is_same_folder()
     }
 
     fn changed(&self, stack: Stack) -> ChangedStack {

@@ -1,7 +1,7 @@
 //! The process group of a command. It is killed when the command ends, when this process gives it up, and when this
 //! process itself ends, however it ends.
 
-use std::io::{self, PipeWriter};
+use std::io::{self, PipeWriter, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -9,15 +9,18 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// What the watcher of a group does: it waits for the end of its input, and kills the group to which it belongs. The
 /// other end of its input is in this process alone, so it is closed when this process ends. What asks the group to end leaves it
-/// there.
-const WATCHER: &str = "trap '' TERM; read -r line; kill -KILL 0";
+/// there. The first line of its input is the number of the command, which may have made a group of its own, as `timeout` does.
+const WATCHER: &str = "trap '' HUP INT QUIT TERM USR1 USR2 ALRM; read -r command; read -r end; \
+                       [ -z \"$command\" ] || kill -s KILL -- \"-$command\" 2>/dev/null; kill -KILL 0";
 
 /// The group of a command and of all processes that it has started there.
 pub struct ProcessGroup {
     /// `None` when the group has been killed: from then on the system can use its ID again.
     id: Option<Pid>,
+    /// The command, when the watcher knows it. It may have made a group of its own.
+    command: Option<Pid>,
     /// The watcher kills the group when this is closed.
-    _life: PipeWriter,
+    life: PipeWriter,
     watcher: Child,
 }
 
@@ -52,20 +55,35 @@ impl ProcessGroup {
         watcher.stdin(end).stdout(Stdio::null()).stderr(Stdio::null());
         let watcher = watcher.spawn()?;
         let id = if leader == 0 { i32::try_from(watcher.id()).unwrap_or_default() } else { leader };
-        Ok(Self { id: Pid::from_raw(id), _life: life, watcher })
+        Ok(Self { id: Pid::from_raw(id), command: None, life, watcher })
     }
 
-    /// Asks the processes of the group to end.
+    /// Tells the watcher which command was started in the group.
+    ///
+    /// # Errors
+    /// If the watcher has gone.
+    pub fn watch(&mut self, command: u32) -> io::Result<()> {
+        self.command = i32::try_from(command).ok().and_then(Pid::from_raw);
+        writeln!(self.life, "{command}")
+    }
+
+    /// Asks the processes of the group to end, and those of a group that the command has made for itself.
     pub fn terminate(&self) {
-        if let Some(id) = self.id {
-            let _ = kill_process_group(id, Signal::TERM);
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
+        // There is no group of the command if it has made none.
+        for id in [self.command, self.id].into_iter().flatten() {
+            let _ = kill_process_group(id, signal);
         }
     }
 
     /// Kills the remaining processes of the group.
     pub fn kill(&mut self) {
-        if let Some(id) = self.id.take() {
-            let _ = kill_process_group(id, Signal::KILL);
+        if self.id.is_some() {
+            self.signal(Signal::KILL);
+            (self.id, self.command) = (None, None);
             // It was in the group, so this does not wait for long.
             let _ = self.watcher.wait();
         }

@@ -796,6 +796,15 @@ fn a_frame_that_a_worker_has_is_left_to_it() {
     assert!(refused.contains("the worker anna has f2 until"), "{refused}");
     let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2", "takeOver": true }));
     assert!(refused.contains("the worker anna has f2 until"), "a worker is no conversation: {refused}");
+    for (tool, more) in [
+        ("pop", json!({ "status": "completed", "results": "stolen", "resultsCompacted": "stolen" })),
+        ("invalidate", json!({ "reason": "not needed" })),
+    ] {
+        let mut arguments = more;
+        arguments["frame"] = "f2".into();
+        let refused = server.refused(Some("one"), tool, arguments);
+        assert!(refused.contains("the worker anna has f2 until"), "{tool}: {refused}");
+    }
     thread::sleep(Duration::from_millis(600));
     server.done(Some("one"), "activate", json!({ "frame": "f2" }));
     let stack = project.stack();

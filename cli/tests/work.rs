@@ -149,7 +149,8 @@ fn the_command_finds_its_frame_its_context_and_its_stack() {
     assert_eq!(
         fs::read_to_string(place.file("variables")).unwrap(),
         format!(
-            "CALLSTACK_FRAME=f1\nCALLSTACK_GENERATION=1\nCALLSTACK_SESSION={id}\nCALLSTACK_TITLE=Cart\nCALLSTACK_WORKER=one\n"
+            "CALLSTACK_DIR={}\nCALLSTACK_FRAME=f1\nCALLSTACK_GENERATION=1\nCALLSTACK_SESSION={id}\nCALLSTACK_TITLE=Cart\nCALLSTACK_WORKER=one\n",
+            place.file(".callstack").display()
         )
     );
     let record = place.frame(frame);
@@ -222,6 +223,33 @@ fn a_worker_that_is_killed_while_it_stops_its_command_takes_it_along() {
     signal(&killed, Signal::KILL);
     killed.wait().unwrap();
     wait_for_end(&process);
+}
+
+#[test]
+fn a_command_in_a_group_of_its_own_is_taken_along_too() {
+    for stop in [Signal::KILL, Signal::TERM] {
+        let place = Place::new();
+        place.plan("Cart");
+        let script = "exec timeout 1000 sh -c 'echo $$ >> processes; sleep 1000'";
+        let mut worker = place.start(&["--lease", "3600"], script);
+        let process = place.wait_for("processes", 1);
+        signal(&worker, stop);
+        worker.wait().unwrap();
+        wait_for_end(&process);
+    }
+}
+
+#[test]
+fn what_a_command_has_started_has_time_to_tidy_up() {
+    let place = Place::new();
+    place.plan("Cart");
+    let tidy = "trap 'sleep 1; echo tidied >> log; exit' TERM; echo begun >> log; while :; do sleep 0.1; done";
+    fs::write(place.file("tidy"), tidy).unwrap();
+    let mut worker = place.start(&["--lease", "3600"], "sh tidy; echo after");
+    place.wait_for("log", 1);
+    signal(&worker, Signal::TERM);
+    worker.wait().unwrap();
+    assert_eq!(fs::read_to_string(place.file("log")).unwrap(), "begun\ntidied\n");
 }
 
 #[test]
@@ -608,6 +636,22 @@ fn a_part_that_a_person_has_begun_is_waited_for() {
     place.stack.pop(again, PopStatus::Completed, "made by hand").unwrap();
     assert_eq!(place.command(&[], &script).status().unwrap().code(), Some(0));
     assert!(place.frame(frame).results.unwrap().contains("made by hand"));
+}
+
+#[test]
+fn parts_below_what_a_command_has_imported_are_done_before_its_frame() {
+    let place = Place::new();
+    let frame = place.plan("Shop");
+    let program = env!("CARGO_BIN_EXE_callstack");
+    let tasks = r#"{"tasks": [{"id": 1, "title": "Schema", "status": "done"}, {"id": 2, "title": "Routes", "dependencies": [1]}]}"#;
+    fs::write(place.file("tasks.json"), tasks).unwrap();
+    let script = format!(
+        "echo $CALLSTACK_TITLE >> order; [ ! -e split ] || exit 0; touch split; \
+         {program} import tasks.json --below $CALLSTACK_FRAME > /dev/null"
+    );
+    let output = place.command(&["--limit", "3"], &script).output().unwrap();
+    assert_eq!(place.wait_for("order", 3), "Shop\nRoutes\nShop\n", "{}", errors(&output));
+    assert_eq!(place.frame(frame).status, FrameStatus::Completed);
 }
 
 #[test]

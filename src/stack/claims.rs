@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Stack;
 use crate::error::Result;
-use crate::frame::{Change, ClaimedFrame, Event, FrameRef, NewClaim, WorkLeft};
-use crate::tree::Command;
+use crate::frame::{Change, ClaimedFrame, Event, FrameRef, NewClaim, PopStatus, Results, WorkLeft};
+use crate::tree::{Command, Tree, decide};
 
 impl Stack {
     /// Gives a frame to a worker, for the length of its lease. `None` if there is nothing to claim now; [`Stack::work_left`]
@@ -70,6 +70,29 @@ impl Stack {
     /// As [`Stack::renew_claim`], but for the lease.
     pub fn release_claim(&self, claimed: &ClaimedFrame) -> Result<()> {
         self.renew_claim(claimed, 0).map(drop)
+    }
+
+    /// Ends the frame of a claim by a result, as [`Stack::pop`] does with [`Stack::with_claim`], but only if it is still in_progress, and
+    /// completes it only if no part is left that was planned below it: both are checked in the same transaction. So what a person
+    /// stops or plans in this moment is not lost. For [`PopStatus::Blocked`] the results are the question.
+    ///
+    /// # Errors
+    /// [`Error::NotClaimable`](crate::Error::NotClaimable) if the frame has ended or is blocked, or if a part is left;
+    /// [`Error::ClaimLost`](crate::Error::ClaimLost); the errors of [`Stack::pop`].
+    pub fn finish_claim(&self, claimed: &ClaimedFrame, status: PopStatus, results: impl Into<Results>) -> Result<()> {
+        let (handle, results) = (claimed.handle, results.into());
+        let frame = FrameRef::from(handle);
+        let command = match status {
+            PopStatus::Blocked => {
+                Command::Block { frame, question: Some(results.full), results: None, interruption: false }
+            }
+            _ => Command::Pop { frame, status, results },
+        };
+        let finish = move |tree: &Tree, command, now| {
+            tree.check_finish(handle, status)?;
+            decide(tree, command, now)
+        };
+        self.with_claim(claimed).commit(move || command, finish).map(drop)
     }
 
     /// The same stack for the worker that has this claim: each command of the returned stack, and of its clones, is refused if

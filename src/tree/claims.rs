@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::error::{Error, Result};
-use crate::frame::{Claim, ClaimedFrame, FrameStatus, Handle, WorkLeft};
+use crate::frame::{Claim, ClaimedFrame, FrameStatus, Handle, PopStatus, WorkLeft};
 use crate::steps::step;
 
 /// Why a frame cannot be claimed.
@@ -96,20 +96,30 @@ impl Tree {
         unready(handle).or_else(child).or_else(above)
     }
 
-    /// The last planned child of a worker's frame that is not completed, whoever has begun it: a frame that has split its work comes
-    /// after its parts. What was pushed below it is its worker's own work, also if that has failed.
+    /// A part that was planned below a worker's frame and is not completed, whoever has begun it: a frame that has split its work comes
+    /// after its parts, the last of which is named. What was pushed below it is its worker's own work, also if that has failed; parts
+    /// can be planned below that as long as it is open.
     pub fn child_for_workers(&self, handle: Handle) -> Option<Handle> {
-        let is_left = |child: &&Handle| {
-            step();
-            let child = self.node(**child);
-            let is_left = match child.status() {
-                FrameStatus::Planned => true,
-                FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => child.record().claim.is_some(),
-                FrameStatus::Completed | FrameStatus::Invalidated => false,
-            };
-            is_left && child.retried_as().is_none()
-        };
-        self.children(handle).iter().rev().find(is_left).copied()
+        let mut looked = vec![handle];
+        while let Some(frame) = looked.pop() {
+            for handle in self.children(frame).iter().rev() {
+                step();
+                let child = self.node(*handle);
+                let is_left = match child.status() {
+                    FrameStatus::Planned => true,
+                    FrameStatus::Failed => child.record().claim.is_some() && child.retried_as().is_none(),
+                    FrameStatus::InProgress | FrameStatus::Blocked => child.record().claim.is_some(),
+                    FrameStatus::Completed | FrameStatus::Invalidated => false,
+                };
+                if is_left {
+                    return Some(*handle);
+                }
+                if child.status().is_open() {
+                    looked.push(*handle);
+                }
+            }
+        }
+        None
     }
 
     /// True if a worker works on a frame: it is in_progress, and the lease has not ended.
@@ -134,6 +144,22 @@ impl Tree {
             Obstacle::NotBelow(top) => format!("it is not below {top}"),
         };
         Error::NotClaimable { handle, reason }
+    }
+
+    /// Checks that the worker of a frame can end it with this status.
+    ///
+    /// # Errors
+    /// [`Error::NotClaimable`] if the frame is not in_progress, or is to be completed before a part that was planned below it.
+    pub(crate) fn check_finish(&self, handle: Handle, status: PopStatus) -> Result<()> {
+        let obstacle = match self.node(handle).status() {
+            FrameStatus::InProgress => {
+                let is_completed = status == PopStatus::Completed;
+                self.child_for_workers(handle).filter(|_| is_completed).map(Obstacle::Child)
+            }
+            FrameStatus::Blocked => Some(Obstacle::Blocked),
+            _ => Some(Obstacle::Ended),
+        };
+        obstacle.map_or(Ok(()), |obstacle| Err(self.not_claimable(handle, obstacle)))
     }
 
     /// Counts what is left to do for workers, below a frame or everywhere, at this time.

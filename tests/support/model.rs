@@ -604,7 +604,7 @@ impl Model {
         }
     }
 
-    /// True if workers have something left to do directly below a frame.
+    /// True if workers have something left to do below a frame, also below what is open there.
     fn has_child_for_workers(&self, frame: usize) -> bool {
         (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame)).any(|child| {
             let Plain { status, claim, .. } = &self.frames[child];
@@ -613,7 +613,8 @@ impl Model {
                 FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => claim.is_some(),
                 FrameStatus::Completed | FrameStatus::Invalidated => false,
             };
-            is_left && !self.is_retried(child)
+            let is_own = !is_left && self.is_open(child);
+            is_left && !self.is_retried(child) || is_own && self.has_child_for_workers(child)
         })
     }
 

@@ -205,7 +205,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     };
     worker.work(arguments, &mut worked)?;
     worker.look_back(&mut worked)?;
-    output.report(&worked)?;
+    // A reader who has enough does not change how the work has ended.
+    output.report(&worked).or_else(|failure| if failure.is_closed_pipe() { Ok(()) } else { Err(failure) })?;
     Ok(match worker.is_interrupted() {
         true => Exit::Interrupted,
         // What waits for a frame that nobody works on is not done.
@@ -473,10 +474,11 @@ impl Worker<'_> {
 
     /// Ends a frame by the exit status of its command and by what it has written.
     fn record(&self, claimed: &ClaimedFrame, status: ExitStatus, process: Process) -> Result<Outcome, Failure> {
-        let written = process.written()?;
+        let written = process.written(self.lease)?;
         let stack = self.stack.with_claim(claimed);
         let handle = claimed.handle;
         let put_back = || stack.renew_claim(claimed, milliseconds(self.pause(claimed)));
+        let finish = |status, results: Results| self.stack.finish_claim(claimed, status, results).map(|()| status);
         loop {
             // Also whether the command has split the frame can only be told when all is known.
             match self.patiently(|| self.standing(claimed))? {
@@ -498,16 +500,18 @@ impl Worker<'_> {
                     Ok(_) => return Ok(Outcome::Later),
                     Err(error) => Err(error),
                 },
-                Some(0) => stack.pop(handle, PopStatus::Completed, results(&written)).map(|_| PopStatus::Completed),
+                Some(0) => finish(PopStatus::Completed, results(&written)),
                 Some(LATER) => match put_back() {
                     Ok(_) => return Ok(Outcome::Later),
                     Err(error) => Err(error),
                 },
-                Some(BLOCKED) => stack.block(handle, question(&written), None).map(|_| PopStatus::Blocked),
-                _ => stack.pop(handle, PopStatus::Failed, failure(status, &written)).map(|_| PopStatus::Failed),
+                Some(BLOCKED) => finish(PopStatus::Blocked, Results::new(question(&written))),
+                _ => finish(PopStatus::Failed, failure(status, &written)),
             };
             match recorded {
                 Ok(status) => return Ok(Outcome::Ended(status)),
+                // Somebody has stopped the frame in this moment, or planned a part below it.
+                Err(Error::NotClaimable { .. }) => {}
                 // What the command has done must not be lost.
                 Err(error) if may_pass(&error) && !self.is_interrupted() => thread::sleep(LOOKS.1),
                 // The frame has ended in this moment, or a try of which nobody knew has ended it.

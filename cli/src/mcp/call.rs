@@ -210,10 +210,11 @@ impl Call<'_> {
         })
     }
 
-    /// Refuses to enter a frame in which another conversation works.
+    /// Refuses to enter a frame in which another conversation works, or the command of a worker.
     ///
     /// In a frame that is blocked or finished nobody works.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
+        self.check_no_worker(frame)?;
         let worker = self.stack.read(|tree| {
             let is_worked_in = tree.node(frame).status() == FrameStatus::InProgress;
             self.callers.worker(frame, tree).filter(|_| is_worked_in)

@@ -89,10 +89,12 @@ impl Process {
         process.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
         process.stdin(from).stdout(output.try_clone()?).stderr(Stdio::piped());
         #[cfg(unix)]
-        let group = ProcessGroup::new()?;
+        let mut group = ProcessGroup::new()?;
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut process, group.id());
         let mut child = process.spawn()?;
+        #[cfg(unix)]
+        group.watch(child.id())?;
         let errors = Errors::follow(child.stderr.take());
         Ok(Self {
             child,
@@ -119,13 +121,16 @@ impl Process {
         while Instant::now() < end && matches!(self.ended(), Ok(None)) {
             thread::sleep(Duration::from_millis(20));
         }
+        // What it has started may tidy up as well: as a rule it holds the standard error.
+        self.errors.wait(end.saturating_duration_since(Instant::now()));
     }
 
-    /// The output of the command, after its end. Processes of its group that still run are killed.
+    /// The output of the command, after its end. Processes of its group that still run are killed. `lease`: the time that the frame stays
+    /// with this worker, of which the wait for the end of the standard error takes a small part.
     ///
     /// # Errors
     /// If its output cannot be read.
-    pub fn written(mut self) -> io::Result<Written> {
+    pub fn written(mut self, lease: Duration) -> io::Result<Written> {
         self.kill();
         let length = self.output.seek(SeekFrom::End(0))?;
         let left_out = length.saturating_sub(KEPT_OUTPUT);
@@ -137,7 +142,7 @@ impl Process {
             0 => kept.trim().to_owned(),
             _ => format!("[the first {left_out} bytes are left out]\n{}", kept.trim()),
         };
-        Ok(Written { output, errors: self.errors.end() })
+        Ok(Written { output, errors: self.errors.end(REST.min(lease / 3)) })
     }
 
     fn kill(&mut self) {
@@ -172,10 +177,15 @@ impl Errors {
         Self { kept, is_open }
     }
 
-    /// The end of what was written.
-    fn end(&self) -> String {
+    /// Waits until nobody can write any more.
+    fn wait(&self, limit: Duration) {
         // Nothing is ever sent: the end is that the sender has gone.
-        let _: Result<(), RecvTimeoutError> = self.is_open.recv_timeout(REST);
+        let _: Result<(), RecvTimeoutError> = self.is_open.recv_timeout(limit);
+    }
+
+    /// The end of what was written, after a wait for the rest of it.
+    fn end(&self, limit: Duration) -> String {
+        self.wait(limit);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(kept.make_contiguous()).trim().to_owned()
     }

@@ -104,7 +104,6 @@ impl Activate {
         if !self.anyway && (begins_anew || from == FrameStatus::Planned) {
             call.stack.read(|tree| tree.check_ready(frame))?;
         }
-        call.check_no_worker(frame)?;
-        if self.take_over { Ok(()) } else { call.check_free(frame) }
+        if self.take_over { call.check_no_worker(frame) } else { call.check_free(frame) }
     }
 }
