@@ -103,7 +103,7 @@ pub struct Worked {
     same_stack: SameStack,
 }
 
-/// What a person can do next.
+/// The frames for which the report advises a next command.
 #[derive(Debug, Default)]
 struct Steps {
     /// The first failed frame that is in the way.
@@ -279,7 +279,7 @@ impl Worker<'_> {
         let failed = |tree: &Tree| {
             let open = [FrameStatus::Planned, FrameStatus::InProgress, FrameStatus::Blocked];
             let unfinished = open.into_iter().flat_map(|status| tree.with_status(status));
-            let parents = unfinished.filter(|parent| below.is_none_or(|below| is_within(tree, below, *parent)));
+            let parents = unfinished.filter(|parent| is_within(tree, below, *parent));
             let parts = parents.flat_map(|parent| tree.children(parent)).copied();
             let is_root = |handle: &Handle| below.is_none() && tree.node(*handle).parent().is_none();
             let roots = tree.with_status(FrameStatus::Failed).filter(is_root);
@@ -299,8 +299,7 @@ impl Worker<'_> {
                 Some((_, FrameStatus::Blocked)) => worked.left.blocked += 1,
                 _ => {}
             }
-            let is_meant = |handle: &Handle| below.is_none_or(|below| is_within(tree, below, *handle));
-            let blocked = tree.with_status(FrameStatus::Blocked).filter(is_meant);
+            let blocked = tree.with_status(FrameStatus::Blocked).filter(|handle| is_within(tree, below, *handle));
             // With the answer to a frame of a worker, a worker goes on.
             let (answered, asking): (Vec<Handle>, Vec<Handle>) =
                 blocked.partition(|handle| tree.node(*handle).record().pending_answer().is_some());
@@ -643,7 +642,7 @@ fn failure(status: ExitStatus, written: &Written) -> Results {
 /// The frames that have ended, and that planned frames need or that are above them, and the dependencies of the frame below which frames
 /// were to be done.
 fn needed(tree: &Tree, below: Option<Handle>) -> BTreeSet<Handle> {
-    let is_meant = |handle: &Handle| below.is_none_or(|below| is_within(tree, below, *handle));
+    let is_meant = |handle: &Handle| is_within(tree, below, *handle);
     let top = below.filter(|below| tree.node(*below).status().is_unfinished());
     let waiting = tree.with_status(FrameStatus::Planned).chain(tree.claimed()).filter(is_meant).chain(top);
     let mut needed = BTreeSet::new();
@@ -658,9 +657,9 @@ fn needed(tree: &Tree, below: Option<Handle>) -> BTreeSet<Handle> {
     needed
 }
 
-/// True for a frame and those below it.
-fn is_within(tree: &Tree, top: Handle, frame: Handle) -> bool {
-    frame == top || tree.is_ancestor(top, frame)
+/// True for the frame `below` and those below it. `None`: for all frames.
+fn is_within(tree: &Tree, below: Option<Handle>, frame: Handle) -> bool {
+    below.is_none_or(|below| frame == below || tree.is_ancestor(below, frame))
 }
 
 /// The dependencies of a frame that have ended without completion.
