@@ -27,8 +27,6 @@ pub mod history;
 pub mod host;
 pub mod logs;
 pub mod memory;
-#[cfg(test)]
-mod panic_tests;
 pub mod query;
 pub mod stack;
 pub mod text;

@@ -11,10 +11,11 @@ use callstack_core::frame::ToolCall;
 use callstack_core::memory::{NewRun, Reply};
 use callstack_core::stack::Clock;
 use callstack_core::{
-    Error, Event, EventQuery, MemoryStore, NewFrame, OutlineOptions, PopStatus, Result, Settings, Stack, StackOptions,
-    Store, Tree,
+    Error, EventQuery, MemoryStore, NewFrame, OutlineOptions, PopStatus, Result, Settings, Stack, StackOptions, Store,
+    Tree,
 };
 use support::in_time;
+use support::wrapped::{Hooks, StoreCall, Wrapped};
 use tempfile::tempdir;
 
 /// A token counter that calls a function of the test.
@@ -368,52 +369,25 @@ fn a_command_waits_for_other_threads_no_longer_than_it_may_and_queries_do_not_wa
     });
 }
 
-/// A store that takes time for each of its steps, and remembers how long each one may wait.
+/// Lets a store take time for each of its steps, and remembers how long each one may wait. There is always news.
 struct Slow {
-    store: MemoryStore,
     granted: Arc<Mutex<Vec<(&'static str, Duration)>>>,
 }
 
 /// The time that each step of a [`Slow`] store takes.
 const STEP: Duration = Duration::from_millis(20);
 
-impl Slow {
-    fn step(&self, name: &'static str, patience: Duration) {
-        self.granted.lock().unwrap().push((name, patience));
-        thread::sleep(STEP);
-    }
-}
-
-impl Store for Slow {
-    fn begin(&mut self, patience: Duration) -> Result<()> {
-        self.step("begin", patience);
-        self.store.begin(patience)
-    }
-    fn read(
-        &mut self,
-        query: &EventQuery,
-        patience: Duration,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
-        self.step("read", patience);
-        self.store.read(query, patience, each)
-    }
-    fn append(&mut self, events: &[Event]) -> Result<()> {
-        self.store.append(events)
-    }
-    fn commit(&mut self) -> Result<()> {
-        self.store.commit()
-    }
-    fn rollback(&mut self) {
-        self.store.rollback();
-    }
-    fn has_news(&mut self, patience: Duration) -> Result<bool> {
-        self.step("has_news", patience);
-        Ok(true)
-    }
-    fn sync(&mut self, patience: Duration) -> Result<()> {
-        self.step("sync", patience);
+impl Hooks for Slow {
+    fn before(&mut self, call: StoreCall) -> Result<()> {
+        if let (Some(patience), "begin" | "read" | "has_news" | "sync") = (call.patience, call.name) {
+            self.granted.lock().unwrap().push((call.name, patience));
+            thread::sleep(STEP);
+        }
         Ok(())
+    }
+
+    fn has_news(&mut self, _: bool) -> bool {
+        true
     }
 }
 
@@ -421,7 +395,7 @@ impl Store for Slow {
 fn each_step_of_a_call_may_wait_only_for_what_the_steps_before_it_have_left() {
     const LIMIT: Duration = Duration::from_secs(600);
     let granted: Arc<Mutex<Vec<(&str, Duration)>>> = Arc::default();
-    let store = Slow { store: MemoryStore::new(), granted: granted.clone() };
+    let store = Wrapped::new(MemoryStore::new(), Slow { granted: granted.clone() });
     let folder = tempdir().unwrap();
     let options = StackOptions::default().busy_timeout(LIMIT.as_millis() as u64);
     let stack = Stack::open_with_store(folder.path(), store, options).unwrap();
@@ -673,9 +647,8 @@ mod on_disk {
     }
 }
 
-/// A store that panics while its switch is on, also when it is dropped.
+/// Lets a store panic while a switch is on, also when it is dropped.
 struct Panicking {
-    store: MemoryStore,
     is_on: Arc<AtomicBool>,
 }
 
@@ -691,34 +664,12 @@ impl Drop for Panicking {
     }
 }
 
-impl Store for Panicking {
-    fn begin(&mut self, patience: Duration) -> Result<()> {
-        self.store.begin(patience)
-    }
-    fn read(
-        &mut self,
-        query: &EventQuery,
-        patience: Duration,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
-        self.store.read(query, patience, each)
-    }
-    fn append(&mut self, events: &[Event]) -> Result<()> {
-        self.panic_if_on();
-        self.store.append(events)
-    }
-    fn commit(&mut self) -> Result<()> {
-        self.store.commit()
-    }
-    fn rollback(&mut self) {
-        self.store.rollback();
-    }
-    fn has_news(&mut self, patience: Duration) -> Result<bool> {
-        self.panic_if_on();
-        self.store.has_news(patience)
-    }
-    fn sync(&mut self, patience: Duration) -> Result<()> {
-        self.store.sync(patience)
+impl Hooks for Panicking {
+    fn before(&mut self, call: StoreCall) -> Result<()> {
+        if ["append", "has_news"].contains(&call.name) {
+            self.panic_if_on();
+        }
+        Ok(())
     }
 }
 
@@ -730,7 +681,7 @@ fn panic_and_go_on_panicking(folder: &Path, call: Call) {
         assert!(!switch.load(Ordering::Relaxed), "provoked by a test");
         7
     });
-    let store = Panicking { store: MemoryStore::new(), is_on: is_on.clone() };
+    let store = Wrapped::new(MemoryStore::new(), Panicking { is_on: is_on.clone() });
     let stack = Stack::open_with_store(folder, store, StackOptions::default().clock(clock)).unwrap();
     stack.push(NewFrame::new("First").id("ses_1")).unwrap();
     // Leaves work for the end: state.json is not due yet.

@@ -68,7 +68,7 @@ fn place() -> Box<dyn Place> {
 
 fn faulty(folder: &Path, plan: &Arc<Plan>) -> Faulty {
     fs::create_dir_all(folder).unwrap();
-    Faulty::new(Box::new(SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap()), plan)
+    faults::faulty(Box::new(SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap()), plan)
 }
 
 #[test]

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use callstack_core::context::TokenCounter;
-use callstack_core::store::Store;
 use callstack_core::{
-    Error, Event, EventQuery, NewFrame, Result, Settings, SqliteOptions, SqliteStore, Stack, StackOptions,
+    Error, EventQuery, HistoryReader, NewFrame, Result, Settings, SqliteOptions, SqliteStore, Stack, StackOptions,
 };
 use support::in_time;
+use support::wrapped::{Hooks, PanicInAppend, Wrapped};
 use tempfile::tempdir;
 
 /// A switch: code that checks it panics while it is on.
@@ -30,46 +30,12 @@ impl Switch {
     }
 }
 
-/// A store that panics in the middle of a transaction.
-struct Faulty {
-    store: SqliteStore,
-    switch: Switch,
-}
+/// A store whose history is read by itself alone.
+struct WithoutReader;
 
-impl Store for Faulty {
-    fn begin(&mut self, patience: Duration) -> Result<()> {
-        self.store.begin(patience)
-    }
-
-    fn read(
-        &mut self,
-        query: &EventQuery,
-        patience: Duration,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
-        self.store.read(query, patience, each)
-    }
-
-    fn append(&mut self, events: &[Event]) -> Result<()> {
-        self.store.append(events)?;
-        self.switch.panic_if_on();
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        self.store.commit()
-    }
-
-    fn rollback(&mut self) {
-        self.store.rollback();
-    }
-
-    fn has_news(&mut self, patience: Duration) -> Result<bool> {
-        self.store.has_news(patience)
-    }
-
-    fn sync(&mut self, patience: Duration) -> Result<()> {
-        self.store.sync(patience)
+impl Hooks for WithoutReader {
+    fn reader(&self, _: Box<dyn HistoryReader>) -> Option<Box<dyn HistoryReader>> {
+        None
     }
 }
 
@@ -97,9 +63,9 @@ fn assert_broken(stack: &Stack) {
 fn a_store_that_panics_in_a_command_breaks_the_stack_and_commits_nothing() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("stack.db");
-    let switch = Switch::default();
+    let switch = PanicInAppend::default();
     let store = || SqliteStore::open(&path, SqliteOptions::default()).unwrap();
-    let faulty = Faulty { store: store(), switch: switch.clone() };
+    let faulty = Wrapped::new(store(), switch.clone());
     let stack = Stack::open_with_store(folder.path(), faulty, StackOptions::default()).unwrap();
     stack.push(NewFrame::new("First").id("ses_1")).unwrap();
 
@@ -250,7 +216,7 @@ fn a_command_inside_of_a_writer_of_the_history_is_refused_if_the_store_has_no_re
     in_time("a writer that calls its stack", || {
         let folder = tempdir().unwrap();
         let store = || SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
-        let without = Faulty { store: store(), switch: Switch::default() };
+        let without = Wrapped::new(store(), WithoutReader);
         for (stack, expected) in [
             (Stack::with_store(store(), StackOptions::default()).unwrap(), Ok(())),
             (Stack::with_store(without, StackOptions::default()).unwrap(), Err(Error::InsideRead {})),

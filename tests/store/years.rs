@@ -15,11 +15,12 @@ use callstack_core::stack::MirrorHealth;
 use callstack_core::store::Snapshot;
 use callstack_core::{
     Event, EventQuery, Frame, FrameRef, FrameStatus, Handle, LogLimits, LogQuery, MemoryStore, NewFrame,
-    OutlineOptions, PopStatus, Result, Settings, SqliteOptions, SqliteStore, Stack, StackOptions, StackState, Store,
+    OutlineOptions, PopStatus, Result, Settings, SqliteOptions, SqliteStore, Stack, StackOptions, StackState,
 };
 use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use support::wrapped::{Hooks, Wrapped};
 use tempfile::{TempDir, tempdir};
 
 fn options() -> StackOptions {
@@ -663,9 +664,9 @@ fn handles_come_back_without_a_state_file() {
 fn a_process_that_meets_a_damaged_snapshot_makes_a_whole_one_later() {
     let folder = filled(40);
     let other = open(folder.path());
-    let store = Gated::open(folder.path(), &Gate::default());
-    let is_damaged = store.is_damaged.clone();
-    let stack = Stack::open_with_store(folder.path(), store, options().finished_frames(0)).unwrap();
+    let gated = Gated::default();
+    let is_damaged = gated.is_damaged.clone();
+    let stack = Stack::open_with_store(folder.path(), gated.open(folder.path()), options().finished_frames(0)).unwrap();
     (50..90).for_each(|number| drop(finish_tree(&other, number)));
     is_damaged.store(true, Ordering::Relaxed);
     stack.refresh().unwrap();
@@ -682,10 +683,10 @@ fn a_process_that_meets_a_damaged_snapshot_makes_a_whole_one_later() {
 /// Closed while it is true.
 type Gate = Arc<(Mutex<bool>, Condvar)>;
 
-/// The store of a folder. Who asks its archive for frames waits until a gate is open. Its snapshot is damaged on request, until
-/// somebody writes a whole one.
+/// Lets those who ask the archive of a store for frames wait until a gate is open. The snapshot is damaged on request, until a
+/// whole one is written.
+#[derive(Clone, Default)]
 struct Gated {
-    store: SqliteStore,
     gate: Gate,
     /// Number of those who have come to the gate while it was closed.
     waiting: Arc<AtomicU64>,
@@ -693,56 +694,26 @@ struct Gated {
 }
 
 impl Gated {
-    fn open(folder: &Path, gate: &Gate) -> Self {
-        let store = SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap();
-        Self { store, gate: gate.clone(), waiting: Arc::default(), is_damaged: Arc::default() }
+    /// The store of a folder, with these hooks.
+    fn open(&self, folder: &Path) -> Wrapped<Self> {
+        Wrapped::new(SqliteStore::open(folder.join("stack.db"), SqliteOptions::default()).unwrap(), self.clone())
     }
 }
 
-impl Store for Gated {
-    fn begin(&mut self, patience: Duration) -> Result<()> {
-        self.store.begin(patience)
+impl Hooks for Gated {
+    fn archive(&self, archive: Arc<dyn Archive>) -> Arc<dyn Archive> {
+        Arc::new(GatedArchive { archive, gate: self.gate.clone(), waiting: self.waiting.clone() })
     }
-    fn read(
-        &mut self,
-        query: &EventQuery,
-        patience: Duration,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
-        self.store.read(query, patience, each)
-    }
-    fn archive(&self) -> Option<Arc<dyn Archive>> {
-        let (gate, waiting) = (self.gate.clone(), self.waiting.clone());
-        Some(Arc::new(GatedArchive { archive: self.store.archive()?, gate, waiting }))
-    }
-    fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
-        let mut snapshot = self.store.snapshot(patience)?;
+
+    fn snapshot(&mut self, mut snapshot: Option<Snapshot>) -> Option<Snapshot> {
         if self.is_damaged.load(Ordering::Relaxed) {
             snapshot.iter_mut().for_each(|snapshot| snapshot.head.truncate(40));
         }
-        Ok(snapshot)
+        snapshot
     }
-    fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
+
+    fn written(&mut self, snapshot: &Snapshot) {
         self.is_damaged.fetch_and(!snapshot.is_whole, Ordering::Relaxed);
-        self.store.write_snapshot(snapshot, frames)
-    }
-    fn snapshot_revision(&mut self) -> Result<u64> {
-        self.store.snapshot_revision()
-    }
-    fn append(&mut self, events: &[Event]) -> Result<()> {
-        self.store.append(events)
-    }
-    fn commit(&mut self) -> Result<()> {
-        self.store.commit()
-    }
-    fn rollback(&mut self) {
-        self.store.rollback();
-    }
-    fn has_news(&mut self, patience: Duration) -> Result<bool> {
-        self.store.has_news(patience)
-    }
-    fn sync(&mut self, patience: Duration) -> Result<()> {
-        self.store.sync(patience)
     }
 }
 
@@ -773,10 +744,9 @@ impl Archive for GatedArchive {
 fn commands_go_on_while_a_query_reads_a_finished_tree_from_the_database() {
     let folder = filled(30);
     let stack = open(folder.path());
-    let gate = Gate::default();
-    let store = Gated::open(folder.path(), &gate);
-    let waiting = store.waiting.clone();
-    let slow = Stack::open_with_store(folder.path(), store, options().finished_frames(0)).unwrap();
+    let gated = Gated::default();
+    let Gated { gate, waiting, .. } = gated.clone();
+    let slow = Stack::open_with_store(folder.path(), gated.open(folder.path()), options().finished_frames(0)).unwrap();
     *gate.0.lock().unwrap() = true;
     thread::scope(|scope| {
         let reading = scope.spawn(|| slow.frame("tree_3_1").map(|frame| frame.title));

@@ -5,15 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use callstack_core::archive::{Archive, ArchivedFrame};
 use callstack_core::frame::ToolCall;
 use callstack_core::memory::{NewRun, Next, Reply};
-use callstack_core::store::Snapshot;
-use callstack_core::{
-    Change, Error, Event, EventQuery, Handle, HistoryReader, LogQuery, LogReader, NewFrame, PopStatus, Result, Stack,
-    Store, tools,
-};
+use callstack_core::{Change, Error, Event, EventQuery, LogQuery, NewFrame, PopStatus, Result, Stack, Store, tools};
 use serde_json::json;
+
+use crate::wrapped::{Hooks, StoreCall, Wrapped};
 
 /// A place for stacks.
 pub trait Place {
@@ -27,12 +24,6 @@ pub trait Place {
     fn log(&self) -> String;
     /// Checks that the stack is sound after it was closed.
     fn check(&self, context: &str);
-}
-
-/// A store that fails one of its calls, either before or after the call has done its work.
-pub struct Faulty {
-    store: Box<dyn Store>,
-    plan: Arc<Plan>,
 }
 
 /// When a [`Faulty`] store fails.
@@ -61,90 +52,39 @@ impl Plan {
     }
 }
 
-impl Faulty {
-    /// A store that fails according to a plan.
-    pub fn new(store: Box<dyn Store>, plan: &Arc<Plan>) -> Self {
-        Self { store, plan: plan.clone() }
-    }
+/// A store that fails one of its calls, either before or after the call has done its work.
+pub type Faulty = Wrapped<Failing>;
 
-    fn run<T>(&mut self, action: &'static str, call: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
+/// A store that fails according to a plan.
+pub fn faulty(store: Box<dyn Store>, plan: &Arc<Plan>) -> Faulty {
+    Wrapped::around(store, Failing { plan: plan.clone(), strikes: false })
+}
+
+/// The hooks of a [`Faulty`] store.
+pub struct Failing {
+    plan: Arc<Plan>,
+    /// True if the present call fails.
+    strikes: bool,
+}
+
+impl Failing {
+    fn strike(&self, call: StoreCall, is_now: bool) -> Result<()> {
+        if self.strikes && is_now { Err(Error::io(call.name, "the faulty store", "struck")) } else { Ok(()) }
+    }
+}
+
+impl Hooks for Failing {
+    fn before(&mut self, call: StoreCall) -> Result<()> {
         let left = self.plan.calls_left.load(Ordering::Relaxed);
         if left != NEVER {
             self.plan.calls_left.store(left.checked_sub(1).unwrap_or(NEVER), Ordering::Relaxed);
         }
-        let struck = || Err(Error::io(action, "the faulty store", "struck"));
-        match (left, self.plan.after) {
-            (0, false) => struck(),
-            (0, true) => call(&mut *self.store).and_then(|_| struck()),
-            _ => call(&mut *self.store),
-        }
-    }
-}
-
-impl Store for Faulty {
-    fn begin(&mut self, patience: Duration) -> Result<()> {
-        self.run("begin", |store| store.begin(patience))
+        self.strikes = left == 0;
+        self.strike(call, !self.plan.after)
     }
 
-    fn read(
-        &mut self,
-        query: &EventQuery,
-        patience: Duration,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
-        self.run("read", |store| store.read(query, patience, each))
-    }
-
-    fn reader(&self) -> Option<Box<dyn HistoryReader>> {
-        self.store.reader()
-    }
-
-    fn archive(&self) -> Option<Arc<dyn Archive>> {
-        self.store.archive()
-    }
-
-    fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
-        self.run("snapshot", |store| store.snapshot(patience))
-    }
-
-    fn snapshot_revision(&mut self) -> Result<u64> {
-        self.run("snapshot_revision", |store| store.snapshot_revision())
-    }
-
-    fn base_revision(&mut self) -> Result<u64> {
-        self.run("base_revision", |store| store.base_revision())
-    }
-
-    fn write_snapshot(&mut self, snapshot: &Snapshot, frames: &mut dyn Iterator<Item = ArchivedFrame>) -> Result<()> {
-        self.run("write_snapshot", |store| store.write_snapshot(snapshot, frames))
-    }
-
-    fn append(&mut self, events: &[Event]) -> Result<()> {
-        self.run("append", |store| store.append(events))
-    }
-
-    fn logs(&self) -> Option<Arc<dyn LogReader>> {
-        self.store.logs()
-    }
-
-    fn append_log(&mut self, frame: Handle, lines: Vec<String>) -> Result<bool> {
-        self.run("append_log", |store| store.append_log(frame, lines))
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        self.run("commit", |store| store.commit())
-    }
-
-    fn rollback(&mut self) {
-        self.store.rollback();
-    }
-
-    fn has_news(&mut self, patience: Duration) -> Result<bool> {
-        self.run("has_news", |store| store.has_news(patience))
-    }
-
-    fn sync(&mut self, patience: Duration) -> Result<()> {
-        self.run("sync", |store| store.sync(patience))
+    fn after(&mut self, call: StoreCall) -> Result<()> {
+        self.strike(call, self.plan.after)
     }
 }
 
@@ -185,7 +125,7 @@ pub fn a_store_that_fails_at_any_call_changes_nothing(make: &dyn Fn() -> Box<dyn
         for call in 0.. {
             let place = &*make();
             let plan = Plan::new(after);
-            let stack = place.stack(Faulty::new(place.store(), &plan));
+            let stack = place.stack(faulty(place.store(), &plan));
             plan.fail_at(call);
             for (number, step) in STORY.iter().enumerate() {
                 let before = (stack.state(), place.log(), history(place));
@@ -275,7 +215,7 @@ pub fn a_run_whose_store_fails_at_any_call_goes_on(make: &dyn Fn() -> Box<dyn Pl
         for call in 0.. {
             let place = &*make();
             let plan = Plan::new(after);
-            let stack = place.stack(Faulty::new(place.store(), &plan));
+            let stack = place.stack(faulty(place.store(), &plan));
             let new = NewRun::new("Do it all").id("run_1");
             stack.start_run(new).unwrap();
             plan.fail_at(call);

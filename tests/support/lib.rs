@@ -15,6 +15,7 @@ pub mod processes;
 pub mod promises;
 #[cfg(feature = "tokenizer")]
 pub mod tokenizers;
+pub mod wrapped;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,64 +1,27 @@
-//! Tests of panics in commands and queries. A store and a clock made for these tests provoke the panics.
+//! Tests of panics in commands and queries of the C interface. A store and a clock made for these tests provoke the panics.
 
 use std::ffi::{CStr, c_char};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::code::*;
-use super::command::callstack_push;
-use super::context::callstack_context;
-use super::error::*;
-use super::query::callstack_state;
-use super::stack::{Callstack, callstack_close};
-use super::text::{CallstackText, callstack_text_free};
-use crate::error::Result;
-use crate::frame::{Event, NewFrame};
-use crate::stack::{Stack, StackOptions};
-use crate::store::{EventQuery, SqliteOptions, SqliteStore, Store};
+use callstack_core::capi::code::*;
+use callstack_core::capi::command::callstack_push;
+use callstack_core::capi::context::callstack_context;
+use callstack_core::capi::error::*;
+use callstack_core::capi::query::callstack_state;
+use callstack_core::capi::stack::{Callstack, callstack_close, open_with};
+use callstack_core::capi::text::{CallstackText, callstack_text_free};
+use callstack_core::{NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions};
+use support::wrapped::{PanicInAppend, Wrapped};
 
-/// A store that panics in the middle of a transaction while `panics` is true.
-struct Faulty {
-    store: SqliteStore,
-    panics: Arc<AtomicBool>,
-}
-
-impl Store for Faulty {
-    fn begin(&mut self, patience: Duration) -> Result<()> {
-        self.store.begin(patience)
-    }
-
-    fn read(
-        &mut self,
-        query: &EventQuery,
-        patience: Duration,
-        each: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
-        self.store.read(query, patience, each)
-    }
-
-    fn append(&mut self, events: &[Event]) -> Result<()> {
-        self.store.append(events)?;
-        assert!(!self.panics.load(Ordering::Relaxed), "provoked by a test");
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        self.store.commit()
-    }
-
-    fn rollback(&mut self) {
-        self.store.rollback();
-    }
-
-    fn has_news(&mut self, patience: Duration) -> Result<bool> {
-        self.store.has_news(patience)
-    }
-
-    fn sync(&mut self, patience: Duration) -> Result<()> {
-        self.store.sync(patience)
-    }
+/// A stack for C functions.
+fn opened(stack: Stack) -> *mut Callstack {
+    let mut opened = ptr::null_mut();
+    // SAFETY: the text has its length, and the output can be written to.
+    let code = unsafe { open_with(bytes("any"), (ptr::null(), 0), &mut opened, ptr::null_mut(), |_, _| Ok(stack)) };
+    assert_eq!(code, CALLSTACK_OK);
+    opened
 }
 
 fn bytes(text: &str) -> (*const c_char, usize) {
@@ -81,29 +44,29 @@ unsafe fn push(stack: *mut Callstack, frame: &str) -> (CallstackCode, String) {
 #[test]
 fn a_panic_in_a_command_breaks_the_stack_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let panics = Arc::new(AtomicBool::new(false));
+    let panics = PanicInAppend::default();
     let store = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
-    let store = Faulty { store, panics: panics.clone() };
+    let store = Wrapped::new(store, panics.clone());
     let stack = Stack::open_with_store(folder.path(), store, StackOptions::default()).unwrap();
-    let mut broken = Box::into_raw(Box::new(Callstack::new(stack, Vec::new())));
+    let mut broken = opened(stack);
     // SAFETY: the stack is closed once, at the end.
     unsafe {
         assert_eq!(push(broken, r#"{"title": "One", "sessionID": "one"}"#), (CALLSTACK_OK, String::new()));
-        panics.store(true, Ordering::Relaxed);
+        panics.set(true);
         let (code, message) = push(broken, r#"{"title": "Two", "sessionID": "two"}"#);
         assert_eq!(code, CALLSTACK_ERROR_PANIC);
         assert!(message.contains("provoked by a test"), "{message}");
 
-        panics.store(false, Ordering::Relaxed);
+        panics.set(false);
         let (code, message) = push(broken, r#"{"title": "Three", "sessionID": "three"}"#);
         assert_eq!(code, CALLSTACK_ERROR_BROKEN);
         assert!(message.contains("close it and open it again"), "{message}");
-        let mut state = CallstackText::NONE;
+        let mut state = super::EMPTY;
         assert_eq!(callstack_state(broken, &mut state, ptr::null_mut()), CALLSTACK_ERROR_BROKEN);
         assert!(state.data.is_null());
 
         // The transaction has ended: other processes can commit even while the broken stack still exists.
-        let other = Stack::open(folder.path(), StackOptions { busy_timeout: 100, ..StackOptions::default() }).unwrap();
+        let other = Stack::open(folder.path(), StackOptions::default().busy_timeout(100)).unwrap();
         let ids = |stack: &Stack| {
             stack.read(|tree| tree.handles().map(|handle| tree.frame(handle).session_id).collect::<Vec<_>>())
         };
@@ -125,7 +88,7 @@ fn a_panic_in_a_query_is_an_error_and_the_next_one_works() {
         7
     });
     let stack = Stack::with_options(StackOptions::default().clock(clock));
-    let mut stack = Box::into_raw(Box::new(Callstack::new(stack, Vec::new())));
+    let mut stack = opened(stack);
     // SAFETY: the stack is closed once, at the end; texts are freed.
     unsafe {
         assert_eq!(push(stack, r#"{"title": "One", "sessionID": "one"}"#).0, CALLSTACK_OK);
@@ -134,7 +97,7 @@ fn a_panic_in_a_query_is_an_error_and_the_next_one_works() {
             let none = ptr::null_mut();
             callstack_context(stack, frame, frame_len, ptr::null(), 0, out, none, none, none, ptr::null_mut())
         };
-        let mut xml = CallstackText::NONE;
+        let mut xml = super::EMPTY;
         left.store(0, Ordering::Relaxed);
         assert_eq!(context(&mut xml), CALLSTACK_ERROR_PANIC);
         assert!(xml.data.is_null());
