@@ -3,17 +3,24 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle};
 
 /// A frame as an archive keeps it. A store keeps every field, so a new one is a change that stores must follow.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// In JSON, as an exported history has it: `{"handle": "f2", "root": "f1", "sessionID": "ses_2", "title": 7, "status": "completed",
+/// "isRun": false, "place": null, "changed": 12, "image": "…"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ArchivedFrame {
     /// Its handle.
     pub handle: Handle,
     /// The root of its tree. A root names itself.
     pub root: Handle,
     /// Its ID.
+    #[serde(rename = "sessionID")]
     pub session_id: String,
     /// A hash of its title, by which frames with a title are found.
     pub title: u64,

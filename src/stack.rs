@@ -148,9 +148,6 @@ struct Inner {
     host: host::HostState,
 }
 
-/// What decides a command on a tree, at a time.
-type Decision<'a> = Box<dyn FnOnce(&Tree, u64) -> Result<Commit> + 'a>;
-
 impl fmt::Debug for Stack {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tree = self.inner.tree.read();
@@ -329,19 +326,11 @@ impl Stack {
         make: impl FnOnce() -> C,
         decide: impl FnOnce(&Tree, C, u64) -> Result<Commit>,
     ) -> Result<Vec<Event>> {
-        self.commit_made(Box::new(|| {
-            let command = make();
-            Box::new(move |tree, now| decide(tree, command, now))
-        }))
-    }
-
-    /// As [`Stack::commit`]. It is compiled once, and not for each kind of command.
-    fn commit_made<'a>(&self, make: Box<dyn FnOnce() -> Decision<'a> + 'a>) -> Result<Vec<Event>> {
         let committed = self.command(|disk, deadline| {
-            let (now, decide) = ((self.inner.clock)(), make());
+            let (now, command) = ((self.inner.clock)(), make());
             let committed = disk.commit(&self.inner.tree, deadline, |tree| {
                 self.claim.as_ref().map_or(Ok(()), |claim| tree.check_claim(claim))?;
-                decide(tree, now)
+                decide(tree, command, now)
             })?;
             // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
             // error.

@@ -1,17 +1,15 @@
 //! Claims: which worker works on a frame, and until when.
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use super::{FrameRef, Handle};
 
 /// The last claim of a frame: the worker to which the frame was given, and until when.
 ///
-/// In JSON: `{"worker": "build-1", "generation": 2, "until": 1795293166903}`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+/// In JSON: `{"worker": "build-1", "generation": 2, "until": 1795293166903}`. When it is read, what is missing is empty or 0.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Claim {
     /// The name that the worker gave. Empty if somebody has the frame in hand, so that no worker gets it.
     pub worker: String,
@@ -34,27 +32,6 @@ impl Claim {
     /// clock that is ahead; it counts as ended, because nobody can wait for that clock.
     pub fn is_held(&self, now: u64) -> bool {
         self.until > now && self.until - now <= Self::LONGEST_LEASE
-    }
-}
-
-impl<'de> Deserialize<'de> for Claim {
-    /// Reads a value first: so there is one copy of what follows, and not one for each reader.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::of_value(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
-
-impl Claim {
-    /// Reads a claim. What is missing is empty or 0.
-    pub(super) fn of_value(value: &Value) -> Result<Self, &'static str> {
-        let fields = value.as_object().ok_or("a claim is no object")?;
-        let number = |name: &str, problem| fields.get(name).map_or(Ok(0), |value| value.as_u64().ok_or(problem));
-        let worker = fields.get("worker").map_or(Ok(""), |value| value.as_str().ok_or("a `worker` is no text"))?;
-        Ok(Self {
-            worker: worker.to_owned(),
-            generation: number("generation", "a `generation` is no whole number")?,
-            until: number("until", "an `until` is no whole number")?,
-        })
     }
 }
 
@@ -97,7 +74,7 @@ impl NewClaim {
 ///
 /// In JSON: `{"handle": "f3", "worker": "build-1", "generation": 2, "until": 1795293166903}`. When it is read, a proof needs the
 /// handle, the worker and the generation; the others can be left out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimedFrame {
@@ -108,16 +85,8 @@ pub struct ClaimedFrame {
     /// The generation of the claim: see [`Claim::generation`].
     pub generation: u64,
     /// The end of the lease, in milliseconds since the Unix epoch.
+    #[serde(default)]
     pub until: u64,
-}
-
-impl<'de> Deserialize<'de> for ClaimedFrame {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let handle = value.get("handle").and_then(Value::as_str).and_then(|handle| handle.parse().ok());
-        let handle = handle.ok_or_else(|| D::Error::custom("it has no `handle`"))?;
-        Claim::of_value(&value).map(|claim| Self::of(handle, claim)).map_err(D::Error::custom)
-    }
 }
 
 impl ClaimedFrame {

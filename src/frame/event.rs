@@ -447,7 +447,7 @@ impl Fields {
             "messagesAdded" => Change::MessagesAdded { messages: given("messages", self.messages)? },
             "edited" => Change::Edited { edit: self.required("edit")? },
             "usageRecorded" => Change::UsageRecorded { model_request: self.required("modelRequest")? },
-            "claimed" => Change::Claimed { claim: self.claim()? },
+            "claimed" => Change::Claimed { claim: self.required("claim")? },
             _ => return Err("cannot be read".to_owned()),
         })
     }
@@ -456,11 +456,6 @@ impl Fields {
     fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>, String> {
         let value = self.others.remove(key).filter(|value| !value.is_null());
         value.map(T::deserialize).transpose().map_err(|error| format!("has an unreadable `{key}`: {error}"))
-    }
-
-    fn claim(&mut self) -> Result<Claim, String> {
-        let value = given("claim", self.others.remove("claim"))?;
-        Claim::of_value(&value).map_err(|error| format!("has an unreadable `claim`: {error}"))
     }
 
     fn or_default<T: DeserializeOwned + Default>(&mut self, key: &str) -> Result<T, String> {

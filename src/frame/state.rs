@@ -10,7 +10,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Claim, Frame, FrameStatus, PLANNED_PREFIX, shown, shown_message};
+use super::{Frame, FrameStatus, PLANNED_PREFIX, shown, shown_message};
 use crate::error_source::ErrorSource;
 
 /// The version of the JSON layout that this library writes. It is also the newest version that it reads.
@@ -319,7 +319,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         forgotten_at: fields.number("forgottenAt"),
         questions: fields.read("questions", "a list of questions").unwrap_or_default(),
         call: fields.read("call", "a running call"),
-        claim: fields.take("claim", "a claim", |value| Claim::of_value(value).ok().map(Box::new)),
+        claim: fields.read("claim", "a claim"),
         interrupted_at: fields.number("interruptedAt"),
         summary_request: fields.read("summaryRequest", "a request for a summary"),
         usage: fields.read("usage", "a list of sums of model requests").unwrap_or_default(),

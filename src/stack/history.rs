@@ -8,7 +8,7 @@ use crate::archive::Archive;
 use crate::error::{Error, Result};
 use crate::frame::{Event, FrameRef, FrameSpans, Timeline};
 use crate::store::EventQuery;
-use crate::store::export;
+use crate::store::export::{self, HistoryLine};
 use crate::tree::Tree;
 
 impl Stack {
@@ -140,13 +140,13 @@ impl Stack {
         if revision > self.inner.tree.read().revision() {
             self.refresh()?;
         }
-        export::write(&export::base_line(&head), writer)?;
+        export::write(&HistoryLine::Base(head), writer)?;
         let mut last = None;
         loop {
             let page = frames.page(last)?;
             let Some(end) = page.last() else { return Ok(()) };
             last = Some(end.handle);
-            page.into_iter().try_for_each(|frame| export::write(&export::frame_line(&frame), writer))?;
+            page.into_iter().try_for_each(|frame| export::write(&HistoryLine::BaseFrame(frame), writer))?;
         }
     }
 

@@ -3,22 +3,22 @@
 
 use std::io::{BufRead, Write};
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::archive::ArchivedFrame;
 use crate::error::{Error, Result};
-use crate::frame::{Event, Handle};
+use crate::frame::Event;
 
 /// The name of the text in errors.
 pub(crate) const NAME: &str = "the exported history";
 
-/// The keys of the lines about the base of a compacted history.
-const BASE: &str = "base";
-const BASE_FRAME: &str = "baseFrame";
-
-/// A line of an exported history.
+/// A line of an exported history. The key of a line about the base names the variant.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum HistoryLine {
+    /// Written and read as an [`Event`], whose keys are those of the line.
+    #[serde(skip)]
     Event(Event),
     /// The head of the snapshot that the events of a compacted history follow. It is the first line.
     Base(String),
@@ -26,45 +26,8 @@ pub(crate) enum HistoryLine {
     BaseFrame(ArchivedFrame),
 }
 
-/// The line with the head of a base.
-pub(crate) fn base_line(head: &str) -> Value {
-    json!({ BASE: head })
-}
-
-/// The line of a frame of a base. It is made by hand: derived code would be a large part of the library.
-pub(crate) fn frame_line(frame: &ArchivedFrame) -> Value {
-    let ArchivedFrame { handle, root, session_id, title, status, is_run, place, changed, image } = frame;
-    let [handle, root] = [handle, root].map(Handle::to_string);
-    json!({ BASE_FRAME: {
-        "handle": handle, "root": root, "sessionID": session_id, "title": title, "status": status.as_str(),
-        "isRun": is_run, "place": place, "changed": changed, "image": image,
-    } })
-}
-
-/// Reads a line about a base. `None` if it is none; else the error names the key that is missing or cannot be.
-fn read_base(line: &Value) -> Option<std::result::Result<HistoryLine, &'static str>> {
-    if let Some(head) = line.get(BASE) {
-        return Some(head.as_str().map(|head| HistoryLine::Base(head.to_owned())).ok_or(BASE));
-    }
-    let frame = line.get(BASE_FRAME)?;
-    let text = |key: &'static str| frame[key].as_str().ok_or(key);
-    let number = |key: &'static str| frame[key].as_u64().ok_or(key);
-    let handle = |key: &'static str| text(key)?.parse::<Handle>().map_err(|_| key);
-    let read = || {
-        Ok(HistoryLine::BaseFrame(ArchivedFrame {
-            handle: handle("handle")?,
-            root: handle("root")?,
-            session_id: text("sessionID")?.to_owned(),
-            title: number("title")?,
-            status: text("status")?.parse().map_err(|_| "status")?,
-            is_run: frame["isRun"].as_bool().ok_or("isRun")?,
-            place: if frame["place"].is_null() { None } else { Some(number("place")?) },
-            changed: number("changed")?,
-            image: text("image")?.to_owned(),
-        }))
-    };
-    Some(read())
-}
+/// The keys of lines about the base.
+const BASE_KEYS: [&str; 2] = ["base", "baseFrame"];
 
 fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::io(action, NAME, error.to_string()).with_source(error)
@@ -113,14 +76,18 @@ pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>>
 pub(crate) fn read_lines(reader: impl BufRead) -> impl Iterator<Item = Result<HistoryLine>> {
     let lines = reader.lines().enumerate().map(|(index, line)| (index + 1, line.map_err(failed("read"))));
     lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {
-        let line = line?;
-        serde_json::from_str(&line).map(HistoryLine::Event).or_else(|error| {
-            let failed = |message: String| Error::json(NAME, format!("line {number}: {message}"));
-            match serde_json::from_str(&line).ok().and_then(|value| read_base(&value)) {
-                Some(Ok(line)) => Ok(line),
-                Some(Err(key)) => Err(failed(format!("`{key}` is missing, or cannot be what it is"))),
-                None => Err(failed(error.to_string()).with_source(error)),
-            }
-        })
+        read_line(&line?).map_err(|error| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
+    })
+}
+
+/// Reads a line: an event, or else a line about the base.
+fn read_line(line: &str) -> serde_json::Result<HistoryLine> {
+    let no_event = match serde_json::from_str(line) {
+        Ok(event) => return Ok(HistoryLine::Event(event)),
+        Err(error) => error,
+    };
+    serde_json::from_str(line).map_err(|no_base| {
+        let value = serde_json::from_str::<Value>(line).unwrap_or_default();
+        if BASE_KEYS.iter().any(|key| value.get(key).is_some()) { no_base } else { no_event }
     })
 }
