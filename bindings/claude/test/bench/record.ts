@@ -4,11 +4,12 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { query } from "@anthropic-ai/claude-agent-sdk"
 import { Flame } from "callstack-flame"
+import { files, finished, goal, STEPS } from "callstack-job"
 import { Tiktoken } from "js-tiktoken/lite"
 import o200k from "js-tiktoken/ranks/o200k_base"
 import { type World, type WorldScript, within } from "../harness/index.js"
 import { PromptCache, segmentsOf, type Totals, totalsOf } from "./count.js"
-import { files, finished, goal, inOneSession, onStack, STEPS } from "./job.js"
+import { FILE_BYTES, inOneSession, onStack } from "./job.js"
 
 const MODEL = "claude-sonnet-5"
 /** The tools of both ways, besides those of the stack: those that frames have by default. */
@@ -77,7 +78,7 @@ export const stackWithoutHeader: Way = {
 /** Does the job in one way, in a world of its own. Throws if it is not finished as the script says. */
 export function measure(way: Way, subtasks: number): Promise<Totals> {
   const work = async (world: World) => {
-    for (const [path, text] of Object.entries(files(subtasks))) {
+    for (const [path, text] of Object.entries(files(subtasks, FILE_BYTES))) {
       mkdirSync(dirname(join(world.folder, path)), { recursive: true })
       writeFileSync(join(world.folder, path), text)
     }

@@ -1,8 +1,8 @@
 // Prints what a job costs on the stack and in one session of the same SDK: peak prompt, all prompts, and cost index.
 // STACK_BENCH_SUBTASKS: the number of sub-tasks. Default 12.
 
+import { STEPS } from "callstack-job"
 import { type Part, PRICES, type Totals } from "./count.js"
-import { STEPS } from "./job.js"
 import { measure, oneSession, stack, stackWithoutHeader } from "./record.js"
 
 const subtasks = Number(process.env["STACK_BENCH_SUBTASKS"] ?? "12")

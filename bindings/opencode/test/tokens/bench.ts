@@ -2,8 +2,8 @@
 // tokens of each request, and what a prompt cache would save. `make bench-tokens` prints it.
 // STACK_BENCH_SUBTASKS: the numbers of sub-tasks, separated by commas. Default 2,4,6,12,40.
 
+import { STEPS } from "callstack-job"
 import { CACHED_PRICE, UNCACHED_PRICE } from "./count.js"
-import { STEPS } from "./job.js"
 import { compare } from "./record.js"
 import { type Comparison, short, table, verdicts } from "./table.js"
 

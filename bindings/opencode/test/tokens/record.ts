@@ -2,11 +2,12 @@
 
 import { rmSync } from "node:fs"
 import { dirname } from "node:path"
+import { files, finished, hasFile, STEPS } from "callstack-job"
 import { Tiktoken } from "js-tiktoken/lite"
 import o200k from "js-tiktoken/ranks/o200k_base"
 import { logOf, makeProject, type Script, serve, startModel } from "../harness/index.js"
 import { Prompts, segmentsOf, type Tokens, totalsOf, type Usage } from "./count.js"
-import { files, finished, hasFile, oneSession, onStack, STEPS, type Way } from "./job.js"
+import { FILE_BYTES, oneSession, onStack, type Way } from "./job.js"
 import { startRecorder } from "./recorder.js"
 import type { Comparison } from "./table.js"
 
@@ -43,7 +44,7 @@ async function record(way: Way, subtasks: number): Promise<string[][]> {
     // Requests for titles have no tools. They are left out in all ways.
     if ((body.tools?.length ?? 0) > 0) prompts.push(segmentsOf(body).map(keep))
   })
-  const project = makeProject(recorder.url, { ...way.options, files: files(subtasks), env: LIBRARY })
+  const project = makeProject(recorder.url, { ...way.options, files: files(subtasks, FILE_BYTES), env: LIBRARY })
   const server = await serve(project)
   const begun = performance.now()
   try {
@@ -55,7 +56,7 @@ async function record(way: Way, subtasks: number): Promise<string[][]> {
       ;({ sessionID, text } = answer)
     }
     if (model.failures.length > 0) throw model.failures[0]
-    if (!text.endsWith(finished(subtasks).text)) throw new Error(`the job was not finished: ${text}`)
+    if (!text.endsWith(finished(subtasks))) throw new Error(`the job was not finished: ${text}`)
     if (model.requests.some(({ purpose }) => purpose === "summary")) throw new Error("a session was compacted")
     const expected = way.requests(subtasks)
     if (prompts.length !== expected)
