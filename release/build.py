@@ -24,17 +24,13 @@ def library(platform: Platform) -> Library:
     """Builds the shared and the static library."""
     # On musl, Rust links statically by default, and such a library cannot be loaded.
     flags = ["-C", "target-feature=-crt-static"] if platform.libc == "musl" else []
-    command = [
-        "rustc", "-p", "callstack-core", "--lib", "--crate-type=cdylib,staticlib", "--features=capi",
-    ]  # fmt: skip
-    name = link_name(platform)
-    cargo(platform, command, flags, ["-C", f"link-arg={name}"] if name else [])
+    cargo(platform, "callstack-native", [], flags)
     folder = built(platform)
-    shared = folder / platform.built_library
+    shared = folder / platform.shared_library
     if not platform.is_windows:
-        return Library(shared, folder / "libcallstack_core.a")
+        return Library(shared, folder / "libcallstack.a")
     clear_time(shared)
-    return Library(shared, folder / "libcallstack_core.a", import_library(folder))
+    return Library(shared, folder / "libcallstack.a", import_library(folder))
 
 
 def clear_time(binary: Path) -> None:
@@ -48,7 +44,7 @@ def clear_time(binary: Path) -> None:
 
 
 def import_library(folder: Path) -> Path:
-    """Writes the import library of callstack.dll. The one of the build would name the file that cargo built."""
+    """Writes the import library of callstack.dll: the functions of the header, without the time of the build."""
     header = (ROOT / "include" / "callstack.h").read_text()
     functions = sorted(set(re.findall(r"^(?! ?[/*]).*?\b(callstack_\w+)\(", header, re.MULTILINE)))
     definitions = folder / "callstack.def"
@@ -71,44 +67,30 @@ def install_target(platform: Platform) -> None:
 
 def program(platform: Platform) -> Path:
     """Builds the program without its agent, which needs a network."""
-    cargo(platform, ["build", "-p", "callstack-cli", "--no-default-features"], [], [])
+    cargo(platform, "callstack-cli", ["--no-default-features"], [])
     program = built(platform) / platform.program
     if platform.is_windows:
         clear_time(program)
     return program
 
 
-def link_name(platform: Platform) -> str | None:
-    """Returns the linker's option for the name by which programs load the shared library.
-
-    On Windows, the import library has the name.
-    """
-    compatible = environment.compatible_version()
-    match platform.os:
-        case "linux":
-            return f"-Wl,-soname,libcallstack.so.{compatible}"
-        case "darwin":
-            return f"-Wl,-install_name,@rpath/libcallstack.{compatible}.dylib"
-        case _:
-            return None
-
-
 def built(platform: Platform) -> Path:
     """Returns the folder of what cargo built."""
-    return TARGET / platform.target / "release"
+    return TARGET / platform.target / environment.PROFILE
 
 
-def cargo(platform: Platform, command: list[str], flags: list[str], last_flags: list[str]) -> None:
-    """Runs cargo-zigbuild; `flags` go to rustc for each crate, `last_flags` for the last one alone."""
-    options = ["--release", "--locked", f"--target={platform.zig_target}", f"--target-dir={TARGET}"]
-    last = ["--", *last_flags] if last_flags else []
-    log = TARGET / "logs" / f"{platform.name}-{command[2]}.log"
+def cargo(platform: Platform, package: str, features: list[str], flags: list[str]) -> None:
+    """Builds a package with cargo-zigbuild. `flags` go to rustc for each crate."""
+    log = TARGET / "logs" / f"{platform.name}-{package}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
+    command = [
+        str(ZIGBUILD), "build", f"--profile={environment.PROFILE}", "--locked", f"--target={platform.zig_target}",
+        f"--target-dir={TARGET}", "-p", package, *features,
+    ]  # fmt: skip
     with log.open("w") as file:
         ran = subprocess.run(
-            [str(ZIGBUILD), command[0], *options, *command[1:], *last],
-            cwd=ROOT, env=environment.of_cargo(platform, flags), stdout=file, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            command, cwd=ROOT, env=environment.of_cargo(platform, flags), stdout=file, stderr=subprocess.STDOUT
+        )
     if ran.returncode != 0:
         errors = [line for line in log.read_text().splitlines() if line.startswith("error")]
         raise ReleaseError(f"{errors[0] if errors else 'cargo failed'}; see {log.relative_to(ROOT)}")

@@ -19,18 +19,8 @@ TARGET = ROOT / "target" / "release-builds"
 ZIG = TOOLS / "bin" / "python-zig"
 ZIGBUILD = TOOLS / "bin" / "cargo-zigbuild"
 
-# Optimized for size, with little inlining: the settings of COMPACT in the Makefile, and a test compares them.
-COMPACT = {
-    "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "1",
-    "CARGO_PROFILE_RELEASE_LTO": "fat",
-    "CARGO_PROFILE_RELEASE_STRIP": "symbols",
-    "CARGO_PROFILE_RELEASE_OPT_LEVEL": "s",
-}
-COMPACT_FLAGS = [
-    *("-C", "llvm-args=-inline-threshold=10"),
-    *("-C", "llvm-args=-inlinehint-threshold=100"),
-    *("-C", "force-frame-pointers=yes"),
-]
+# The profile of Cargo.toml that packages are built with.
+PROFILE = "dist"
 
 # Where tools are and how they reach a registry. None of these changes what is built.
 KEPT = {
@@ -58,8 +48,7 @@ def of_cargo(platform: Platform, flags: list[str]) -> dict[str, str]:
     """Returns the environment of cargo for a platform. `flags` go to rustc for each crate."""
     variables = {
         **base(),
-        **COMPACT,
-        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*COMPACT_FLAGS, *flags, *remapped_paths()]),
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*flags, *remapped_paths()]),
         "CARGO_INCREMENTAL": "0",
         "CARGO_TERM_COLOR": "never",
         "CARGO_ZIGBUILD_CACHE_DIR": str(TARGET / "zigbuild"),
@@ -73,14 +62,11 @@ def of_cargo(platform: Platform, flags: list[str]) -> dict[str, str]:
 
 
 def c_flags(platform: Platform) -> list[str]:
-    """Returns the options of the C compiler for SQLite: little inlining too, and no debug information, which has paths.
+    """Returns the options of the C compiler for SQLite: no debug information, because it has paths.
 
     For Windows, the compiler writes the name of a temporary file without that information too, if it keeps symbols.
-    On Linux there are no tables for unwinding through it, because no panic passes it. That is a tenth of its size.
     """
-    debug = "-s" if platform.is_windows else "-g0"
-    unwinding = ["-fno-unwind-tables", "-fno-asynchronous-unwind-tables"] if platform.os == "linux" else []
-    return [debug, "-mllvm", "-inline-threshold=10", *unwinding]
+    return ["-s" if platform.is_windows else "-g0"]
 
 
 def remapped_paths() -> list[str]:

@@ -53,11 +53,6 @@ class Platform:
         stem, suffix = self.shared_library.split(".", 1)
         return f"{stem}.{version}.{suffix}" if self.os == "darwin" else f"{stem}.{suffix}.{version}"
 
-    @property
-    def built_library(self) -> str:
-        """The file name that cargo gives to the shared library."""
-        return self.shared_library.replace("callstack", "callstack_core")
-
 
 def platforms() -> list[Platform]:
     """Returns all platforms, in the order of the list."""

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 
-const PROGRAM = resolve(import.meta.dirname, "../target/release/callstack")
+const PROGRAM = resolve(import.meta.dirname, "../target/native/callstack")
 const folder = mkdtempSync(join(tmpdir(), "callstack-demo-"))
 
 /** An agent with a server of its own, as hosts start them. */

@@ -23,7 +23,6 @@ const root = fileURLToPath(new URL("../../", import.meta.url))
 const { platforms } = readJson("release/platforms.json")
 const { version, license } = readJson("bindings/node/package.json")
 const libraries = { linux: "libcallstack.so", darwin: "libcallstack.dylib", win32: "callstack.dll" }
-const built = { linux: "libcallstack_core.so", darwin: "libcallstack_core.dylib", win32: "callstack_core.dll" }
 
 mkdirSync(destination, { recursive: true })
 for (const folder of ["node", "opencode", "claude"]) {
@@ -62,7 +61,8 @@ function pack(manifest, files, readme) {
   const stage = mkdtempSync(join(tmpdir(), "callstack-pack-"))
   const licenses = { "LICENSE-MIT": "LICENSE-MIT", "LICENSE-APACHE": "LICENSE-APACHE" }
   for (const [name, source] of Object.entries({ ...licenses, ...files })) {
-    cpSync(resolve(root, source), join(stage, name), { recursive: true })
+    // The library in the source tree is a link to the one that was built last.
+    cpSync(resolve(root, source), join(stage, name), { recursive: true, dereference: true })
   }
   writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
   if (readme !== undefined) writeFileSync(join(stage, "README.md"), readme)
@@ -95,7 +95,8 @@ function ofThisMachine() {
     ({ npm }) => npm.os === process.platform && npm.cpu === process.arch && npm.libc === libc,
   )
   if (platform === undefined) throw new Error(`there is no package for ${process.platform}-${process.arch}`)
-  return [platform, { [libraries[process.platform]]: `target/capi/release/${built[process.platform]}` }]
+  const library = libraries[process.platform]
+  return [platform, { [library]: `target/native/${library}` }]
 }
 
 function readJson(file) {

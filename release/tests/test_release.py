@@ -105,7 +105,7 @@ class Contents(Folder):
         """The same names, and the same file for pkg-config except for the prefix."""
         built = self.folder / "build"
         built.mkdir()
-        for name in ("libcallstack_core.a", "libcallstack_core.so"):
+        for name in ("libcallstack.a", "libcallstack.so"):
             (built / name).write_text(name)
         prefix = self.folder / "installed"
         install = [str(ROOT / "scripts" / "install-library"), str(built), environment.version(), str(prefix)]
@@ -239,14 +239,15 @@ class Wheels(Folder):
 class Build(unittest.TestCase):
     """How cargo is run."""
 
-    def test_settings_are_those_of_the_makefile(self) -> None:
-        """A library of a release is optimized like one that `make native` builds."""
-        makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
-        found = re.search(r"^COMPACT := (.*)$", makefile, re.MULTILINE)
-        assert found is not None
-        settings = {**environment.COMPACT, "RUSTFLAGS": f'"{" ".join(environment.COMPACT_FLAGS)}"'}
-        for name, value in settings.items():
-            self.assertIn(f"{name}={value}", found[1])
+    def test_profile_is_that_of_the_makefile(self) -> None:
+        """A library of a release is optimized like one that `make native` builds: by the manifest alone."""
+        makefile = (ROOT / "Makefile").read_text()
+        self.assertIn(f"build --profile {environment.PROFILE} -p callstack-native", makefile)
+        self.assertIn(f"[profile.{environment.PROFILE}]", (ROOT / "Cargo.toml").read_text())
+        variables = environment.of_cargo(host(), [])
+        self.assertEqual([name for name in variables if name.startswith("CARGO_PROFILE_")], [])
+        flags = variables["CARGO_ENCODED_RUSTFLAGS"].split("\x1f")
+        self.assertEqual([flag for flag in flags if not flag.startswith("--remap-path-prefix=")], [])
 
     def test_environment_is_that_of_no_caller(self) -> None:
         """Variables that change what is built do not reach cargo."""

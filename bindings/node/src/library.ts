@@ -24,11 +24,11 @@ interface Place {
   readonly path: string | undefined
 }
 
-/** The name of the library by operating system: in the platform's package, and as cargo builds it. */
-const FILES: Readonly<Record<string, { packaged: string; built: string }>> = {
-  linux: { packaged: "libcallstack.so", built: "libcallstack_core.so" },
-  darwin: { packaged: "libcallstack.dylib", built: "libcallstack_core.dylib" },
-  win32: { packaged: "callstack.dll", built: "callstack_core.dll" },
+/** The name of the library by operating system. */
+const FILES: Readonly<Record<string, string>> = {
+  linux: "libcallstack.so",
+  darwin: "libcallstack.dylib",
+  win32: "callstack.dll",
 }
 
 /** The machines that have a package. A test compares them with the list of the release. */
@@ -59,10 +59,10 @@ export function findLibrary(): string {
   }
   const machine = thisMachine()
   const packageName = packageFor(machine)
-  const files = FILES[platform]
+  const file = FILES[platform]
   const places: Place[] = [
-    { what: `the package ${packageName}`, path: files && resolve(`${packageName}/${files.packaged}`) },
-    { what: "the source tree (`make native` builds it)", path: files && inSource(files.built) },
+    { what: `the package ${packageName}`, path: file && resolve(`${packageName}/${file}`) },
+    { what: "the source tree (`make native` builds it)", path: file && inSource(file) },
   ]
   for (const { path } of places) {
     if (path !== undefined && existsSync(path)) return path
@@ -123,5 +123,5 @@ function resolve(name: string): string | undefined {
 }
 
 function inSource(file: string): string {
-  return fileURLToPath(new URL(`../../../target/capi/release/${file}`, import.meta.url))
+  return fileURLToPath(new URL(`../../../target/native/${file}`, import.meta.url))
 }

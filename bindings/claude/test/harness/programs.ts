@@ -5,7 +5,7 @@ import { join } from "node:path"
 
 /** The file of the program; the variable CALLSTACK_PROGRAM names another one. */
 export const PROGRAM =
-  process.env["CALLSTACK_PROGRAM"] ?? join(import.meta.dirname, "../../../../../target/release/callstack")
+  process.env["CALLSTACK_PROGRAM"] ?? join(import.meta.dirname, "../../../../../target/native/callstack")
 
 /** How a program has ended. */
 export interface Ended {

@@ -6,7 +6,7 @@ import type { Project } from "./opencode.js"
 
 /** The file of the program; the variable CALLSTACK_PROGRAM names another one. */
 export const PROGRAM =
-  process.env["CALLSTACK_PROGRAM"] ?? join(import.meta.dirname, "../../../../../target/release/callstack")
+  process.env["CALLSTACK_PROGRAM"] ?? join(import.meta.dirname, "../../../../../target/native/callstack")
 
 /** Runs the program in a project's folder, where it finds the stack, and returns what it prints. */
 export function program(project: Project, ...args: string[]): string {

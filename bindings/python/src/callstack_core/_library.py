@@ -15,12 +15,8 @@ from callstack_core.errors import LibraryError
 ABI = 1
 """The version of the C interface that this package needs (`CALLSTACK_ABI`)."""
 
-_FILES = {
-    "linux": ("libcallstack.so", "libcallstack_core.so"),
-    "darwin": ("libcallstack.dylib", "libcallstack_core.dylib"),
-    "win32": ("callstack.dll", "callstack_core.dll"),
-}
-"""The name of the library by operating system: in the wheel of the platform, and as cargo builds it."""
+_FILES = {"linux": "libcallstack.so", "darwin": "libcallstack.dylib", "win32": "callstack.dll"}
+"""The name of the library by operating system."""
 
 _HERE = Path(__file__).resolve().parent
 
@@ -35,9 +31,9 @@ def find() -> Path:
     if chosen:
         places = [("the environment variable CALLSTACK_LIBRARY", Path(chosen))]
     else:
-        packaged, built = _FILES.get(sys.platform, _FILES["linux"])
-        source = _HERE.parents[3] / "target/capi/release" / built if len(_HERE.parents) > 3 else _HERE / built
-        places = [("this package", _HERE / packaged), ("the source tree (`make native` builds it)", source)]
+        name = _FILES.get(sys.platform, _FILES["linux"])
+        source = _HERE.parents[3] / "target/native" / name if len(_HERE.parents) > 3 else _HERE / name
+        places = [("this package", _HERE / name), ("the source tree (`make native` builds it)", source)]
     for _, path in places:
         if path.is_file():
             # The system would look for a name without a folder in other places.

@@ -17,7 +17,7 @@ export const browserTests = join(cli, "tests/browser")
 export const screenshots = join(browserTests, "screenshots")
 
 /** The program: that of `make program`, or another one named by CALLSTACK_PROGRAM. */
-const program = process.env["CALLSTACK_PROGRAM"] ?? resolve(cli, "../target/release/callstack")
+const program = process.env["CALLSTACK_PROGRAM"] ?? resolve(cli, "../target/native/callstack")
 
 /** The time within which something must happen on a busy machine, in milliseconds. */
 export const PATIENCE = 10_000

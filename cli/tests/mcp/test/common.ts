@@ -9,7 +9,7 @@ import { createInterface } from "node:readline"
 
 /** The program under test. */
 export const PROGRAM = resolve(
-  process.env["CALLSTACK_PROGRAM"] ?? join(import.meta.dirname, "../../../../../target/release/callstack"),
+  process.env["CALLSTACK_PROGRAM"] ?? join(import.meta.dirname, "../../../../../target/native/callstack"),
 )
 
 /** The names of the tools that are offered by default. */
