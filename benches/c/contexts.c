@@ -1,5 +1,5 @@
-/* Measures contexts through the C interface: from the cache, made anew, and after a decision. Several libraries are measured in
- * turn, round by round, so that they can be compared on a machine that others use: contexts LIBRARY… (`make bench-c`).
+/* Measures contexts through the C interface: from the cache, made anew, and after a decision. In each
+ * round every library is measured, so that load from other processes falls on all of them: contexts LIBRARY… (`make bench-c`).
  * The tree has 63 frames of about 3 KB, eight below each. */
 #define _POSIX_C_SOURCE 200809L
 #include <callstack.h>

@@ -83,7 +83,8 @@ pub fn counter(name: &str) -> Result<Arc<dyn TokenCounter>> {
 #[cfg(feature = "tokenizer")]
 const COUNTERS: &str = "approx, chars4 or o200k";
 #[cfg(not(feature = "tokenizer"))]
-const COUNTERS: &str = "approx or chars4; o200k needs a library that is built with the feature tokenizer (make native FEATURES=capi,tokenizer)";
+const COUNTERS: &str =
+    "approx or chars4; o200k needs a library that is built with the feature tokenizer (make native FEATURES=tokenizer)";
 
 /// Returns the text if it fits into `limit` tokens, or else a beginning of it that fits together with `indicator`,
 /// followed by `indicator`. Empty if `indicator` alone does not fit.

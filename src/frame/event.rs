@@ -338,6 +338,7 @@ impl<'de> Deserialize<'de> for Kind {
     }
 }
 
+/// By hand, because derived code would buffer every event: the keys of [`Change`] are at the top level, and `kind` names the variant.
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(EventVisitor)

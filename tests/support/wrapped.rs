@@ -13,7 +13,7 @@ use callstack_core::{Event, EventQuery, Handle, HistoryReader, LogReader, Result
 pub struct StoreCall {
     /// The name of the method.
     pub name: &'static str,
-    /// How long it may wait, if it is told.
+    /// How long it may wait; `None` if the method has no such argument.
     pub patience: Option<Duration>,
 }
 

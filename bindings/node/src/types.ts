@@ -70,7 +70,7 @@ export type PrunedLogs = { files: number; bytes: number; left: number }
 
 /**
  * How tokens are counted: by an estimate (`"approx"`, the default), one token for four characters (`"chars4"`), or exactly
- * (`"o200k"`). The exact counter needs a library that is built with it (`make native FEATURES=capi,tokenizer`); with
+ * (`"o200k"`). The exact counter needs a library that is built with it (`make native FEATURES=tokenizer`); with
  * another one, opening a stack throws `setting`.
  */
 export type Counter = "approx" | "chars4" | "o200k"

@@ -1,4 +1,4 @@
-// The plugin with its stack on a server. It needs a native library with PostgreSQL: `make test-postgres` runs it.
+// The plugin with its stack on a server. It needs a native library with PostgreSQL: `make postgres` runs it.
 
 import assert from "node:assert/strict"
 import { test } from "node:test"

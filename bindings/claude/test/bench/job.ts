@@ -16,7 +16,7 @@ export function inOneSession(subtasks: number) {
   return (request: ModelRequest, world: World): Answer => {
     const done = request.results.length
     const part = names[Math.floor(done / STEPS)]
-    const before = done > 0 && done % STEPS === 0 ? { text: results(names[done / STEPS - 1] ?? "") } : {}
+    const before = done > 0 && done % STEPS === 0 ? { text: results(nameAt(names, done / STEPS - 1)) } : {}
     if (part === undefined) return { text: `${before.text}\n${finished(subtasks)}` }
     return { ...before, calls: [read(world, part, done % STEPS)] }
   }
@@ -33,14 +33,20 @@ export function onStack(subtasks: number) {
       const last = finished(subtasks)
       return { calls: [part === undefined ? pop(last, last) : call("mcp__stack__stack_frame_push", frame(part))] }
     }
-    const part = names[number - 2] ?? ""
+    const part = nameAt(names, number - 2)
     if (done < STEPS) return { calls: [read(world, part, done)] }
     return { calls: [pop(results(part), resultsCompacted(part))] }
   }
 }
 
+function nameAt(names: readonly string[], index: number): string {
+  const name = names[index]
+  if (name === undefined) throw new RangeError(`there is no name ${index}, only ${names.length}`)
+  return name
+}
+
 function read(world: World, part: string, step: number) {
-  return call("Read", { file_path: join(world.folder, paths(part)[step] ?? "") })
+  return call("Read", { file_path: join(world.folder, nameAt(paths(part), step)) })
 }
 
 function pop(results: string, resultsCompacted: string) {

@@ -105,6 +105,8 @@ export function makeProject(modelUrl: string, options: ProjectOptions = {}): Pro
     HOME: home,
     ...Object.fromEntries(places),
     ...QUIET,
+    // The plugin uses the native library of the tests, if they are given one.
+    ...(process.env["CALLSTACK_LIBRARY"] && { CALLSTACK_LIBRARY: process.env["CALLSTACK_LIBRARY"] }),
     ...options.env,
   }
   return { path, stack: join(path, ".opencode", "stack"), env }

@@ -29,7 +29,7 @@ frame has it. A text of `f` and digits is always a handle; `id:` before a text m
 
 Counter: TypeAlias = Literal["approx", "chars4", "o200k"]
 """How tokens are counted: by an estimate (`approx`, the default), one token for four characters (`chars4`), or exactly
-(`o200k`). The exact counter needs a library that is built with it (`make native FEATURES=capi,tokenizer`)."""
+(`o200k`). The exact counter needs a library that is built with it (`make native FEATURES=tokenizer`)."""
 
 Register: TypeAlias = Literal[
     "R0_GOAL",

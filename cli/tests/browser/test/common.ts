@@ -16,7 +16,7 @@ export const history = join(cli, "tests/cmd/flame/history.jsonl")
 export const browserTests = join(cli, "tests/browser")
 export const screenshots = join(browserTests, "screenshots")
 
-/** The program: that of `make program`, or another one named by CALLSTACK_PROGRAM. */
+/** The program: that of `make build` or `make program`, or another one named by CALLSTACK_PROGRAM. */
 const program = process.env["CALLSTACK_PROGRAM"] ?? resolve(cli, "../target/native/callstack")
 
 /** The time within which something must happen on a busy machine, in milliseconds. */

@@ -1,4 +1,4 @@
-"""The Python SDK, over a pipe and over HTTP. Run by `make test-mcp` with the program as the argument."""
+"""The Python SDK, over a pipe and over HTTP. Run by `make mcp` with the program as the argument."""
 
 import asyncio
 import json
