@@ -97,13 +97,14 @@ check: $(PROGRAMS)
 # What CI checks for each push: all suites of Rust, C, Node and Python, and one short scenario for each host, for the browser and
 # for PostgreSQL. Says at its end how long each step took. Steps are targets below; scripts/steps says how it runs them.
 test:
-	@scripts/steps tier 'build lint-rust @test-tools rust-short' \
-		'@test-tools lint-bindings @typescript @build c-short node-short python-short hosts-short'
+	@scripts/steps tier 'build @test-tools rust-short' \
+		'@test-tools lint-bindings @typescript @build c-short node-short python-short hosts-short lint-rust'
 
 # All tests, also those of the library and the program as they are released.
 test-all:
-	@scripts/steps tier 'build @dist lint-rust lint-rust-features @test-tools rust features publish' \
-		'@test-tools lint-bindings @typescript @dist c node python opencode flame page mcp postgres release promises-short'
+	@scripts/steps tier 'build @dist @test-tools rust features publish' \
+		'@test-tools lint-bindings @typescript @dist c node python opencode flame page mcp postgres release promises-short lint-rust \
+		lint-rust-features'
 
 # All of Rust, once: the library and the program for the tests of other languages, and the tests in Rust.
 build:

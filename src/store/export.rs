@@ -91,3 +91,37 @@ fn read_line(line: &str) -> serde_json::Result<HistoryLine> {
         if BASE_KEYS.iter().any(|key| value.get(key).is_some()) { no_base } else { no_event }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{FrameStatus, Handle};
+
+    #[test]
+    fn lines_about_the_base_have_its_keys_and_are_read_again() {
+        let handle = Handle::from_index(1).unwrap();
+        let frame = ArchivedFrame {
+            handle,
+            root: handle,
+            session_id: "ses_2".into(),
+            title: u64::MAX,
+            status: FrameStatus::Completed,
+            is_run: true,
+            place: None,
+            changed: 12,
+            image: "{}".into(),
+        };
+        for (line, key) in [HistoryLine::Base("{}".into()), HistoryLine::BaseFrame(frame)].iter().zip(BASE_KEYS) {
+            let text = serde_json::to_string(line).unwrap();
+            assert!(text.starts_with(&format!("{{\"{key}\":")), "{text}");
+            assert_eq!(serde_json::to_string(&read_line(&text).unwrap()).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn the_error_of_a_line_is_that_of_its_kind() {
+        let error = |line: &str| read_line(line).err().unwrap().to_string();
+        assert!(error(r#"{"baseFrame":{"handle":"f1"}}"#).contains("missing field `root`"));
+        assert!(error(r#"{"revision":1}"#).contains("missing field `time`"));
+    }
+}
