@@ -2,30 +2,37 @@
 //!
 //! The estimate is made for two vocabularies at once, o200k and cl100k: the lists hold what is one token in both.
 //!
-//! - `approx/words.txt`: the words that are most frequent in the documentation of some 300 Rust crates and in comments
-//!   of their code, and abbreviations in capitals. Before each word stands a digit, the number of letters that it shares
-//!   with the word before it, at most 9. Words with `'` after the digit are one token in every form (`word`, `Word`,
-//!   ` word`, ` Word`), the others only in small letters after a space.
-//! - `approx/pairs.txt`: the frequent pairs of letters and of signs, in lines of a first character and its second ones,
-//!   then the same for pairs after a space. `¶` is a line end.
+//! - `approx/words.txt`: the words that save the most tokens in the sources and the documentation of some 250 crates.
+//!   Before each word stands a digit, the number of letters that it shares with the word before it, at most 9, and a
+//!   character for its flags, from `0` on. The word in small letters after a space is always one token. The flags say
+//!   what else is: 1 the word in small letters elsewhere; 2 with a capital, after a space or not; 4, 8, 16 and 32 after
+//!   `_`, `.`, `(` and `-`, together with these.
+//! - `approx/pairs.txt`: the frequent pairs of letters, in lines of a first letter and its second ones, then the same for
+//!   pairs after a space.
+//! - `approx/signs.txt`: the frequent sequences of two to six signs, then those after a space. `¶` is a line end. Those are
+//!   left out which other signs beside them divide into many tokens.
 //! - `approx/characters.txt`: the most tokens that a character takes alone, as `first code point:tokens` of ranges,
 //!   then the characters that take one token although others of their range take more.
+//! - `approx/joints.txt`: where tokens divide characters, see [`Joints`]. `tests/context/tokens.rs` makes it of all tokens
+//!   of both vocabularies, and says why no text of such characters can have more tokens than are priced.
 //!
 //! `tests/context/tokens.rs` checks the lists against both vocabularies.
 
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use super::keys::mix;
+use super::keys::{KeyMap, mix};
 use super::tokens::TokenCounter;
 use crate::keywords::{WINDOW, beginning_in, window};
 
 /// An estimate without a vocabulary. It is close to o200k for English prose, code and the XML of frames, seldom below
 /// it, and never far below o200k or cl100k for any text.
 ///
-/// A text is cut into runs of letters, digits, signs and blanks, as tokenizers do. A frequent word is one token. Any
-/// other word is cut into frequent pairs of letters and single letters, which is what tokenizers do with letters that
-/// make no word. Letters at the very beginning of a text cost more than elsewhere, because they may continue a word.
+/// A text is cut into runs of letters, digits, signs and blanks, as tokenizers do. A frequent word is one token, and so are
+/// frequent signs. Any other word is cut into frequent pairs of letters and single letters, which is what tokenizers do
+/// with letters that make no word. Letters and signs at the very beginning of a text cost more than elsewhere, because they
+/// may continue what is before them. Other characters cost what they take alone, and more beside those with which a
+/// tokenizer can merge a part of them.
 ///
 /// `docs/figures.md` lists how near the estimate is for each kind of text. It is high for languages other than English:
 /// it must not be too low for random letters, and it cannot tell these from words that it does not know.
@@ -41,40 +48,53 @@ impl TokenCounter for Approx {
 /// Units per token. Costs are in units; their sum is rounded up to tokens once, at the end.
 const UNIT: usize = 100;
 
-// The costs were fitted so that the estimate is at most 1.2 times o200k for English prose and frames, and at least 1/1.5
-// of o200k and cl100k for the worst text that a search finds. For subadditivity, the cost of a run must not be more than
+// The costs were fitted so that the estimate is at most 1.2 times o200k for English prose and frames, at least 1/1.1 of
+// o200k for texts that people and programs write, and at least 1/1.5 of o200k and cl100k for the worst text that a search
+// finds. So what is one token for certain costs at least 91. For subadditivity, the cost of a run must not be more than
 // that of two parts of it, where nothing stands before the second part.
 
 /// Cost of a listed word.
-const WORD: usize = 85;
+const WORD: usize = 93;
 /// Cost of a word that is only listed after a space, elsewhere or with a capital: up to three tokens.
-const WORD_ELSEWHERE: usize = 200;
+const WORD_ELSEWHERE: usize = 205;
 /// Cost of a listed pair of letters, and of one after a space, which tokenizers divide more often.
 const PAIR: usize = 103;
 const SPACED_PAIR: usize = 120;
-/// Cost of a letter that is in no pair.
+/// Cost of a letter that is in no pair, beside other letters.
 const LETTER: usize = 70;
 /// Additional cost of letters that continue a word, or may do so: together with it they are divided elsewhere.
 const CONTINUATION: usize = 145;
 /// Additional cost of a capitalized part of a word (`Name` in `userName`).
 const PART: usize = 40;
-/// Cost of a listed pair of signs, or of 4 or 8 times the same one.
-const SIGN_PAIR: usize = 105;
+/// Cost of a listed sequence of two among other signs, or of 4 or 8 times the same one.
+const SEQUENCE: usize = 108;
+/// Cost of a listed sequence among other signs, by its length: tokenizers divide longer ones elsewhere more often.
+const SEQUENCES: [usize; LONGEST_SEQUENCE + 1] = [0, 0, SEQUENCE, 155, 185, 205, 215];
 /// Cost of 16 times the same sign. They are one token, but after a space and one more of them they are two.
 const SIGN_RUN: usize = 120;
-/// Cost of a sign that is in no pair.
-const SIGN: usize = 82;
-const LINE_END: usize = 82;
+/// Cost of a sign that is in no sequence, and of a sequence that is all signs between others.
+const SIGN: usize = 93;
+/// Cost of a sign that tokenizers join with the letters after it, if it mostly makes one token with them.
+const JOINED_SIGN: usize = 45;
+/// Additional cost of signs at the beginning of a text, except for `<`: together with those before them they may be no
+/// listed sequence. Two sequences that are whole runs cost two signs apart, and at most this more together.
+const BEGINNING_SIGNS: usize = 244;
 /// Cost of up to three digits.
 const DIGITS: usize = 95;
 /// Cost of up to 16 times the same blank character.
 const BLANKS: usize = 100;
-/// Cost of a tab, or of a space before anything that it is not joined to.
-const SPACE: usize = 70;
+/// Cost of a space before characters, or of a tab before letters, which are often joined to it.
+const JOINED_BLANK: usize = 70;
+/// Cost of a tab or a space before anything that it is not joined to.
+const BLANK: usize = 93;
+/// Cost of a letter between others than letters.
+const LONE_LETTER: usize = 93;
 /// Cost of a control character.
 const CONTROL: usize = 100;
 /// Cost of a character that is not ASCII, by the number of tokens that it takes alone.
-const CHARACTER: [usize; 5] = [0, 70, 156, 234, 312];
+const CHARACTER: [usize; 5] = [0, 70, 170, 260, 350];
+/// Cost of a token of a character that stands alone between signs.
+const LONE_CHARACTER: usize = 92;
 
 /// Signs for which the same one 4, 8 or 16 times is one token, as in lines of `----`.
 const REPEATED: &[u8] = b"#*-./=_";
@@ -87,7 +107,7 @@ enum Before {
     /// Nothing that is known, as at the beginning of a text, or a listed word in capitals (`HTML` in `HTMLElement`),
     /// which is divided elsewhere: the run may continue a word.
     Nothing,
-    /// A tab, an apostrophe, several capitals, or a character that is not ASCII. Tokenizers join it to letters of a word
+    /// A tab before letters, an apostrophe, several capitals, or a character that is not ASCII. Tokenizers join it to letters of a word
     /// after it, and divide the word elsewhere.
     Joining,
     /// Letters, or a part of a word that ends where a capital begins. A character after them that is not ASCII may divide
@@ -97,6 +117,12 @@ enum Before {
     },
     /// One space, which belongs to the run.
     Space,
+    /// One sign without a space before it, which tokenizers join to letters: its cost, and the flag of the words that are
+    /// one token together with it.
+    Sign {
+        cost: usize,
+        flag: u128,
+    },
     Other,
 }
 
@@ -135,13 +161,20 @@ fn units(text: &str) -> usize {
                     None => (gap + BLANKS, length, Before::Other),
                     Some(next) if is_blank(*next) => (length.div_ceil(16) * BLANKS, length, Before::Other),
                     Some(_) if byte == b' ' => (gap, length, Before::Space),
-                    Some(_) => (gap + SPACE, length, Before::Joining),
+                    Some(next) if next.is_ascii_alphabetic() => (gap + JOINED_BLANK, length, Before::Joining),
+                    Some(_) => (gap + BLANK, length, Before::Joining),
                 }
             }
             b'\n' | b'!'..=b'~' => {
                 let length = run(bytes, at, |byte| byte.is_ascii_punctuation() || byte == b'\n');
-                let now = if bytes[at + length - 1] == b'\'' { Before::Joining } else { Before::Other };
-                (tables.signs(&bytes[at..at + length], before), length, now)
+                let is_alone = length == 1 && matches!(before, Before::Letters { .. } | Before::Other);
+                if is_alone && byte != b'\n' && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) {
+                    let (cost, flag) = joined(&bytes[at..]);
+                    (cost, 1, if byte == b'\'' { Before::Joining } else { Before::Sign { cost, flag } })
+                } else {
+                    let now = if bytes[at + length - 1] == b'\'' { Before::Joining } else { Before::Other };
+                    (tables.signs(&bytes[at..at + length], before), length, now)
+                }
             }
             b'\r' => (BLANKS, 1 + usize::from(bytes.get(at + 1) == Some(&b'\n')), Before::Other),
             0..0x80 => (space(before) + CONTROL, 1, Before::Other),
@@ -152,7 +185,7 @@ fn units(text: &str) -> usize {
                 } else {
                     1
                 };
-                (tables.characters(character, same, before), same * character.len_utf8(), Before::Joining)
+                (tables.characters(bytes, at, character, same, before), same * character.len_utf8(), Before::Joining)
             }
         };
         total += cost;
@@ -222,32 +255,59 @@ fn is_blank(byte: u8) -> bool {
 
 /// The cost of a space before anything that it is not joined to.
 fn space(before: Before) -> usize {
-    if before == Before::Space { SPACE } else { 0 }
+    if before == Before::Space { BLANK } else { 0 }
 }
 
-/// The contents of the lists, made once when they are first needed; about 150 KB.
+/// Returns the cost of a sign that is joined to the letters after it, and the flag of the words that are one token together
+/// with it.
+fn joined(text: &[u8]) -> (usize, u128) {
+    match text[0] {
+        b'_' => (JOINED_SIGN, AFTER_UNDERSCORE),
+        b'.' => (JOINED_SIGN, AFTER_POINT),
+        b'(' => (JOINED_SIGN, AFTER_PARENTHESIS),
+        b'-' => (JOINED_SIGN, AFTER_HYPHEN),
+        // Escapes of code.
+        b'\\' if b"nrtux".contains(&text[1]) && !text.get(2).is_some_and(u8::is_ascii_lowercase) => (JOINED_SIGN, 0),
+        _ => (SIGN, 0),
+    }
+}
+
+/// Flags of words, in the lowest byte of their keys: what is one token, except for the word in small letters after a space,
+/// which always is.
+const PLAIN: u128 = 1;
+const CAPITALIZED: u128 = 2;
+const AFTER_UNDERSCORE: u128 = 4;
+const AFTER_POINT: u128 = 8;
+const AFTER_PARENTHESIS: u128 = 16;
+const AFTER_HYPHEN: u128 = 32;
+
+/// The contents of the lists, made once when they are first needed; about 250 KB.
 struct Tables {
-    /// The listed words in ascending order, as [`word_key`] makes them. The lowest bit is set if the word is one token
-    /// only in small letters after a space.
+    /// The listed words in ascending order, as [`word_key`] makes them, with their flags in the lowest byte.
     words: Vec<u128>,
     /// For each hash of a word, its number among the words, from 1 on, or that of another one and its own behind it; 0:
     /// none. Most words of a text are listed, and are found here at once.
     places: Vec<u16>,
     /// For each [`first_letters`], where the words with them begin, and at the end the number of all words.
     starts: Vec<u16>,
-    /// For each first character, a bit for each second one.
+    /// For each first letter, a bit for each second one.
     pairs: Vec<u128>,
     spaced_pairs: Vec<u128>,
     /// The first code point of each range, and the most tokens of its characters.
     ranges: Vec<(u32, usize)>,
+    /// The listed sequences of signs, as [`window`] makes them, and those after a space.
+    signs: Signs,
+    spaced_signs: Signs,
     /// The characters that are one token, in ascending order.
     single: Vec<char>,
+    joints: Joints,
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let halves = |text: &'static str| text.split_once("\n\n").expect("each list has two parts");
     let words = words(include_str!("approx/words.txt"));
     let (plain, spaced) = halves(include_str!("approx/pairs.txt"));
+    let (signs, spaced_signs) = halves(include_str!("approx/signs.txt"));
     let (ranges, single) = halves(include_str!("approx/characters.txt"));
     let range = |range: &str| {
         let (first, tokens) = range.split_once(':')?;
@@ -267,13 +327,16 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
         starts,
         pairs: pairs(plain),
         spaced_pairs: pairs(spaced),
+        signs: Signs::new(signs),
+        spaced_signs: Signs::new(spaced_signs),
         ranges: ranges.split_whitespace().map(|text| range(text).expect("a range has two numbers")).collect(),
         single: single.chars().filter(|character| *character != '\n').collect(),
+        joints: Joints::new(include_str!("approx/joints.txt")),
     }
 });
 
 /// Number of places for hashes of words, about twice the number of the words.
-const PLACES: usize = 1 << 14;
+const PLACES: usize = 1 << 15;
 
 /// The places where a word may stand, in the order of the search.
 fn probes(word: u128) -> impl Iterator<Item = usize> {
@@ -284,33 +347,109 @@ fn probes(word: u128) -> impl Iterator<Item = usize> {
 /// Reads the list of words, which is in ascending order.
 fn words(list: &str) -> Vec<u128> {
     let mut words = Vec::with_capacity(list.len() / 4);
-    let (mut word, mut is_spaced) = (Vec::new(), 1);
-    for byte in list.bytes().filter(|byte| *byte != b'\n').chain([b'0']) {
-        match byte {
-            b'0'..=b'9' => {
-                if !word.is_empty() {
-                    words.push(word_key(Letters::of(&word)) | is_spaced);
-                }
-                word.truncate(usize::from(byte - b'0'));
-                is_spaced = 1;
-            }
-            b'\'' => is_spaced = 0,
-            letter => word.push(letter),
-        }
+    let mut word = Vec::new();
+    let mut bytes = list.bytes().filter(|byte| *byte != b'\n').peekable();
+    while let Some(shared) = bytes.next() {
+        word.truncate(usize::from(shared - b'0'));
+        let flags = u128::from(bytes.next().unwrap_or(b'0') - b'0');
+        word.extend(std::iter::from_fn(|| bytes.next_if(u8::is_ascii_alphabetic)));
+        words.push(word_key(Letters::of(&word)) | flags);
     }
     words
 }
 
-/// Reads lines of a first character, a space, and the second characters.
+/// Reads lines of a first letter, a space, and the second letters.
 fn pairs(list: &str) -> Vec<u128> {
-    let code = |character: char| if character == '¶' { b'\n' } else { character as u8 };
     let mut pairs = vec![0; 128];
     for line in list.lines() {
-        let mut characters = line.chars();
-        let first = characters.next().map_or(0, code);
-        pairs[usize::from(first)] = characters.skip(1).fold(0, |seconds, second| seconds | 1 << code(second));
+        let mut letters = line.bytes();
+        let first = letters.next().unwrap_or_default();
+        pairs[usize::from(first)] = letters.skip(1).fold(0, |seconds, second| seconds | 1 << second);
     }
     pairs
+}
+
+/// A list of sequences of signs.
+struct Signs {
+    /// For each first sign, a bit for each second one with which a sequence begins.
+    pairs: Vec<u128>,
+    /// The sequences, as [`window`] makes them.
+    sequences: KeyMap<u64, ()>,
+}
+
+/// Most signs of a sequence.
+const LONGEST_SEQUENCE: usize = 6;
+
+impl Signs {
+    /// Reads sequences between blanks, with `¶` for a line end.
+    fn new(list: &str) -> Self {
+        let (mut pairs, mut sequences) = (vec![0; 128], KeyMap::default());
+        for sequence in list.split_whitespace() {
+            let sequence = sequence.replace('¶', "\n");
+            let signs = sequence.as_bytes();
+            pairs[usize::from(signs[0])] |= 1 << signs[1];
+            sequences.insert(window(signs, 0) as u64, ());
+        }
+        Self { pairs, sequences }
+    }
+
+    /// Returns the lengths of the sequences with which these signs begin.
+    fn lengths(&self, signs: &[u8]) -> impl Iterator<Item = usize> {
+        let is_listed = |second: &u8| self.pairs[usize::from(signs[0])] >> second & 1 == 1;
+        let longest = if signs.get(1).is_some_and(is_listed) { signs.len().min(LONGEST_SEQUENCE) } else { 0 };
+        let all = window(signs, 0) as u64;
+        (2..=longest).filter(move |length| self.sequences.contains_key(&(all & u64::MAX >> (64 - 8 * length))))
+    }
+
+    /// True if all of these signs are one sequence.
+    fn has(&self, signs: &[u8]) -> bool {
+        (2..=LONGEST_SEQUENCE).contains(&signs.len()) && self.sequences.contains_key(&(window(signs, 0) as u64))
+    }
+}
+
+/// Where tokens can divide characters. A joint is the place between two characters: the last bytes before it and the first
+/// ones behind it, which are together in a token that divides one of the two.
+struct Joints {
+    /// The joints, by the last byte before them.
+    by_last: Vec<Vec<[Vec<u8>; 2]>>,
+}
+
+impl Joints {
+    /// Reads joints between blanks: the bytes before and behind them in hexadecimal digits, with a `:` between them.
+    fn new(list: &str) -> Self {
+        let bytes = |digits: &str| -> Vec<u8> {
+            let digit = |place: usize| u8::from_str_radix(&digits[place..place + 2], 16).expect("a joint has digits");
+            (0..digits.len()).step_by(2).map(digit).collect()
+        };
+        let mut by_last = vec![Vec::new(); 256];
+        for joint in list.split_whitespace() {
+            let (left, right) = joint.split_once(':').expect("a joint has two sides");
+            let left = bytes(left);
+            by_last[usize::from(left[left.len() - 1])].push([left, bytes(right)]);
+        }
+        Self { by_last }
+    }
+
+    /// Returns the most tokens that begin in a character that a token divides; 0 if none can do so. A token that begins in
+    /// it and ends behind it leaves its first bytes, each a token at worst; one that begins before it leaves the last ones.
+    /// At the end of a text any character may follow.
+    fn tokens(&self, text: &[u8], at: usize, length: usize) -> usize {
+        let (to, after) = text.split_at(at + length);
+        let mut most = 0;
+        for [left, right] in &self.by_last[usize::from(text[at + length - 1])] {
+            let follows = after.starts_with(right) || right.starts_with(after);
+            if left.len() < length && follows && to.ends_with(left) {
+                most = most.max(length - left.len() + 1);
+            }
+        }
+        let before = &text[..at];
+        for [left, right] in before.last().map_or(&[][..], |last| &self.by_last[usize::from(*last)]) {
+            if right.len() < length && text[at..].starts_with(right) && before.ends_with(left) {
+                most = most.max(length - right.len());
+            }
+        }
+        most
+    }
 }
 
 /// Number of letters of a word in a key.
@@ -334,10 +473,13 @@ fn part(before: Before) -> usize {
 
 /// The cost of a listed word, as which these letters are seen.
 fn word_cost(word: u128, is_capitalized: bool, before: Before) -> usize {
+    let has = |flag: u128| word & flag != 0;
     let is_one = match before {
         Before::Nothing | Before::Joining => false,
-        Before::Space => word & 1 == 0 || !is_capitalized,
-        Before::Letters { .. } | Before::Other => word & 1 == 0,
+        Before::Sign { cost, flag } if !is_capitalized && has(flag) => return WORD - cost,
+        _ if is_capitalized => has(CAPITALIZED),
+        Before::Space => true,
+        Before::Letters { .. } | Before::Sign { .. } | Before::Other => has(PLAIN),
     };
     if is_one { WORD } else { WORD_ELSEWHERE }
 }
@@ -361,9 +503,12 @@ impl Tables {
     /// more to divide them, which is never more than to have divided them from the beginning; 0 if nothing follows that
     /// divides letters.
     fn letters(&self, letters: Letters<'_>, before: Before) -> (usize, usize) {
+        if letters.length == 1 && matches!(before, Before::Space | Before::Sign { .. } | Before::Other) {
+            return (LONE_LETTER, 0);
+        }
         match self.word(letters, before) {
-            Some(WORD) => (part(before) + WORD, CONTINUATION),
-            // Four letters cost more in any other way.
+            // Three letters, and four of a word that is no token, cost more in any other way.
+            Some(word) if word <= WORD && letters.length >= 3 => (part(before) + word, CONTINUATION),
             Some(word) if letters.length >= 4 && !letters.may_be_divided() => (part(before) + word, 0),
             Some(word) => {
                 let without_word = self.without_word(letters, before);
@@ -467,32 +612,50 @@ impl Tables {
         &self.words[from.min(to)..to]
     }
 
-    /// Returns the cost of signs and line ends.
+    /// Returns the cost of signs and line ends. They are divided where tokenizers divide them, which is after line ends, and
+    /// before `<`, where contexts are divided.
     fn signs(&self, signs: &[u8], before: Before) -> usize {
-        match before {
+        let is_end = |place: &usize| match (signs[place - 1], signs[*place]) {
+            (_, b'<') => true,
+            (b'\n', next) => !matches!(next, b'\n' | b'/'),
+            _ => false,
+        };
+        let mut cost = match before {
+            Before::Nothing if signs[0] != b'<' => BEGINNING_SIGNS,
+            _ => 0,
+        };
+        let mut start = 0;
+        for end in (1..signs.len()).filter(is_end).chain([signs.len()]) {
+            cost += self.joined_signs(&signs[start..end], start == 0 && before == Before::Space);
+            start = end;
+        }
+        cost
+    }
+
+    /// Returns the cost of signs that tokenizers do not divide everywhere.
+    fn joined_signs(&self, signs: &[u8], after_space: bool) -> usize {
+        let without_space = || if self.signs.has(signs) { SIGN } else { self.divided_signs(signs, false) };
+        match after_space {
+            true if self.spaced_signs.has(signs) => SIGN,
             // Never more than apart from the space.
-            Before::Space => self.divided_signs(signs, true).min(BLANKS + self.divided_signs(signs, false)),
-            _ => self.divided_signs(signs, false),
+            true => self.divided_signs(signs, true).min(BLANKS + without_space()),
+            false => without_space(),
         }
     }
 
-    /// Returns the cost of signs and line ends as pairs, repeated signs and single ones, in the cheapest way.
+    /// Returns the cost of signs and line ends as sequences, repeated signs and single ones, in the cheapest way.
     fn divided_signs(&self, signs: &[u8], after_space: bool) -> usize {
         // The costs of all signs from a place on, for the 16 places behind the current one.
         let mut rest = [0; 16];
         for (at, sign) in signs.iter().enumerate().rev() {
             let from = |length: usize| rest[(at + length) % 16];
             let is_spaced = at == 0 && after_space;
-            let mut cost = from(1) + if *sign == b'\n' { LINE_END } else { SIGN };
-            if let Some(second) = signs.get(at + 1) {
-                let is_listed = |pairs: &[u128]| pairs[usize::from(*sign)] >> second & 1 == 1;
-                if is_spaced && is_listed(&self.spaced_pairs) || !is_spaced && is_listed(&self.pairs) {
-                    cost = cost.min(SIGN_PAIR + from(2));
-                }
-            }
+            let sequences = if is_spaced { &self.spaced_signs } else { &self.signs };
+            let listed = sequences.lengths(&signs[at..]).map(|length| SEQUENCES[length] + from(length));
+            let mut cost = listed.fold(SIGN + from(1), usize::min);
             if REPEATED.contains(sign) && !is_spaced {
                 let same = signs[at..].iter().take(16).take_while(|other| *other == sign).count();
-                for (length, run) in [(4, SIGN_PAIR), (8, SIGN_PAIR), (16, SIGN_RUN)] {
+                for (length, run) in [(4, SEQUENCE), (8, SEQUENCE), (16, SIGN_RUN)] {
                     if length <= same {
                         cost = cost.min(run + from(length));
                     }
@@ -503,19 +666,33 @@ impl Tables {
         rest[0]
     }
 
-    /// Returns the cost of the same character several times. Words before it, and spaces, are joined to its first bytes.
-    fn characters(&self, character: char, same: usize, before: Before) -> usize {
-        let single = CHARACTER[if self.single.binary_search(&character).is_ok() { 1 } else { self.tokens(character) }];
-        let cost = |same: usize| same / 4 * SIGN_PAIR + same % 4 * single;
-        match before {
-            Before::Nothing => CONTINUATION + cost(same),
-            Before::Letters { division } => division + cost(same),
-            Before::Space if character.len_utf8() > 2 => {
-                let first_divided = CHARACTER[self.tokens(character)] + cost(same - 1);
-                SPACE + first_divided.min(CONTINUATION + cost(same))
-            }
-            _ => space(before) + cost(same),
-        }
+    /// Returns the cost of the same character several times, from a place of a text on. Words before it, and spaces, are
+    /// joined to its first bytes.
+    fn characters(&self, text: &[u8], at: usize, character: char, same: usize, before: Before) -> usize {
+        let alone = if self.single.binary_search(&character).is_ok() { 1 } else { self.tokens(character) };
+        let end = at + same * character.len_utf8();
+        let divided = |place: usize| self.joints.tokens(text, place, character.len_utf8()).max(alone);
+        let run = |same: usize| same / 4 * SEQUENCE + same % 4 * CHARACTER[alone];
+        // Only the first one and the last one can be divided.
+        let (first, last) = (divided(at), divided(end - character.len_utf8()));
+        let is_alone = same == 1
+            && (before == Before::Other || before == Before::Joining && text[at - 1] == b'\'')
+            && text.get(end).is_none_or(|next| next.is_ascii() && !next.is_ascii_alphabetic());
+        let cost = match (first > alone, last > alone) {
+            _ if is_alone => LONE_CHARACTER * first,
+            (false, false) => run(same),
+            (false, true) => run(same - 1) + CHARACTER[last],
+            (true, false) => CHARACTER[first] + run(same - 1),
+            (true, true) if same == 1 => CHARACTER[first],
+            (true, true) => CHARACTER[first] + run(same - 2) + CHARACTER[last],
+        };
+        let before = match before {
+            Before::Nothing => CONTINUATION,
+            Before::Letters { division } => division,
+            Before::Space => JOINED_BLANK,
+            _ => 0,
+        };
+        before + cost
     }
 
     /// Returns the most tokens of any character of this range.

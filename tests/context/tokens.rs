@@ -1,10 +1,12 @@
 //! Tests of the token estimate against real tokenizers: it is within the documented bounds for every kind of text, and
 //! its lists hold what they say. Prints a table.
 
+use std::collections::BTreeSet;
+
 use callstack_core::context::{Approx, Chars4, TokenCounter};
 use callstack_core::text::floor_char_boundary;
 use callstack_core::{Settings, Stack, StackOptions, import};
-use support::tokenizers::{cl100k, o200k};
+use support::tokenizers::{EVERYDAY, SEQUENCES, WORDS, cl100k, everyday, o200k, vocabularies};
 
 /// Length of a sample, in bytes.
 const SAMPLE: usize = 4096;
@@ -271,7 +273,13 @@ fn kinds() -> Vec<Kind> {
         ("blanks: spaces", " ".repeat(100_000)),
         ("blanks: runs of all kinds", gaps),
     ];
+    let everyday = (0..EVERYDAY).map(|kind| {
+        let mut random = support::Random::new(6);
+        let lines: String = (0..2 * SAMPLE).map(|_| everyday(&mut random, kind) + "\n").collect();
+        Kind::natural(&format!("everyday: {}", everyday(&mut random, kind)), &lines[..4 * SAMPLE])
+    });
     let mut kinds: Vec<Kind> = usual.iter().map(|(name, text)| Kind::usual(name, text)).collect();
+    kinds.extend(everyday);
     kinds.extend(natural.iter().map(|(name, text)| Kind::natural(name, text)));
     kinds.extend(LANGUAGES.map(|name| {
         let text = support::read_data(&format!("texts/{name}.txt"));
@@ -326,57 +334,50 @@ fn list(name: &str) -> String {
     repository(&format!("src/context/approx/{name}.txt"))
 }
 
-/// The words of the list in which a digit stands for the letters that a word shares with the one before, and whether each
-/// is one token everywhere.
-fn words() -> Vec<(String, bool)> {
-    let mut words: Vec<(String, bool)> = Vec::new();
-    for character in list("words").chars().filter(|character| *character != '\n') {
-        match character.to_digit(10) {
-            Some(shared) => {
-                let begin = words.last().map_or(String::new(), |(word, _)| word[..shared as usize].to_owned());
-                words.push((begin, false));
-            }
-            None => match words.last_mut() {
-                Some((_, is_everywhere)) if character == '\'' => *is_everywhere = true,
-                Some((word, _)) => word.push(character),
-                None => panic!("the list does not begin with a digit"),
-            },
-        }
-    }
-    assert!(words.is_sorted(), "the words are looked up by bisection");
-    words
+/// The number of tokens in the vocabulary that cuts the text into more.
+fn tokens(text: &str) -> usize {
+    o200k(text).max(cl100k(text))
 }
 
 #[test]
-fn the_lists_of_the_estimate_hold_what_is_one_token() {
-    let tokens = |text: &str| o200k(text).max(cl100k(text));
-    let capitalized = |word: &str| word[..1].to_uppercase() + &word[1..];
-    let (everywhere, spaced): (Vec<_>, Vec<_>) = words().into_iter().partition(|(_, is_everywhere)| *is_everywhere);
-    assert!(everywhere.len() > 2_000 && spaced.len() > 4_000);
-    for (word, _) in everywhere {
-        for word in [capitalized(&word), word] {
-            for text in [word.clone(), format!(" {word}")] {
-                assert_eq!(tokens(&text), 1, "{text:?}");
-            }
-            for sign in ('!'..='~').filter(|sign| sign.is_ascii_punctuation() && *sign != '\'') {
-                assert!(tokens(&format!("{sign}{word}")) <= 2, "{sign}{word}");
-            }
+fn the_listed_words_and_signs_are_one_token() {
+    assert!(WORDS.is_sorted(), "the words are looked up by bisection");
+    assert!(WORDS.len() > 9_000);
+    for (word, flags) in WORDS.iter() {
+        let capitalized = word[..1].to_uppercase() + &word[1..];
+        let spaced = |word: &str| format!(" {word}");
+        assert_eq!(tokens(&spaced(word)), 1, "{word}");
+        let has = |flag: u8| flags & flag != 0;
+        let mut forms = vec![(has(1), word.clone())];
+        if capitalized != *word {
+            forms.extend([(has(2), capitalized.clone()), (has(2), spaced(&capitalized))]);
+        }
+        for (is_one, form) in forms {
+            assert!(tokens(&form) <= if is_one { 1 } else { 3 }, "{form:?}");
+            let signs = ('!'..='~').filter(|sign| is_one && sign.is_ascii_punctuation() && *sign != '\'');
+            signs.for_each(|sign| assert!(tokens(&format!("{sign}{form}")) <= 2, "{sign}{form}"));
+        }
+        for (flag, sign) in [(4, '_'), (8, '.'), (16, '('), (32, '-')] {
+            assert!(!has(flag) || tokens(&format!("{sign}{word}")) == 1, "{sign}{word}");
         }
     }
-    for (word, _) in spaced {
-        assert_eq!(tokens(&format!(" {word}")), 1, "{word}");
-        for text in [capitalized(&word), format!(" {}", capitalized(&word)), word] {
-            assert!(tokens(&text) <= 3, "{text:?}");
+    for (space, sequences) in ["", " "].into_iter().zip(SEQUENCES.iter()) {
+        assert!(sequences.len() > 200);
+        for sequence in sequences {
+            assert_eq!(tokens(&format!("{space}{sequence}")), 1, "{space:?} and {sequence:?}");
         }
     }
+}
 
+#[test]
+fn the_listed_pairs_are_one_token_and_characters_at_most_as_many_as_listed() {
     let pairs = list("pairs");
     let (plain, spaced) = pairs.split_once("\n\n").unwrap();
     for (space, lines) in [("", plain), (" ", spaced)] {
         for line in lines.lines() {
             let (first, seconds) = line.split_at(1);
             for second in seconds[1..].chars() {
-                let text = format!("{space}{first}{second}").replace('¶', "\n");
+                let text = format!("{space}{first}{second}");
                 assert_eq!(tokens(&text), 1, "{text:?}");
             }
         }
@@ -400,4 +401,63 @@ fn the_lists_of_the_estimate_hold_what_is_one_token() {
     for character in single.chars().filter(|character| *character != '\n') {
         assert_eq!(tokens(&character.to_string()), 1, "{character:?}");
     }
+}
+
+/// Number of bytes of the character that begins with this byte.
+fn length(first: u8) -> usize {
+    match first {
+        0..0xc0 => 1,
+        0xc0..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        _ => 4,
+    }
+}
+
+/// Number of bytes behind the last beginning of a character, itself included, if they are not the whole character.
+fn unfinished(token: &[u8]) -> usize {
+    let first = token.iter().rposition(|byte| !(0x80..0xc0).contains(byte)).unwrap_or(0);
+    let rest = token.len() - first;
+    if rest < length(token[first]) { rest } else { 0 }
+}
+
+/// The joints of both vocabularies: each token that begins or ends inside of a character and is also on the other side of
+/// the place between this one and its neighbour. Its bytes on both sides of this place are a joint, those of the
+/// neighbour at most up to its end. Joints whose divided character has only one byte left are left out: a byte is a token
+/// at most, and no character is less.
+///
+/// A text of several characters has at most as many tokens as `approx` prices for these. Every token begins in one of
+/// them. If no token divides a character, all bytes of it are tokens of their own, as many as it takes alone, or a part of
+/// a larger token. If one begins in it and ends behind it, at most one token begins in each of its bytes up to there. If
+/// one ends in it, at most one begins in each byte behind.
+fn joints() -> String {
+    let mut joints = BTreeSet::new();
+    for token in vocabularies().filter(|token| std::str::from_utf8(token).is_err()) {
+        let inner = token.iter().take_while(|byte| (0x80..0xc0).contains(*byte)).count();
+        if (1..token.len()).contains(&inner) {
+            let behind = (inner + length(token[inner])).min(token.len());
+            joints.insert((token[..inner].to_vec(), token[inner..behind].to_vec()));
+        }
+        let place = token.len() - unfinished(&token);
+        if (1..token.len()).contains(&place) && length(token[place]) - unfinished(&token) > 1 {
+            let before = token[..place].iter().rposition(|byte| !(0x80..0xc0).contains(byte)).unwrap_or(0);
+            joints.insert((token[before..place].to_vec(), token[place..].to_vec()));
+        }
+    }
+    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut lines = vec![String::new()];
+    for (left, right) in joints {
+        let joint = format!("{}:{}", digits(&left), digits(&right));
+        let line = lines.last_mut().unwrap();
+        match line.len() {
+            0 => *line = joint,
+            1..100 => *line += &format!(" {joint}"),
+            _ => lines.push(joint),
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn the_listed_joints_are_all_of_the_vocabularies() {
+    support::assert_golden("../../src/context/approx/joints.txt", &joints());
 }

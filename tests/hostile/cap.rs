@@ -9,10 +9,18 @@ use callstack_core::{Error, Handle, NewFrame, PopStatus, Results, Settings, Stac
 use proptest::prelude::*;
 use support::Random;
 use support::promises::{checked, with_total};
-use support::tokenizers::{ALPHABETS, cl100k, excess, o200k, piece, worst};
+use support::tokenizers::{ALPHABETS, EVERYDAY, cl100k, everyday, excess, o200k, piece, search, worst};
 
-/// How many times as many tokens as the estimate says any text may have.
+/// How many times as many tokens as the estimate says any text may have, in o200k and in cl100k.
 const EXCESS: f64 = 1.5;
+/// How many times as many tokens of o200k as the estimate says texts may have that people and programs write.
+const EVERYDAY_EXCESS: f64 = 1.1;
+
+/// Number of texts that the search looks at. `STACK_TEST_SEARCH` sets it.
+fn evaluations() -> usize {
+    let set = std::env::var("STACK_TEST_SEARCH");
+    set.map_or(3_000, |count| count.parse().unwrap_or_else(|_| panic!("STACK_TEST_SEARCH is `{count}`")))
+}
 
 /// A text of up to 60 pieces of one kind or of all kinds.
 fn text(random: &mut Random) -> String {
@@ -63,6 +71,53 @@ fn dependencies_of_blanks_neither_break_the_cap_nor_vanish_silently() {
         let element = format!("<results omitted-blanks=\"{characters}\">before");
         assert_eq!(context.xml.matches(&element).count(), 12, "{blank:?}: {}", context.xml);
         assert_eq!(context.xml.matches("after</results>").count(), 12, "{blank:?}: {}", context.xml);
+    }
+}
+
+/// Tokenizers merge the last bytes of a character with the first ones of the next.
+#[test]
+fn characters_that_are_divided_between_them_are_priced_together() {
+    let vowels = ["\u{e31}", "\u{e34}", "\u{e35}", "\u{e37}", "\u{e38}", "\u{e39}"];
+    let mut pairs: Vec<String> = vowels.iter().map(|vowel| format!("\u{2800}{vowel}")).collect();
+    pairs.extend(
+        ["\u{e15}\u{300}", "\u{e14}\u{300}", "\u{e15}\u{e34}", "\u{e40}\u{e01}", "需\u{e34}"].map(str::to_owned),
+    );
+    for pair in pairs {
+        let excess = excess(&Approx, &pair.repeat(400));
+        assert!(excess <= EXCESS, "{excess:.2} times: {pair:?}");
+    }
+}
+
+#[test]
+fn a_context_of_characters_that_are_divided_between_them_keeps_its_budget() {
+    let (stack, frame) = twelve_dependencies(|_| "\u{2800}\u{e31}".repeat(2_000), StackOptions::default());
+    let context = stack.context(frame, &Settings::default()).unwrap();
+    let tokens = o200k(&context.xml);
+    assert!(tokens as f64 <= EXCESS * 4_000.0 && context.tokens <= 4_000, "{tokens} tokens, {} said", context.tokens);
+}
+
+#[test]
+fn everyday_texts_have_at_most_a_tenth_more_tokens_than_the_estimate() {
+    let mut random = Random::new(1);
+    let check = |text: &str| {
+        let ratio = o200k(text) as f64 / Approx.count(text) as f64;
+        assert!(ratio <= EVERYDAY_EXCESS, "{ratio:.3} times: {:?}", text.chars().take(200).collect::<String>());
+    };
+    check(&"The parser reads every option of the file. ".repeat(100));
+    for kind in 0..EVERYDAY {
+        for _ in 0..1 + evaluations() / 1_000 {
+            check(&(0..80).map(|_| everyday(&mut random, kind) + "\n").collect::<String>());
+        }
+    }
+}
+
+/// The promise of README.md and SECURITY.md. `make soak` looks at ten million texts.
+#[test]
+fn a_long_search_finds_no_text_with_far_more_tokens_than_the_estimate() {
+    for (kind, text) in search(&mut Random::new(1), &Approx, evaluations()) {
+        let excess = excess(&Approx, &text);
+        println!("the worst of {kind}: {excess:.3} times: {text:?}");
+        assert!(excess <= EXCESS, "{kind}: {excess:.3} times: {text:?}");
     }
 }
 

@@ -2,7 +2,34 @@
 //! counted by the tests of its modules, and allocations by the tests in `tests/allocations`; here files are counted.
 
 #[cfg(feature = "sqlite")]
-use callstack_core::{NewFrame, Stack, StackOptions};
+use callstack_core::StackOptions;
+use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
+
+/// Random words in the texts of many siblings must not fill the memory, so only the first words of a text count. What they
+/// take is measured in `tests/allocations`.
+#[test]
+fn the_first_words_of_a_sibling_decide_about_its_relevance() {
+    let score = |words_before: usize| {
+        let stack = Stack::in_memory();
+        let root = stack.push(NewFrame::new("Root")).unwrap();
+        let mut random = support::Random::new(1);
+        let mut word = |_| -> String { (0..8).map(|_| char::from(b'a' + random.below(26) as u8)).collect() };
+        let mut finish = |title: &str, before: usize, last: &str, after: usize| {
+            let words = (0..before).map(&mut word).collect::<Vec<_>>().join(" ");
+            let others = (0..after).map(&mut word).collect::<Vec<_>>().join(" ");
+            let frame = stack.push(NewFrame::new(title).below(root)).unwrap();
+            stack.pop(frame, PopStatus::Completed, Results::new(format!("{words} {last} {others}"))).unwrap();
+            frame
+        };
+        let found = finish("Part", words_before, "zebra", 1_000 - words_before);
+        finish("Other part", 500, "horse", 500);
+        let frame = stack.push(NewFrame::new("Draw a zebra").below(root)).unwrap();
+        let context = stack.context(frame, &Settings::default()).unwrap();
+        context.report.entries.iter().find(|entry| entry.handle == found).unwrap().score
+    };
+    let (early, late, later) = (score(200), score(300), score(900));
+    assert!(early > late && late == later, "{early} {late} {later}");
+}
 
 /// The frames whose files say that they are planned.
 #[cfg(feature = "sqlite")]

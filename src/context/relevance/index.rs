@@ -1,8 +1,11 @@
 //! The inverted index of a frame's finished children, which follows the changes of single children.
 
+use std::collections::hash_map::Entry;
+
 use super::habit::Habit;
 use super::plan::{PlannedOrder, distance};
-use super::query::{TITLE_WEIGHT, beginnings, term};
+use super::postings::{Placed, Postings};
+use super::query::{MOST_WORDS, TITLE_WEIGHT, beginnings, term};
 use super::scores::Notes;
 use super::words::WordCounts;
 use crate::context::keys::KeyMap;
@@ -21,9 +24,9 @@ pub(in crate::context) struct SiblingIndex {
     pub(super) total_lengths: Vec<f64>,
     /// For each word, the places of the documents that contain it, in order, each with the weighted number of
     /// occurrences.
-    pub(super) words: KeyMap<u64, Vec<(u32, f32)>>,
+    pub(super) words: KeyMap<u64, Postings<(u32, f32)>>,
     /// For each name, the places of the documents that have it, in order.
-    pub(super) names: KeyMap<u64, Vec<u32>>,
+    pub(super) names: KeyMap<u64, Postings<u32>>,
     pub(super) planned: PlannedOrder,
     pub(super) habit: Habit,
     pub(super) notes: Notes,
@@ -150,10 +153,10 @@ impl SiblingIndex {
         let Some(document) = self.documents.pop() else { return };
         let place = self.documents.len();
         for word in &document.words {
-            remove_at(&mut self.words, *word, |(other, _)| *other as usize, place);
+            remove_at(&mut self.words, *word, place);
         }
         for name in &document.names {
-            remove_at(&mut self.names, *name, |other| *other as usize, place);
+            remove_at(&mut self.names, *name, place);
         }
         self.lengths.pop();
         self.total_lengths.pop();
@@ -190,14 +193,8 @@ impl SiblingIndex {
                 }
             }
         }
-        self.words.retain(|_, postings| {
-            postings.retain_mut(|(place, _)| move_to(place, &new_places));
-            !postings.is_empty()
-        });
-        self.names.retain(|_, places| {
-            places.retain_mut(|place| move_to(place, &new_places));
-            !places.is_empty()
-        });
+        self.words.retain(|_, postings| postings.retain(|(place, _)| move_to(place, &new_places)));
+        self.names.retain(|_, places| places.retain(|place| move_to(place, &new_places)));
         missing.into_iter().for_each(|place| self.read(tree, place, words));
         self.total_lengths = vec![0.0; self.documents.len()];
         self.sum_lengths(0);
@@ -220,29 +217,30 @@ impl SiblingIndex {
         document.declared = node.dependencies().len();
         document.is_failed = node.status() == FrameStatus::Failed;
         document.is_candidate = !document.is_failed || !results.trim().is_empty();
-        let texts = [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0), (results, 1.0)];
-        texts.into_iter().for_each(|(text, weight)| words.add(text, weight));
-        for list in [settled.artifacts, settled.decisions] {
-            beginnings(list).for_each(|text| words.add(text, 1.0));
-        }
+        let [of_task, of_results, of_lists] = MOST_WORDS;
+        let left = words.add(settled.title, TITLE_WEIGHT, of_task);
+        words.add(settled.success_criteria, 1.0, left);
+        words.add(results, 1.0, of_results);
+        let lists = [settled.artifacts, settled.decisions].into_iter().flat_map(beginnings);
+        lists.fold(of_lists, |left, text| words.add(text, 1.0, left));
         for word in std::mem::take(&mut document.words) {
-            remove_at(&mut self.words, word, |(other, _)| *other as usize, place);
+            remove_at(&mut self.words, word, place);
         }
         let length = &mut self.lengths[place];
         *length = 0.0;
         let counts = words.take().into_iter().map(|(word, count)| {
             *length += count;
-            put_at(self.words.entry(word).or_default(), |(other, _)| *other as usize, (place as u32, count));
+            put_at(&mut self.words, word, (place as u32, count));
             word
         });
         document.words = counts.collect();
         let names = names(document.handle, &record.session_id);
         let old_names = std::mem::replace(&mut document.names, names);
         for name in old_names.iter().filter(|name| !document.names.contains(name)) {
-            remove_at(&mut self.names, *name, |other| *other as usize, place);
+            remove_at(&mut self.names, *name, place);
         }
         for name in &document.names {
-            put_at(self.names.entry(*name).or_default(), |other| *other as usize, place as u32);
+            put_at(&mut self.names, *name, place as u32);
         }
     }
 
@@ -312,27 +310,18 @@ fn move_to(place: &mut u32, new_places: &[Option<u32>]) -> bool {
     new_place.is_some()
 }
 
-/// Puts an entry into a list that is sorted by places, instead of the one with the same place.
-fn put_at<T>(list: &mut Vec<T>, place_of: impl Fn(&T) -> usize, entry: T) {
-    let place = place_of(&entry);
-    if list.last().is_none_or(|last| place_of(last) < place) {
-        list.push(entry);
-        return;
-    }
-    match list.binary_search_by_key(&place, &place_of) {
-        Ok(found) => list[found] = entry,
-        Err(found) => list.insert(found, entry),
+/// Puts an entry into the list of a term, instead of the one with the same place.
+fn put_at<T: Placed>(lists: &mut KeyMap<u64, Postings<T>>, term: u64, entry: T) {
+    match lists.entry(term) {
+        Entry::Vacant(free) => drop(free.insert(Postings::One([entry]))),
+        Entry::Occupied(mut list) => list.get_mut().put(entry),
     }
 }
 
-/// Removes the entry with this place from the list of a term, which is sorted by places, and the list if it is empty.
-fn remove_at<T>(lists: &mut KeyMap<u64, Vec<T>>, term: u64, place_of: impl Fn(&T) -> usize, place: usize) {
+/// Removes the entry with this place from the list of a term, and the list if it is empty.
+fn remove_at<T: Placed>(lists: &mut KeyMap<u64, Postings<T>>, term: u64, place: usize) {
     step();
-    let Some(list) = lists.get_mut(&term) else { return };
-    if let Ok(found) = list.binary_search_by_key(&place, place_of) {
-        list.remove(found);
-    }
-    if list.is_empty() {
+    if lists.get_mut(&term).is_some_and(|list| list.remove(place)) {
         lists.remove(&term);
     }
 }

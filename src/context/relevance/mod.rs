@@ -26,6 +26,7 @@
 mod habit;
 mod index;
 mod plan;
+mod postings;
 mod query;
 mod scores;
 #[cfg(test)]

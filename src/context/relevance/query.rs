@@ -9,6 +9,9 @@ use crate::tree::Node;
 /// How many characters of a text are read for words and names. What is important in a text stands at its beginning, and
 /// tools may put megabytes into results.
 const READ_CHARACTERS: usize = 16_000;
+/// How many different words a sibling has in the index: of its title and criteria, of its results, and of its artifacts and
+/// decisions. They take at most about 50 KB of memory, whatever its texts are.
+pub(super) const MOST_WORDS: [usize; 3] = [256, 256, 128];
 /// A word of a title counts as often as this number of words of the other texts.
 pub(super) const TITLE_WEIGHT: f32 = 3.0;
 /// A word of the ancestor beside whom a sibling stands, and of a frame between the two, counts as this part of a word of
@@ -30,7 +33,7 @@ impl Query {
         let mut counts = WordCounts::default();
         let mut names = Vec::new();
         for (text, weight) in [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0)] {
-            counts.add(text, weight);
+            counts.add(text, weight, usize::MAX);
             for_each_name(beginning(text), |name| names.push(term(name)));
         }
         names.sort_unstable();

@@ -40,8 +40,11 @@ impl Default for WordCounts {
 }
 
 impl WordCounts {
-    /// Counts the words at the beginning of a text, each with this weight.
-    pub(super) fn add(&mut self, text: &str, weight: f32) {
+    /// Counts the words at the beginning of a text, each with this weight, until there are `most` more different ones, and
+    /// from there on those that are remembered. Long words and words with other characters than those of ASCII are not
+    /// remembered: each time counts as a different one. Returns how many more there may be.
+    pub(super) fn add(&mut self, text: &str, weight: f32, most: usize) -> usize {
+        let mut left = most;
         for_each_raw_word(beginning(text), |raw| {
             step();
             // Most words are those that the text has had already.
@@ -52,17 +55,22 @@ impl WordCounts {
                     return;
                 }
             }
-            self.add_another(&raw, weight);
+            if left > 0 && self.add_another(&raw, weight) {
+                left -= 1;
+            }
         });
+        left
     }
 
-    /// Counts a word that is not in its first place with a count.
+    /// Counts a word that is not in its first place with a count. Returns true if it is significant, and the text has not
+    /// had it where it is remembered.
     #[inline(never)]
-    fn add_another(&mut self, raw: &RawWord<'_>, weight: f32) {
+    fn add_another(&mut self, raw: &RawWord<'_>, weight: f32) -> bool {
         let Self { remembered, met, counts, stem } = self;
         let RawWord::Short(word) = *raw else {
-            counts.extend(raw.significant(stem).map(|stem| (term(stem), weight)));
-            return;
+            let count = raw.significant(stem).map(|stem| (term(stem), weight));
+            counts.extend(count);
+            return count.is_some();
         };
         let place = place(remembered, word);
         let remembered = &mut remembered[place];
@@ -72,10 +80,12 @@ impl WordCounts {
             let is_significant = term.is_some();
             *remembered = Remembered { word, term: term.unwrap_or_default(), is_significant, count: 0.0 };
         }
-        if remembered.count == 0.0 {
+        let is_new = remembered.count == 0.0;
+        if is_new {
             met.push(place);
         }
         remembered.count += weight;
+        is_new && remembered.is_significant
     }
 
     /// Returns the terms of the words that were counted since the last time, in ascending order, with their counts.
@@ -127,7 +137,7 @@ mod tests {
             let text = text.join(" ");
             let mut expected: KeyMap<u64, f32> = KeyMap::default();
             for_each_word(beginning(&text), |stem| *expected.entry(term(stem)).or_default() += weight);
-            words.add(&text, weight);
+            words.add(&text, weight, usize::MAX);
             assert_eq!(words.take().into_iter().collect::<KeyMap<_, _>>(), expected);
         }
     }
