@@ -84,9 +84,9 @@ impl Server {
         Self { child, input, output, requests: 0 }
     }
 
-    fn write(&mut self, line: &str) {
+    fn write(&mut self, line: impl AsRef<[u8]>) {
         // A server that has gone is noticed when its answer is missing.
-        let _ = self.input.as_mut().unwrap().write_all(format!("{line}\n").as_bytes());
+        let _ = self.input.as_mut().unwrap().write_all(&[line.as_ref(), b"\n"].concat());
     }
 
     fn read(&mut self) -> Value {
@@ -1149,6 +1149,94 @@ fn another_agent_goes_on_where_a_killed_one_has_ended() {
     let mut server = project.connected();
     let status = server.done(Some("two"), "status", json!({}));
     assert!(status.contains("f2 Cart") && status.contains("Open frames: f2 (Cart), f1 (Shop)."), "{status}");
+/// A call of `push` with a title, as the host writes it into JSON.
+fn pushed_as_written(id: u64, title: &[u8]) -> Vec<u8> {
+    let begin = format!(
+        r#"{{"jsonrpc": "2.0", "id": {id}, "method": "tools/call", "params": {{"_meta": {{"threadId": "{id}"}}, "name": "#
+    );
+    let arguments = br#""push", "arguments": {"successCriteria": "It works", "title": ""#;
+    [begin.as_bytes(), &arguments[..], title, br#""}}}"#].concat()
+}
+
+#[test]
+fn a_call_that_was_cut_within_a_character_is_repaired() {
+    let project = Project::new();
+    let mut server = project.connected();
+    let marked = [&b"\xef\xbb\xbf"[..], &pushed_as_written(103, b"Marked")[..]].concat();
+    for (id, call, title) in [
+        (101, pushed_as_written(101, br"List \ud83d of parts"), "List \u{fffd} of parts"),
+        (102, pushed_as_written(102, b"Caf\xe9"), "Caf\u{fffd}"),
+        (103, marked, "Marked"),
+    ] {
+        server.write(call);
+        let answer = server.answer_to(id);
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(text.contains(&format!("({title}) has begun")), "{text}");
+    }
+}
+
+#[test]
+fn every_request_with_an_id_gets_an_answer() {
+    let project = Project::new();
+    let mut server = project.server(&[]);
+    let params = |params: &str| format!(r#"{{"jsonrpc": "2.0", "method": "ping", "params": {params}, "id": 7}}"#);
+    let (deep, long) =
+        (params(&("[".repeat(129) + &"]".repeat(129))), params(&format!("\"{}\"", "x".repeat(16 << 20))));
+    let unreadable = [
+        (&*deep, -32_700),
+        (&*long, -32_600),
+        (r#"{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"#, -32_700),
+        (r#"{"id": 7}"#, -32_600),
+        (r#"{"jsonrpc": "1.0", "id": 7, "method": "ping"}"#, -32_600),
+    ];
+    // Also before the client has said hello, and to that itself.
+    for (line, code) in unreadable {
+        server.write(line);
+        let answer = server.answer_to(7);
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+    }
+    server.greet("2025-03-26");
+    for (line, code) in unreadable {
+        server.write(line);
+        assert_eq!(server.answer_to(7)["error"]["code"], code);
+    }
+    // A batch of this version.
+    server.write(r#"[{"jsonrpc": "2.0", "id": 8, "method": "ping"}, {"id": 9, "method": 5}]"#);
+    assert_eq!(server.answer_to(8)["result"], json!({}));
+    assert_eq!(server.answer_to(9)["error"]["code"], -32_600);
+    server.write(r#"{"jsonrpc": "2.0", "id": "last", "method": "ping"}"#);
+    assert_eq!(server.read()["id"], "last", "nothing else was answered");
+}
+
+#[test]
+fn an_answer_of_the_host_that_cannot_be_read_ends_the_wait_for_it() {
+    let project = Project::new();
+    let (mut server, asked) = blocked_before_a_person(&project);
+    server.write(format!(r#"{{"jsonrpc": "2.0", "id": {}, "result": {{"action": }}}}"#, asked["id"]));
+    let answer = server.answer_to(100);
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("Ask for the answer"), "{answer}");
+}
+
+#[test]
+fn arguments_that_a_host_has_made_texts_are_answered() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    for (tool, arguments) in [
+        ("plan", json!({ "frames": r#"[{"title": "Cart", "successCriteria": "c"}]"# })),
+        ("record", json!({ "decisions": r#"["use sqlite"]"# })),
+        ("status", json!({ "all": "true" })),
+        ("status", json!({ "of": "f1", "wait": "1" })),
+    ] {
+        server.done(Some("one"), tool, arguments);
+    }
+    let stack = project.stack();
+    assert_eq!(stack.frame("f1").unwrap().decisions, ["use sqlite"]);
+    assert_eq!(stack.frame("f2").unwrap().title, "Cart");
+    let refused = server.refused(Some("one"), "plan", json!({ "frames": "Cart" }));
+    assert!(refused.contains("`frames`: invalid type: string \"Cart\", expected a sequence"), "{refused}");
+}
+
     server.refused(Some("two"), "activate", json!({ "frame": "f2" }));
     let begun = server.done(Some("two"), "activate", json!({ "frame": "f2", "takeOver": true }));
     assert!(begun.contains("no taxes yet") && begun.contains("Cents, so that sums are exact"), "{begun}");
@@ -1192,7 +1280,7 @@ struct HttpServer {
 impl HttpServer {
     fn start(project: &Project) -> Self {
         let mut command = project.command();
-        command.args(["--json", "mcp", "--http", "127.0.0.1:0"]).stdout(Stdio::piped());
+        command.args(["--json", "mcp", "--http", address]).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -1203,11 +1291,11 @@ impl HttpServer {
     }
 
     /// Sends a request with these headers, and returns the status and the body.
-    fn send(&self, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    fn send(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let mut request = format!("POST {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         headers.iter().for_each(|(name, value)| request.push_str(&format!("{name}: {value}\r\n")));
-        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        stream.write_all(&[request.as_bytes(), b"\r\n", body].concat()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
@@ -1224,7 +1312,7 @@ impl HttpServer {
         ];
         headers.retain(|(name, _)| changed.iter().all(|(other, _)| other != name));
         headers.extend(changed.iter().filter(|(_, value)| !value.is_empty()));
-        self.send("/mcp", &headers, &message.to_string())
+        self.send("/mcp", &headers, message)
     }
 }
 
@@ -1254,7 +1342,7 @@ fn http_needs_the_token_and_no_browser() {
         assert_eq!(server.call(&headers, &list).0, expected, "{headers:?}");
     }
     let bearer = format!("Bearer {}", server.token);
-    assert_eq!(server.send("/", &[("Host", &server.address), ("Authorization", &bearer)], "").0, 404);
+    assert_eq!(server.send("/", &[("Host", &server.address), ("Authorization", &bearer)], b"").0, 404);
     let push = json!({ "title": "Shop", "successCriteria": "All pay" });
     let params = json!({ "name": "push", "arguments": push, "_meta": { "vscode.conversationId": "chat" } });
     let (status, body) =
@@ -1269,6 +1357,10 @@ fn http_needs_the_token_and_no_browser() {
 fn http_is_for_this_machine() {
     for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
         let output = Project::new().command().args(["mcp", "--http", address]).output().unwrap();
+        Self::start_at(project, "127.0.0.1:0")
+    }
+
+    fn start_at(project: &Project, address: &str) -> Self {
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{errors}");
         assert!(errors.contains("other machines"), "{errors}");
@@ -1288,3 +1380,21 @@ fn the_stack_is_the_one_that_is_named() {
     drop(server);
     assert!(path.join("stack.db").is_file() && !project.path().exists());
 }
+        self.call_as_written(changed, message.to_string().as_bytes())
+    }
+
+    fn call_as_written(&self, changed: &[(&str, &str)], message: &[u8]) -> (u16, String) {
+#[test]
+fn http_answers_what_cannot_be_read() {
+    let project = Project::new();
+    let server = HttpServer::start(&project);
+    let call = pushed_as_written(4, br"List \ud83d of parts");
+    let (status, body) = server.call_as_written(&[], &call);
+    assert!(status == 200 && body.contains("List \u{fffd} of parts"), "{status} {body}");
+    let deep = format!(r#"{{"id": 5, "method": "ping", "params": {}{}}}"#, "[".repeat(200), "]".repeat(200));
+    let (status, body) = server.call_as_written(&[], deep.as_bytes());
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &answer["id"], &answer["error"]["code"]), (400, &json!(5), &json!(-32_700)));
+    assert_eq!(server.call_as_written(&[], b"nothing").0, 400);
+}
+

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{Request, Response, StatusCode};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,10 +21,12 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
+use super::messages;
 use super::server::{Server, Shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -133,7 +135,20 @@ async fn answer(
     if request.uri().path() != PATH {
         return Ok(plain(StatusCode::NOT_FOUND, "the server answers at /mcp\n"));
     }
-    Ok(service.handle(request).await)
+    let (head, body) = request.into_parts();
+    let Ok(body) = Limited::new(body, service.config.max_request_body_bytes).collect().await else {
+        return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long, or ends too early\n"));
+    };
+    // A body that is no message has an answer too, and the library knows no more than that it cannot be read.
+    let text = match messages::read(&body.to_bytes()) {
+        Ok((_, text)) => text,
+        Err(unreadable) if head.method == Method::POST => match unreadable.answer() {
+            Some(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
+            None => return Ok(plain(StatusCode::BAD_REQUEST, "the body is no message\n")),
+        },
+        Err(_) => String::new(),
+    };
+    Ok(service.handle(Request::from_parts(head, Full::new(Bytes::from(text)))).await)
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
@@ -144,4 +159,11 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
 
 fn new_token() -> Result<Token, Failure> {
     Token::random().map_err(|error| Failure::new(Exit::Failed, "io", format!("no token can be made: {error}")))
+fn json(status: StatusCode, value: &Value) -> Response<Body> {
+    let mut response = Response::new(Full::new(Bytes::from(value.to_string())).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    response
+}
+
 }
