@@ -751,6 +751,67 @@ fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
         assert!(
             refused.contains("you were in f2 (Cart)") && refused.contains("{\"frame\": \"f1\"}"),
             "{tool}: {refused}"
+#[test]
+fn a_conversation_that_pops_below_the_frame_of_another_does_not_take_that() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("a", "Shop");
+    server.push("a", "Cart");
+    let below = |title: &str, frame: &str| json!({ "title": title, "successCriteria": "It works", "frame": frame });
+    server.refused(Some("b"), "activate", json!({ "frame": "f2" }));
+    ends_with(&server.done(Some("b"), "push", below("Rates", "f2")), "You are in f3 (Rates).");
+    let popped = server.pop("b", "rates.rs");
+    assert_eq!(popped, "f3 (Rates) is completed.\nYou are in no frame.");
+    let refused = server.refused(Some("b"), "pop", json!({ "status": "completed", "results": "Taken" }));
+    assert!(refused.contains("this conversation is in no frame"), "{refused}");
+    // One that has a task of its own goes back to that.
+    server.push("b", "Blog");
+    server.done(Some("b"), "push", below("Taxes", "f2"));
+    let popped = server.pop("b", "taxes.rs");
+    assert_eq!(popped, "f5 (Taxes) is completed.\nYou are in f4 (Blog).");
+    // The first one goes back up its own way, also while it is further below.
+    server.push("a", "Totals");
+    server.refused(Some("b"), "activate", json!({ "frame": "f2" }));
+    server.refused(Some("b"), "pop", json!({ "frame": "f2", "status": "failed", "results": "Taken" }));
+    ends_with(&server.pop("a", "totals.rs"), "You are in f2 (Cart).");
+    ends_with(&server.pop("a", "cart.rs"), "You are in f1 (Shop).");
+    ends_with(&server.pop("a", "The shop"), "The task is over.\nYou are in no frame.");
+}
+
+#[test]
+fn a_conversation_that_pops_below_the_frame_of_a_worker_does_not_take_that() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("lead", "Shop");
+    let plan = json!({ "frames": [{ "title": "Cart", "successCriteria": "It works" }] });
+    server.done(Some("lead"), "plan", plan);
+    let stack = project.stack();
+    let claimed = stack.claim(NewClaim::new("anna", 60_000)).unwrap().unwrap();
+    assert_eq!(claimed.handle.to_string(), "f2");
+    for (conversation, back) in [("b", "You are in no frame."), ("lead", "You are in f1 (Shop).")] {
+        let push = json!({ "title": "Rates", "successCriteria": "It works", "frame": "f2" });
+        server.done(Some(conversation), "push", push);
+        ends_with(&server.pop(conversation, "rates.rs"), back);
+    }
+    stack.refresh().unwrap();
+    stack.read(|tree| tree.check_claim(&claimed)).unwrap();
+    assert_eq!(stack.frame("f2").unwrap().status, FrameStatus::InProgress);
+}
+
+#[test]
+fn who_takes_its_own_frame_out_of_the_plan_goes_back_too() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("a", "Shop");
+    server.push("a", "Cart");
+    let gone = server.done(Some("a"), "invalidate", json!({ "frame": "f2", "reason": "Not needed" }));
+    ends_with(&gone, "You are in f1 (Shop).");
+    ends_with(&server.done(Some("a"), "status", json!({})), "You are in f1 (Shop).");
+    server.done(Some("b"), "push", json!({ "title": "Mail", "successCriteria": "Sent", "frame": "f1" }));
+    let gone = server.done(Some("b"), "invalidate", json!({ "frame": "f3", "reason": "Not needed" }));
+    ends_with(&gone, "You are in no frame.");
+}
+
         );
     }
     stack.refresh().unwrap();
