@@ -275,9 +275,7 @@ impl Mirror {
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         let result = self.lock_file().and_then(|file| {
-            let result = lock(&file, &self.folder.path_of(LOCK), patience).and_then(|()| write(self));
-            // If this fails, closing the file releases the lock.
-            let _ = file.unlock();
+            let result = lock(&file, &self.folder.path_of(LOCK), patience).and_then(|_locked| write(self));
             self.lock = Some(file);
             result
         });

@@ -161,7 +161,7 @@ impl Callers {
 
     /// Keeps the other conversations from entering a frame until the lock is dropped. `None` if somebody has had it for too long,
     /// or if it cannot be had here.
-    pub fn alone(&self) -> Option<File> {
+    pub fn alone(&self) -> Option<Alone> {
         self.make_folder().ok()?;
         let path = self.folder.join(LOCK);
         if fs::symlink_metadata(&path).is_ok_and(|data| !data.is_file()) {
@@ -171,7 +171,7 @@ impl Callers {
         let begun = Instant::now();
         loop {
             match file.try_lock() {
-                Ok(()) => return Some(file),
+                Ok(()) => return Some(Alone(file)),
                 Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => thread::sleep(LOCK_PAUSE),
                 Err(_) => return None,
             }
