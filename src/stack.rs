@@ -437,7 +437,7 @@ impl Stack {
     ///
     /// # Errors
     /// - [`Error::DuplicateId`] if another frame has the ID.
-    /// - [`Error::Empty`] if the ID or the title is blank.
+    /// - [`Error::Empty`] if the ID or the title is blank; [`Error::TooLong`] for an ID of more than [`Frame::LONGEST_ID`] characters.
     /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the parent or a dependency.
     /// - [`Error::ParentClosed`] or [`Error::ParentPlanned`] if the parent is not in_progress or blocked.
     /// - [`Error::Dependency`] if the frame depends on one of its ancestors.
@@ -527,8 +527,8 @@ impl Stack {
     /// Replaces the ID of a frame. Its handle does not change, and its log is renamed with it.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the new ID is blank;
-    /// [`Error::DuplicateId`] if another frame has it.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the new ID is blank, [`Error::TooLong`] if it has
+    /// more than [`Frame::LONGEST_ID`] characters; [`Error::DuplicateId`] if another frame has it.
     pub fn replace_id(&self, frame: impl Into<FrameRef>, session_id: impl Into<String>) -> Result<()> {
         self.execute(Command::ReplaceId { frame: frame.into(), session_id: session_id.into() }).map(drop)
     }
@@ -851,7 +851,8 @@ impl Stack {
     /// order of creation: that of the list, except that parents come before their children.
     ///
     /// # Errors
-    /// - [`Error::Empty`] if an ID is blank; [`Error::DuplicateId`] if an ID is taken or occurs twice.
+    /// - [`Error::Empty`] if an ID is blank; [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`] characters;
+    ///   [`Error::DuplicateId`] if an ID is taken or occurs twice.
     /// - [`Error::UnknownFrame`] if a parent or a dependency does not exist.
     /// - [`Error::RetryLink`] if a `retryOf` names no failed sibling in the list, or a frame has two next attempts.
     /// - [`Error::ParentCircle`] if parents form a circle; [`Error::Dependency`] if dependencies do, or if a frame

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::Map;
 
 use super::memory::inherited_registers;
-use super::not_empty;
+use super::{check_name, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Question, Target};
 use crate::text::one_line;
@@ -107,7 +107,7 @@ impl Draft<'_> {
         if self.tree.by_id(&session_id).is_some() {
             return Ok(());
         }
-        not_empty("sessionID", &session_id)?;
+        check_name("sessionID", &session_id, Frame::LONGEST_ID)?;
         let parent = parent.map(|parent| self.tree.resolve(&parent)).transpose()?;
         let title = title.filter(|title| !title.trim().is_empty());
         let frame = Frame {
@@ -329,7 +329,7 @@ fn check_new(tree: &Tree, new: &NewFrame) -> Result<()> {
 }
 
 fn check_id(tree: &Tree, session_id: &str) -> Result<()> {
-    not_empty("sessionID", session_id)?;
+    check_name("sessionID", session_id, Frame::LONGEST_ID)?;
     match tree.by_id(session_id) {
         Some(handle) => Err(Error::DuplicateId { session_id: session_id.to_owned(), handle }),
         None => Ok(()),
