@@ -686,11 +686,28 @@ fn calls_are_written_down() {
     let mut server = project.server(&["--log", "mcp.log"]);
     server.greet("2025-06-18");
     server.push("one", "Shop");
+    // Refusals, and errors of the protocol, name the frames with their titles.
     server.refused(Some("one"), "activate", json!({ "frame": "f9" }));
+    server.refused(Some("two"), "activate", json!({ "frame": "f1" }));
+    server.refused(
+        Some("one"),
+        "push",
+        json!({ "title": "Cart", "successCriteria": "It works", "dependsOn": ["Shelf"] }),
+    );
+    for (method, params) in [
+        ("resources/read", json!({ "uri": "stack://frame/Shop" })),
+        ("prompts/get", json!({ "name": "resume", "arguments": { "frame": "Shelf" } })),
+        ("tools/call", json!({ "name": "Shop", "arguments": { "title": "Cart" } })),
+    ] {
+        assert!(server.answer(method, params)["error"].is_object(), "{method}");
+    }
     assert_eq!(server.end(), Some(0));
     let text = fs::read_to_string(&log).unwrap();
-    assert!(text.contains(" push caller=\"codex/one\"") && text.contains("activate") && text.contains("f9"), "{text}");
-    assert!(!text.contains("It works"), "the log has no criteria: {text}");
+    assert!(text.contains(" push caller=\"codex/one\"") && text.contains("activate"), "{text}");
+    assert!(text.contains("frame=\"f9\" refusal=\"unknown_frame\""), "{text}");
+    for word in ["It works", "Shop", "Cart", "Shelf"] {
+        assert!(!text.contains(word), "the log has `{word}`: {text}");
+    }
     assert!(text.contains("begins") && text.contains("ends"), "{text}");
     assert_eq!(fs::metadata(project.folder.path().join("mcp.log.1")).unwrap().len(), 5 << 20);
     let mut server = project.server(&["--log", "missing/mcp.log"]);
@@ -734,23 +751,6 @@ fn one_conversation_works_in_a_frame() {
     assert!(refused.contains("you were in f1 (Shop), which somebody else has set to completed"), "{refused}");
 }
 
-#[test]
-fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
-    let project = Project::new();
-    let mut server = project.connected();
-    server.push("one", "Shop");
-    server.push("one", "Cart");
-    let stack = project.stack();
-    stack.pop("f2", callstack_core::PopStatus::Completed, "Done by a person").unwrap();
-    for (tool, arguments) in [
-        ("pop", json!({ "status": "completed", "results": "Mine" })),
-        ("record", json!({ "decisions": ["Mine"] })),
-        ("push", json!({ "title": "More", "successCriteria": "It works" })),
-    ] {
-        let refused = server.refused(Some("one"), tool, arguments);
-        assert!(
-            refused.contains("you were in f2 (Cart)") && refused.contains("{\"frame\": \"f1\"}"),
-            "{tool}: {refused}"
 #[test]
 fn a_conversation_that_pops_below_the_frame_of_another_does_not_take_that() {
     let project = Project::new();
@@ -812,6 +812,23 @@ fn who_takes_its_own_frame_out_of_the_plan_goes_back_too() {
     ends_with(&gone, "You are in no frame.");
 }
 
+#[test]
+fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    server.push("one", "Cart");
+    let stack = project.stack();
+    stack.pop("f2", callstack_core::PopStatus::Completed, "Done by a person").unwrap();
+    for (tool, arguments) in [
+        ("pop", json!({ "status": "completed", "results": "Mine" })),
+        ("record", json!({ "decisions": ["Mine"] })),
+        ("push", json!({ "title": "More", "successCriteria": "It works" })),
+    ] {
+        let refused = server.refused(Some("one"), tool, arguments);
+        assert!(
+            refused.contains("you were in f2 (Cart)") && refused.contains("{\"frame\": \"f1\"}"),
+            "{tool}: {refused}"
         );
     }
     stack.refresh().unwrap();
@@ -1132,84 +1149,6 @@ fn hostile_messages_harm_nobody() {
     assert!(project.stack().health().unwrap().is_sound());
 }
 
-#[test]
-fn many_servers_share_a_stack() {
-    let project = Project::new();
-    let started = Project::connected(&project);
-    drop(started);
-    thread::scope(|scope| {
-        for number in 0..50 {
-            let project = &project;
-            scope.spawn(move || {
-                let conversation = format!("c{number}");
-                let mut server = project.connected();
-                server.push(&conversation, &format!("Task {number}"));
-                for part in 0..3 {
-                    let title = format!("Part {part} of {number}");
-                    let pushed = server.push(&conversation, &title);
-                    assert!(pushed.contains(&title), "{pushed}");
-                    server.pop(&conversation, &format!("Results of {title}"));
-                }
-                let popped = server.pop(&conversation, "All done");
-                ends_with(&popped, "You are in no frame.");
-                assert_eq!(server.end(), Some(0));
-            });
-        }
-    });
-    let stack = project.stack();
-    assert_eq!(stack.with_status(FrameStatus::Completed).len(), 200);
-    stack.read(|tree| {
-        for root in tree.roots() {
-            let number = tree.node(*root).title().trim_start_matches("Task ").to_owned();
-            for child in tree.node(*root).children() {
-                assert!(tree.node(*child).title().ends_with(&format!(" of {number}")), "{}", tree.node(*child).title());
-            }
-        }
-    });
-}
-
-#[test]
-#[cfg(unix)]
-fn a_killed_server_loses_nothing() {
-    let project = Project::new();
-    project.connected().push("one", "Shop");
-    let mut acknowledged = 0;
-    for round in 0..20 {
-        let mut server = project.connected();
-        for _ in 0..round % 4 {
-            server.done(Some("one"), "record", json!({ "decisions": [format!("Decision {acknowledged}")] }));
-            acknowledged += 1;
-        }
-        // In the middle of a call.
-        let decision = json!({ "decisions": [format!("Lost or not {round}")] });
-        let params = json!({ "name": "record", "arguments": decision, "_meta": { "threadId": "one" } });
-        server.write(&json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params }).to_string());
-        thread::sleep(Duration::from_micros(round * 150));
-        server.child.kill().unwrap();
-        server.child.wait().unwrap();
-    }
-    let mut server = project.connected();
-    ends_with(&server.done(Some("one"), "status", json!({})), "You are in f1 (Shop).");
-    let decisions = project.stack().frame("f1").unwrap().decisions;
-    let kept = decisions.iter().filter(|decision| decision.starts_with("Decision ")).count();
-    assert_eq!(kept, acknowledged);
-}
-
-#[test]
-#[cfg(unix)]
-fn another_agent_goes_on_where_a_killed_one_has_ended() {
-    let project = Project::new();
-    let mut server = project.connected();
-    server.push("one", "Shop");
-    server.push("one", "Cart");
-    let record =
-        json!({ "decisions": ["Cents, so that sums are exact"], "resultsSoFar": "cart.rs has totals, no taxes yet" });
-    server.done(Some("one"), "record", record);
-    server.child.kill().unwrap();
-    drop(server);
-    let mut server = project.connected();
-    let status = server.done(Some("two"), "status", json!({}));
-    assert!(status.contains("f2 Cart") && status.contains("Open frames: f2 (Cart), f1 (Shop)."), "{status}");
 /// A call of `push` with a title, as the host writes it into JSON.
 fn pushed_as_written(id: u64, title: &[u8]) -> Vec<u8> {
     let begin = format!(
@@ -1298,6 +1237,84 @@ fn arguments_that_a_host_has_made_texts_are_answered() {
     assert!(refused.contains("`frames`: invalid type: string \"Cart\", expected a sequence"), "{refused}");
 }
 
+#[test]
+fn many_servers_share_a_stack() {
+    let project = Project::new();
+    let started = Project::connected(&project);
+    drop(started);
+    thread::scope(|scope| {
+        for number in 0..50 {
+            let project = &project;
+            scope.spawn(move || {
+                let conversation = format!("c{number}");
+                let mut server = project.connected();
+                server.push(&conversation, &format!("Task {number}"));
+                for part in 0..3 {
+                    let title = format!("Part {part} of {number}");
+                    let pushed = server.push(&conversation, &title);
+                    assert!(pushed.contains(&title), "{pushed}");
+                    server.pop(&conversation, &format!("Results of {title}"));
+                }
+                let popped = server.pop(&conversation, "All done");
+                ends_with(&popped, "You are in no frame.");
+                assert_eq!(server.end(), Some(0));
+            });
+        }
+    });
+    let stack = project.stack();
+    assert_eq!(stack.with_status(FrameStatus::Completed).len(), 200);
+    stack.read(|tree| {
+        for root in tree.roots() {
+            let number = tree.node(*root).title().trim_start_matches("Task ").to_owned();
+            for child in tree.node(*root).children() {
+                assert!(tree.node(*child).title().ends_with(&format!(" of {number}")), "{}", tree.node(*child).title());
+            }
+        }
+    });
+}
+
+#[test]
+#[cfg(unix)]
+fn a_killed_server_loses_nothing() {
+    let project = Project::new();
+    project.connected().push("one", "Shop");
+    let mut acknowledged = 0;
+    for round in 0..20 {
+        let mut server = project.connected();
+        for _ in 0..round % 4 {
+            server.done(Some("one"), "record", json!({ "decisions": [format!("Decision {acknowledged}")] }));
+            acknowledged += 1;
+        }
+        // In the middle of a call.
+        let decision = json!({ "decisions": [format!("Lost or not {round}")] });
+        let params = json!({ "name": "record", "arguments": decision, "_meta": { "threadId": "one" } });
+        server.write(&json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params }).to_string());
+        thread::sleep(Duration::from_micros(round * 150));
+        server.child.kill().unwrap();
+        server.child.wait().unwrap();
+    }
+    let mut server = project.connected();
+    ends_with(&server.done(Some("one"), "status", json!({})), "You are in f1 (Shop).");
+    let decisions = project.stack().frame("f1").unwrap().decisions;
+    let kept = decisions.iter().filter(|decision| decision.starts_with("Decision ")).count();
+    assert_eq!(kept, acknowledged);
+}
+
+#[test]
+#[cfg(unix)]
+fn another_agent_goes_on_where_a_killed_one_has_ended() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    server.push("one", "Cart");
+    let record =
+        json!({ "decisions": ["Cents, so that sums are exact"], "resultsSoFar": "cart.rs has totals, no taxes yet" });
+    server.done(Some("one"), "record", record);
+    server.child.kill().unwrap();
+    drop(server);
+    let mut server = project.connected();
+    let status = server.done(Some("two"), "status", json!({}));
+    assert!(status.contains("f2 Cart") && status.contains("Open frames: f2 (Cart), f1 (Shop)."), "{status}");
     server.refused(Some("two"), "activate", json!({ "frame": "f2" }));
     let begun = server.done(Some("two"), "activate", json!({ "frame": "f2", "takeOver": true }));
     assert!(begun.contains("no taxes yet") && begun.contains("Cents, so that sums are exact"), "{begun}");
@@ -1340,6 +1357,10 @@ struct HttpServer {
 
 impl HttpServer {
     fn start(project: &Project) -> Self {
+        Self::start_at(project, "127.0.0.1:0")
+    }
+
+    fn start_at(project: &Project, address: &str) -> Self {
         let mut command = project.command();
         command.args(["--json", "mcp", "--http", address]).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -1364,6 +1385,10 @@ impl HttpServer {
     }
 
     fn call(&self, changed: &[(&str, &str)], message: &Value) -> (u16, String) {
+        self.call_as_written(changed, message.to_string().as_bytes())
+    }
+
+    fn call_as_written(&self, changed: &[(&str, &str)], message: &[u8]) -> (u16, String) {
         let bearer = format!("Bearer {}", self.token);
         let mut headers = vec![
             ("Host", &*self.address),
@@ -1415,13 +1440,23 @@ fn http_needs_the_token_and_no_browser() {
 }
 
 #[test]
+fn http_answers_what_cannot_be_read() {
+    let project = Project::new();
+    let server = HttpServer::start(&project);
+    let call = pushed_as_written(4, br"List \ud83d of parts");
+    let (status, body) = server.call_as_written(&[], &call);
+    assert!(status == 200 && body.contains("List \u{fffd} of parts"), "{status} {body}");
+    let deep = format!(r#"{{"id": 5, "method": "ping", "params": {}{}}}"#, "[".repeat(200), "]".repeat(200));
+    let (status, body) = server.call_as_written(&[], deep.as_bytes());
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &answer["id"], &answer["error"]["code"]), (400, &json!(5), &json!(-32_700)));
+    assert_eq!(server.call_as_written(&[], b"nothing").0, 400);
+}
+
+#[test]
 fn http_is_for_this_machine() {
     for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
         let output = Project::new().command().args(["mcp", "--http", address]).output().unwrap();
-        Self::start_at(project, "127.0.0.1:0")
-    }
-
-    fn start_at(project: &Project, address: &str) -> Self {
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{errors}");
         assert!(errors.contains("other machines"), "{errors}");
@@ -1441,21 +1476,3 @@ fn the_stack_is_the_one_that_is_named() {
     drop(server);
     assert!(path.join("stack.db").is_file() && !project.path().exists());
 }
-        self.call_as_written(changed, message.to_string().as_bytes())
-    }
-
-    fn call_as_written(&self, changed: &[(&str, &str)], message: &[u8]) -> (u16, String) {
-#[test]
-fn http_answers_what_cannot_be_read() {
-    let project = Project::new();
-    let server = HttpServer::start(&project);
-    let call = pushed_as_written(4, br"List \ud83d of parts");
-    let (status, body) = server.call_as_written(&[], &call);
-    assert!(status == 200 && body.contains("List \u{fffd} of parts"), "{status} {body}");
-    let deep = format!(r#"{{"id": 5, "method": "ping", "params": {}{}}}"#, "[".repeat(200), "]".repeat(200));
-    let (status, body) = server.call_as_written(&[], deep.as_bytes());
-    let answer: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!((status, &answer["id"], &answer["error"]["code"]), (400, &json!(5), &json!(-32_700)));
-    assert_eq!(server.call_as_written(&[], b"nothing").0, 400);
-}
-

@@ -24,7 +24,19 @@ const NEW: &str = "new";
 
 /// Why a call was refused.
 #[derive(Debug)]
-pub struct Refusal(String);
+pub struct Refusal {
+    /// The reason for the agent, which can contain titles and other texts.
+    text: String,
+    /// The kind of the reason, for the log.
+    code: &'static str,
+}
+
+impl Refusal {
+    /// The kind of the reason: that of the error, or a word for all that this server refuses by itself.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+}
 
 /// The reply of a tool to the agent.
 #[derive(Debug)]
@@ -47,26 +59,26 @@ pub type Answer = Result<Reply, Refusal>;
 
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&self.text)
     }
 }
 
 impl From<String> for Refusal {
     fn from(text: String) -> Self {
-        Self(text)
+        Self { text, code: "refused" }
     }
 }
 
 impl From<&str> for Refusal {
     fn from(text: &str) -> Self {
-        Self(text.to_owned())
+        text.to_owned().into()
     }
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         // An error can quote texts of frames, which must not pose as lines of ours.
-        Self(one_line(&error.to_string()))
+        Self { text: one_line(&error.to_string()), code: error.code() }
     }
 }
 
@@ -85,7 +97,10 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// The frame that an argument names.
     pub fn resolve(&self, name: &str) -> Result<Handle, Refusal> {
-        self.stack.resolve(name).map_err(|error| format!("{}.{}", Refusal::from(error), self.open_frames()).into())
+        self.stack.resolve(name).map_err(|error| {
+            let refusal = Refusal::from(error);
+            Refusal { text: format!("{refusal}.{}", self.open_frames()), ..refusal }
+        })
     }
 
     /// The open frame in which the conversation works.
@@ -213,6 +228,13 @@ impl Call<'_> {
     /// True if no other conversation works in a frame, or goes back to it.
     ///
     /// In a frame that is blocked or finished nobody works.
+    fn is_free(&self, frame: Handle, tree: &Tree) -> bool {
+        let is_worked_in = tree.node(frame).status() == FrameStatus::InProgress;
+        let worker = self.callers.worker(frame, tree).filter(|_| is_worked_in);
+        worker.is_none_or(|worker| Some(&worker) == self.caller)
+    }
+
+    /// Refuses to enter a frame in which another conversation works, or the command of a worker.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
         self.check_no_worker(frame)?;
         match self.stack.read(|tree| !self.is_free(frame, tree)) {
@@ -224,13 +246,6 @@ impl Call<'_> {
             .into()),
             false => Ok(()),
         }
-    fn is_free(&self, frame: Handle, tree: &Tree) -> bool {
-        let is_worked_in = tree.node(frame).status() == FrameStatus::InProgress;
-        let worker = self.callers.worker(frame, tree).filter(|_| is_worked_in);
-        worker.is_none_or(|worker| Some(&worker) == self.caller)
-    }
-
-    /// Refuses to enter a frame in which another conversation works, or the command of a worker.
     }
 
     /// Notes that the conversation has closed a frame. If it was in that one, it goes back to where it came from. Returns true if the
@@ -255,6 +270,12 @@ impl Call<'_> {
         })
     }
 
+    /// The frame with which an answer ends: that of the conversation, and for a caller without a name the one above its work, whose handle
+    /// it passes in its next calls.
+    pub fn place_after(&self, above: Option<Handle>) -> Option<Handle> {
+        self.bound().or(above.filter(|_| self.caller.is_none()))
+    }
+
     /// The context of a frame, with the advice on the work with the stack or without it.
     pub fn context(&self, frame: Handle, guidance: Guidance) -> Result<String, Refusal> {
         let settings = self.settings.clone().guidance(guidance);
@@ -270,12 +291,6 @@ impl Call<'_> {
     pub fn unfinished_below(&self, frame: Handle) -> Vec<Handle> {
         let is_left = |status: FrameStatus| status.is_open() || status == FrameStatus::Planned;
         self.stack.read(|tree| {
-    /// The frame with which an answer ends: that of the conversation, and for a caller without a name the one above its work, whose handle
-    /// it passes in its next calls.
-    pub fn place_after(&self, above: Option<Handle>) -> Option<Handle> {
-        self.bound().or(above.filter(|_| self.caller.is_none()))
-    }
-
             tree.descendants(frame).filter(|below| is_left(tree.node(*below).status())).take(LISTED).collect()
         })
     }
