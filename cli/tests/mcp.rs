@@ -1464,6 +1464,18 @@ fn http_is_for_this_machine() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn http_is_served_at_every_address_of_this_machine() {
+    for address in ["127.0.0.2", "127.1.2.3"] {
+        let project = Project::new();
+        let server = HttpServer::start_at(&project, &format!("{address}:0"));
+        let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+        assert_eq!(server.call(&[], &list).0, 200, "the host is {}", server.address);
+        assert_eq!(server.call(&[("Host", "shop.example.com")], &list).0, 403);
+    }
+}
+
+#[test]
 fn the_stack_is_the_one_that_is_named() {
     let project = Project::new();
     let other = TempDir::new().unwrap();

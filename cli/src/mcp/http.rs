@@ -85,10 +85,12 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
     let address = listener.local_addr().map_err(failed)?;
     let token_shown = given.is_none().then(|| token.to_string());
     output.stream(&McpAddress { url: format!("http://{address}{PATH}"), token: token_shown })?;
+    let own = address.ip().to_string();
     // Each request stands for itself, so that servers can end and start again at any time.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
+        .with_allowed_hosts(["localhost", "127.0.0.1", "::1", &own])
         .enforce_origin_validation();
     let make = move || Ok(Server::new(shared.clone()));
     let service = StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config);
@@ -157,8 +159,6 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     response
 }
 
-fn new_token() -> Result<Token, Failure> {
-    Token::random().map_err(|error| Failure::new(Exit::Failed, "io", format!("no token can be made: {error}")))
 fn json(status: StatusCode, value: &Value) -> Response<Body> {
     let mut response = Response::new(Full::new(Bytes::from(value.to_string())).boxed());
     *response.status_mut() = status;
@@ -166,4 +166,6 @@ fn json(status: StatusCode, value: &Value) -> Response<Body> {
     response
 }
 
+fn new_token() -> Result<Token, Failure> {
+    Token::random().map_err(|error| Failure::new(Exit::Failed, "io", format!("no token can be made: {error}")))
 }
