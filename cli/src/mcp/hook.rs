@@ -20,6 +20,7 @@ use super::tool_names;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
+use crate::output::note;
 
 /// The budget of the contexts that hooks add, in tokens and bytes. Claude Code puts longer texts into a file.
 const TOKENS: usize = 2_400;
@@ -87,7 +88,7 @@ pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Fail
         Ok(Some(answer)) => println!("{answer}"),
         Ok(None) => {}
         // Another exit code would stop tools, or be shown as a failure of the session.
-        Err(problem) => eprintln!("callstack hook: {problem}"),
+        Err(problem) => note(&format!("callstack hook: {problem}")),
     }
     Ok(Exit::Done)
 }
