@@ -274,7 +274,8 @@ pub unsafe extern "C" fn callstack_in_memory(
 }
 
 /// Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no frame is
-/// lost; `callstack_info` lists the repairs.
+/// lost; `callstack_info` lists the repairs. A `logPath` that leads outside of a stack's folder is removed, and contexts name a
+/// log only after `callstack_set_log_path`.
 ///
 /// - `state`: the JSON of `callstack_state` or of a file state.json.
 /// - `options`: NULL, or a JSON object with `"counter"` (as for `callstack_open`).

@@ -76,7 +76,7 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
     }
     #[cfg(windows)]
     state.frames.iter_mut().for_each(|frame| simplify_log_path(frame, folder.path()));
-    state.frames.iter_mut().for_each(|frame| drop_outside_log(frame, folder.path(), &mut repairs));
+    drop_outside_logs(&mut state, folder.path(), &mut repairs);
     match unreadable {
         Some((message, source)) if state.frames.is_empty() => {
             Err(Error::Damaged { path: name, message, advice: "move it away to start without it", source })
@@ -209,8 +209,12 @@ fn simplify_log_path(frame: &mut Frame, folder: &Path) {
     }
 }
 
-/// Removes the path of a log outside of the stack's folder. The files may come from a stranger, and an agent reads the
-/// log that its context names.
+/// Removes the paths of logs outside of the stack's folder. The state may come from a stranger, and an agent reads the
+/// log that its context names. `folder`: empty if the stack has none.
+pub(crate) fn drop_outside_logs(state: &mut StackState, folder: &Path, repairs: &mut Vec<Repair>) {
+    state.frames.iter_mut().for_each(|frame| drop_outside_log(frame, folder, repairs));
+}
+
 fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>) {
     let is_below = |path: &str| {
         let path = Path::new(path);
@@ -226,8 +230,8 @@ fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>)
 
 /// Links the files of a folder into a new subfolder of this name, where they remain after the mirror replaces the
 /// originals. Either all files are linked or none. Without files, there is no subfolder. Another process can remove the file of a
-/// frame meanwhile, when it replaces the ID of the frame.
-pub(crate) fn keep(folder: &Folder, name: &str) -> Result<()> {
+/// frame meanwhile, when it replaces the ID of the frame. Returns the name of the subfolder.
+pub(crate) fn keep(folder: &Folder, name: &str) -> Result<Option<String>> {
     if folder.is_taken(UNFINISHED) {
         // It contains only links, left by a process that was killed at this point.
         let path = folder.path_of(UNFINISHED);

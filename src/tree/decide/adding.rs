@@ -146,9 +146,11 @@ impl Draft<'_> {
         }
     }
 
-    pub(super) fn import(&mut self, frames: Vec<Frame>) -> Result<()> {
-        for frame in &frames {
+    pub(super) fn import(&mut self, mut frames: Vec<Frame>) -> Result<()> {
+        for frame in &mut frames {
             check_id(self.tree, &frame.session_id)?;
+            // The logs stay where the frames come from. Here the path would be that of another file, or of none.
+            frame.log_path = None;
         }
         if let Some(link) = Links::new(self.tree, &frames).bad_attempts().into_iter().next() {
             return Err(link.into_error(self.tree, &frames));
