@@ -241,7 +241,7 @@ pub(crate) fn keep(folder: &Folder, name: &str) -> Result<Option<String>> {
     let all = std::iter::once(STATE).chain(frames.iter().map(String::as_str));
     let files: Vec<&str> = all.filter(|file| folder.has_file(file)).collect();
     if files.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     folder.make_subfolder(UNFINISHED)?;
     folder.make_subfolder(&format!("{UNFINISHED}/{FRAMES}"))?;
@@ -251,7 +251,15 @@ pub(crate) fn keep(folder: &Folder, name: &str) -> Result<Option<String>> {
             linked?;
         }
     }
-    folder.rename(UNFINISHED, &folder.unused(name))
+    let name = folder.unused(name);
+    folder.rename(UNFINISHED, &name)?;
+    Ok(Some(name))
+}
+
+/// True if the file of a frame is missing.
+#[cfg(all(feature = "session", feature = "sqlite"))]
+pub(crate) fn lacks_frame(folder: &Folder, session_id: &str, handle: Handle) -> bool {
+    !folder.has_file(&format!("{FRAMES}/{}.json", file_name(session_id, handle)))
 }
 
 /// The record in the file of a frame, and the revision that it shows. `None` if there is no such file, if it cannot be read, or if it

@@ -188,6 +188,12 @@ impl Mirror {
         };
     }
 
+    /// True if the file of a frame is known to be out of date, so that it shows an earlier frame without being wrong.
+    #[cfg(all(feature = "session", feature = "sqlite"))]
+    pub(crate) fn is_due(&self, handle: Handle) -> bool {
+        !self.is_foreign && self.stale.contains_key(&handle)
+    }
+
     /// Notes that frames have changed since [`Mirror::revision`] whose files are to be listed before the next `state.json`.
     pub(crate) fn note_unlisted(&mut self) {
         self.is_unlisted = true;
