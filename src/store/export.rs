@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::archive::ArchivedFrame;
 use crate::error::{Error, Result};
 use crate::frame::{Event, Handle};
+use crate::text::without_mark;
 
 /// The name of the text in errors.
 pub(crate) const NAME: &str = "the exported history";
@@ -113,7 +114,10 @@ pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>>
 pub(crate) fn read_lines(reader: impl BufRead) -> impl Iterator<Item = Result<HistoryLine>> {
     let lines = reader.lines().enumerate().map(|(index, line)| (index + 1, line.map_err(failed("read"))));
     lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {
-        let line = line?;
+        let mut line = line?;
+        if number == 1 {
+            line = without_mark(&line).to_owned();
+        }
         serde_json::from_str(&line).map(HistoryLine::Event).or_else(|error| {
             let failed = |message: String| Error::json(NAME, format!("line {number}: {message}"));
             match serde_json::from_str(&line).ok().and_then(|value| read_base(&value)) {
