@@ -125,8 +125,8 @@ fn long_ids_of_files_are_cut_and_links_follow() {
     let needs = format!(r#", "dependencies": [{{"type": "blocks", "depends_on_id": "{tag}a"}}]"#);
     let issues = [issue("a", ""), issue("b", &needs)].join("\n");
     let state = format!(
-        r#"{{"frames": {{"x": {{"sessionID": "{tag}", "title": "One", "status": "planned"}},
-            "y": {{"sessionID": "b", "title": "Two", "status": "planned", "parentSessionID": "{tag}", "dependsOn": []}}}}}}"#
+        r#"{{"frames": {{"{tag}": {{"sessionID": "{tag}", "title": "One", "status": "planned"}},
+            "b": {{"sessionID": "b", "title": "Two", "status": "planned", "parentSessionID": "{tag}", "dependsOn": []}}}}}}"#
     );
     for (file, links) in [(plan, 3), (issues, 3), (state, 1)] {
         let (tree, problems) = import::read(&file).unwrap();
