@@ -568,7 +568,8 @@ CallstackCode callstack_in_memory(const char *options,
 
 /**
  * Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no frame is
- * lost; `callstack_info` lists the repairs.
+ * lost; `callstack_info` lists the repairs. A `logPath` that leads outside of a stack's folder is removed, and contexts name a
+ * log only after `callstack_set_log_path`.
  *
  * - `state`: the JSON of `callstack_state` or of a file state.json.
  * - `options`: NULL, or a JSON object with `"counter"` (as for `callstack_open`).
@@ -699,14 +700,14 @@ CallstackCode callstack_info(const Callstack *stack,
  * - `frame`: a JSON object, `{"title": "API routes", "successCriteria": "CRUD works",
  *   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
  *   "dependsOn": ["auth"]}`. Only `title` is required.
- *   - `sessionID`: the ID of the frame; default: a generated ID of the form `plan-…`.
+ *   - `sessionID`: the ID of the frame, at most 1,000 characters; default: a generated ID of the form `plan-…`.
  *   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller`, or the
  *     nearest one above it, that is in_progress or blocked; if the session has no frame, none (the new frame is a root).
  *     Without `caller` the active frame, if there is one.
  *   - `dependsOn`: references to the frames whose results this frame needs.
  * - `out_handle`: the handle of the frame, such as `f3`.
  *
- * Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY,
+ * Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _TOO_LONG for the ID, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY,
  * _PARENT_CLOSED, _PARENT_PLANNED, _FULL; the storage errors.
  */
 CallstackCode callstack_push(Callstack *stack,
@@ -827,7 +828,7 @@ CallstackCode callstack_activate(Callstack *stack,
  * - `frame`: the frame.
  * - `session_id`: the new ID. Must not be empty.
  *
- * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the ID, _DUPLICATE_ID; the storage errors.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY and _TOO_LONG for the ID, _DUPLICATE_ID; the storage errors.
  */
 CallstackCode callstack_replace_id(Callstack *stack,
                                    const char *frame,
@@ -1133,7 +1134,7 @@ CallstackCode callstack_import(Callstack *stack,
  * - `out_claimed`: a JSON object, `{"handle": "f3", "worker": "build-1", "generation": 2, "until": 1795293166903}`: the frame, the
  *   number of its claim, and the end of the lease; or `null` if there is nothing to claim now.
  *
- * Errors: _EMPTY for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
+ * Errors: _EMPTY and _TOO_LONG for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
  * cannot be claimed; the storage errors.
  */
 CallstackCode callstack_claim(Callstack *stack,

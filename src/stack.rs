@@ -26,6 +26,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -34,6 +35,8 @@ use parking_lot::{Mutex, ReentrantMutex};
 use serde::Serialize;
 
 pub use self::compact::HistoryCompaction;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+pub use self::compact::RepairedFiles;
 use self::deadline::Deadline;
 use self::disk::{Disk, MirrorView};
 #[cfg(all(feature = "session", feature = "sqlite"))]
@@ -54,6 +57,7 @@ use crate::frame::{
     NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair, Results, StackState,
 };
 use crate::store::folder::Folder;
+use crate::store::layout;
 use crate::store::mirror::PATIENCE;
 use crate::store::{BUSY_TIMEOUT, Durability, HistoryReader, LogReader};
 use crate::tree::{Command, Commit, OutlineOptions, Tree, decide, outline};
@@ -298,9 +302,13 @@ impl Stack {
     }
 
     /// Creates a stack in memory from a stored state. The list has an entry for each inconsistency of the state, with
-    /// its repair; no frame is lost.
-    pub fn from_state(state: StackState, options: StackOptions) -> (Self, Vec<Repair>) {
-        let (tree, repairs) = Tree::from_state(state);
+    /// its repair; no frame is lost. A `logPath` that leads out of a stack's folder is removed, and contexts name none of the
+    /// others: the state may come from a stranger. A host that knows a log names it with [`FrameLog::set_path`].
+    pub fn from_state(mut state: StackState, options: StackOptions) -> (Self, Vec<Repair>) {
+        let mut repairs = Vec::new();
+        layout::drop_outside_logs(&mut state, Path::new(""), &mut repairs);
+        let (tree, inconsistent) = Tree::from_state(state);
+        repairs.extend(inconsistent);
         (Self::of(tree, Disk::none(), repairs.clone(), options), repairs)
     }
 
@@ -426,7 +434,7 @@ impl Stack {
     ///
     /// # Errors
     /// - [`Error::DuplicateId`] if another frame has the ID.
-    /// - [`Error::Empty`] if the ID or the title is blank.
+    /// - [`Error::Empty`] if the ID or the title is blank; [`Error::TooLong`] for an ID of more than [`Frame::LONGEST_ID`] characters.
     /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the parent or a dependency.
     /// - [`Error::ParentClosed`] or [`Error::ParentPlanned`] if the parent is not in_progress or blocked.
     /// - [`Error::Dependency`] if the frame depends on one of its ancestors.
@@ -516,8 +524,8 @@ impl Stack {
     /// Replaces the ID of a frame. Its handle does not change, and its log is renamed with it.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the new ID is blank;
-    /// [`Error::DuplicateId`] if another frame has it.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the new ID is blank, [`Error::TooLong`] if it has
+    /// more than [`Frame::LONGEST_ID`] characters; [`Error::DuplicateId`] if another frame has it.
     pub fn replace_id(&self, frame: impl Into<FrameRef>, session_id: impl Into<String>) -> Result<()> {
         self.execute(Command::ReplaceId { frame: frame.into(), session_id: session_id.into() }).map(drop)
     }
@@ -837,10 +845,12 @@ impl Stack {
     }
 
     /// Adds frames as they are, all or none, for example a plan read by [`crate::import`]. Returns the handles in the
-    /// order of creation: that of the list, except that parents come before their children.
+    /// order of creation: that of the list, except that parents come before their children. They have no logs here, so a `logPath` is
+    /// left out.
     ///
     /// # Errors
-    /// - [`Error::Empty`] if an ID is blank; [`Error::DuplicateId`] if an ID is taken or occurs twice.
+    /// - [`Error::Empty`] if an ID is blank; [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`] characters;
+    ///   [`Error::DuplicateId`] if an ID is taken or occurs twice.
     /// - [`Error::UnknownFrame`] if a parent or a dependency does not exist.
     /// - [`Error::RetryLink`] if a `retryOf` names no failed sibling in the list, or a frame has two next attempts.
     /// - [`Error::ParentCircle`] if parents form a circle; [`Error::Dependency`] if dependencies do, or if a frame

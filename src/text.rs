@@ -11,6 +11,9 @@ use crate::steps::step;
 /// The replacement of a hidden character in plain texts.
 const REPLACEMENT: char = '\u{FFFD}';
 
+/// The byte order mark, which editors of Windows put at the beginning of a file.
+const MARK: char = '\u{FEFF}';
+
 /// The indentation of the lines of a text within another text.
 const INDENTATION: &str = "  ";
 
@@ -105,6 +108,50 @@ pub fn escape_hidden(json: &str) -> Cow<'_, str> {
             let _ = write!(shown, "\\u{unit:04x}");
         }
     })
+}
+
+/// Returns a text without the byte order mark at its beginning, which is no part of what it says. Everything that reads a file or
+/// a message as text calls this or [`readable_json`] first.
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix(MARK).unwrap_or(text)
+}
+
+/// Returns JSON in which U+FFFD stands for each escape of one half of a character. Hosts that cut texts between UTF-16 units write
+/// such escapes. They are JSON by its grammar, but no Rust text can hold them, so parsers refuse the whole text.
+///
+/// ```
+/// use callstack_core::text::whole_characters;
+/// assert_eq!(whole_characters(r#"{"title": "cut \ud83d"}"#), r#"{"title": "cut \ufffd"}"#);
+/// ```
+pub fn whole_characters(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\ud") && !json.contains("\\uD") {
+        return Cow::Borrowed(json);
+    }
+    let escape = |at: usize| -> Option<u16> {
+        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+    };
+    let (mut whole, mut rest) = (String::with_capacity(json.len()), 0);
+    while let Some(found) = json[rest..].find('\\') {
+        let at = rest + found;
+        whole.push_str(&json[rest..at]);
+        let (length, is_half) = match (escape(at), escape(at + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, false),
+            (Some(0xD800..=0xDFFF), _) => (6, true),
+            (Some(_), _) => (6, false),
+            // A backslash and the character behind it, which can be a backslash too.
+            (None, _) => (1 + json[at + 1..].chars().next().map_or(0, char::len_utf8), false),
+        };
+        whole.push_str(if is_half { "\\ufffd" } else { &json[at..at + length] });
+        rest = at + length;
+    }
+    whole.push_str(&json[rest..]);
+    Cow::Owned(whole)
+}
+
+/// Returns JSON of another program as a parser can read it: [without a mark](without_mark), and with [whole characters](whole_characters).
+pub fn readable_json(json: &str) -> Cow<'_, str> {
+    whole_characters(without_mark(json))
 }
 
 /// Returns a text with every hidden character replaced by U+FFFD.
@@ -314,6 +361,26 @@ mod tests {
         }
         assert!(has_hidden_or_control("a\nb") && has_hidden_or_control("a\tb") && !has_hidden_or_control("a b 👩‍💻"));
         assert_eq!(replace_hidden("a\u{202e}b", |_, shown| shown.push_str("<RLO>")), "a<RLO>b");
+    }
+
+    #[test]
+    fn half_characters_become_replacement_characters() {
+        for (json, expected) in [
+            (r#""a \ud83d""#, "a \u{fffd}"),
+            (r#""\ude00\ud83d\ude00 \uD83D\u0041""#, "\u{fffd}\u{1f600} \u{fffd}A"),
+            (r#""\\ud83d \n \"é""#, "\\ud83d \n \"é"),
+        ] {
+            assert_eq!(serde_json::from_str::<String>(&whole_characters(json)).unwrap(), expected, "{json}");
+        }
+        for json in ["\\", "\\u", "\\ud8", "é\\é", "\\\\ud83d"] {
+            assert_eq!(whole_characters(json), json);
+        }
+    }
+
+    #[test]
+    fn a_mark_at_the_beginning_is_no_part_of_a_text() {
+        assert_eq!((without_mark("\u{feff}a"), without_mark("a\u{feff}"), without_mark("")), ("a", "a\u{feff}", ""));
+        assert_eq!(without_mark("\u{feff}\u{feff}a"), "\u{feff}a");
     }
 
     #[test]

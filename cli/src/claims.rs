@@ -3,34 +3,39 @@
 use std::env;
 
 use callstack_core::text::one_line;
-use callstack_core::{ClaimedFrame, Error, FrameStatus, Handle, Stack};
+use callstack_core::{ClaimedFrame, Error, FrameStatus, Handle, Stack, Tree};
 
 use crate::commands::show::now;
 use crate::folder::CLAIM_VARIABLES;
 use crate::output::moment;
 
 /// True if a worker has started this program for a frame of this stack, and still has it.
-fn works_on(stack: &Stack, frame: Handle) -> bool {
-    stack.own_claim().is_some_and(|own| own.handle == frame && stack.read(|tree| tree.check_claim(own).is_ok()))
+fn works_on(tree: &Tree, own: Option<&ClaimedFrame>, frame: Handle) -> bool {
+    own.is_some_and(|own| own.handle == frame && tree.check_claim(own).is_ok())
 }
 
 /// Why nobody else goes on with a frame now: a worker has it. `None`: nothing keeps them from it.
 pub fn with_worker(stack: &Stack, frame: Handle) -> Option<String> {
-    if works_on(stack, frame) {
+    stack.read(|tree| with_worker_in(tree, stack.own_claim(), frame))
+}
+
+/// As [`with_worker`], for code that has the tree. `own`: the claim for which this program was started.
+pub fn with_worker_in(tree: &Tree, own: Option<&ClaimedFrame>, frame: Handle) -> Option<String> {
+    if works_on(tree, own, frame) {
         return None;
     }
-    stack.read(|tree| {
-        let claim = tree.node(frame).record().worker_claim().filter(|_| tree.is_with_worker(frame, now()))?;
-        Some(format!("the worker {} has {frame} until {}", one_line(&claim.worker), moment(claim.until)))
-    })
+    let claim = tree.node(frame).record().worker_claim().filter(|_| tree.is_with_worker(frame, now()))?;
+    Some(format!("the worker {} has {frame} until {}", one_line(&claim.worker), moment(claim.until)))
 }
 
 /// Goes on with a frame that is in_progress. It becomes the active one, and no worker gets it any more if its worker has let the
 /// lease end. The commands of its own worker leave it where it is.
 pub fn go_on(stack: &Stack, frame: Handle) -> Result<(), Error> {
-    let is_left =
-        stack.read(|tree| tree.node(frame).record().worker_claim().is_some() && !tree.is_with_worker(frame, now()));
-    match is_left && !works_on(stack, frame) {
+    let is_left = stack.read(|tree| {
+        let has_ended = tree.node(frame).record().worker_claim().is_some() && !tree.is_with_worker(frame, now());
+        has_ended && !works_on(tree, stack.own_claim(), frame)
+    });
+    match is_left {
         true => stack.set_status(frame, FrameStatus::InProgress, None),
         false => stack.set_active(frame),
     }

@@ -16,6 +16,7 @@ use callstack_core::{Error, Stack, StackOptions};
 use crate::claims::own_claim;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::note;
 use crate::server::ServerStack;
 
 /// The folders in which hosts keep a stack, relative to the folder of a project. The first one wins.
@@ -191,7 +192,7 @@ impl StackFolder {
     }
 
     fn note_opened(&self, stack: &Stack) {
-        stack.repairs().iter().for_each(|repair| eprintln!("note: {repair}"));
+        stack.repairs().iter().for_each(|repair| note(&repair.to_string()));
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(stack.clone());
     }
 

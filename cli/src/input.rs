@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use callstack_core::text::without_mark;
 use callstack_core::{FrameRef, Handle};
 
 use crate::exit::Exit;
@@ -41,7 +42,7 @@ pub fn text(argument: String) -> Result<String, Failure> {
     texts([Some(argument)]).map(|[text]| text.unwrap_or_default())
 }
 
-/// The content of a file as it is; `-` is the standard input.
+/// The content of a file without a byte order mark; `-` is the standard input.
 ///
 /// # Errors
 /// If it cannot be read, or is not UTF-8.
@@ -57,6 +58,7 @@ pub fn content(file: &Path) -> Result<String, Failure> {
             text.len()
         }
     };
+    text.drain(..text.len() - without_mark(&text).len());
     Ok(text)
 }
 

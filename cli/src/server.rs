@@ -31,14 +31,17 @@ impl ServerStack {
 
     /// The URL without its password, for messages and for files that others read.
     pub fn shown(&self) -> String {
-        let (place, options) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let is_valid = self.is_valid();
+        // In a URL that is wrong, the password may have any character.
+        let is_apart = |options: &str| is_valid || !options.contains('@');
+        let apart = self.url.split_once('?').filter(|(_, options)| is_apart(options));
+        let (place, options) = apart.unwrap_or((&self.url, ""));
         let others: Vec<&str> =
-            options.split('&').filter(|option| !option.is_empty() && !option.starts_with("password=")).collect();
+            options.split('&').filter(|option| !option.is_empty() && !is_password(option)).collect();
         let options = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
         let Some((scheme, rest)) = place.split_once(':') else { return format!("{place}{options}") };
         let rest = rest.trim_start_matches('/');
-        // In a URL that is wrong, the password may have any character.
-        let length = if self.is_valid() { rest.find('/').unwrap_or(rest.len()) } else { rest.len() };
+        let length = if is_valid { rest.find('/').unwrap_or(rest.len()) } else { rest.len() };
         match rest[..length].rsplit_once('@') {
             Some((user, host)) => {
                 let name = user.split([':', '@']).next().unwrap_or_default();
@@ -83,6 +86,24 @@ impl ServerStack {
         let name = shown.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' });
         format!("{}-{hash}", name.take(100).collect::<String>())
     }
+}
+
+/// True if an option of a URL is the password, also if characters of its name are percent-encoded.
+fn is_password(option: &str) -> bool {
+    let mut name = option.split('=').next().unwrap_or_default().bytes();
+    let mut decoded = Vec::new();
+    while let Some(byte) = name.next() {
+        let mut ahead = name.clone();
+        let mut digit = || ahead.next().and_then(|digit| char::from(digit).to_digit(16));
+        match (byte, digit(), digit()) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high * 16 + low) as u8);
+                name = ahead;
+            }
+            _ => decoded.push(byte),
+        }
+    }
+    decoded == b"password"
 }
 
 #[cfg(feature = "postgres")]
@@ -160,6 +181,13 @@ mod tests {
             ("postgres://me:secret@host/d/s", "postgres://me@host/d/s"),
             ("postgres://me:sec@r/et@host/d/s?notify=true", "postgres://me@host/d/s?notify=true"),
             ("postgres://me@host/d/s?password=secret&sslmode=require", "postgres://me@host/d/s?sslmode=require"),
+            ("postgres://me@host/d/s?%70assword=secret&sslmode=require", "postgres://me@host/d/s?sslmode=require"),
+            (
+                "postgres://me@host/d/s?notify=true&passw%6Frd=secret%21&pass%77ord=b",
+                "postgres://me@host/d/s?notify=true",
+            ),
+            ("postgres://me@host/d/s?%zz=1&%=2&notify", "postgres://me@host/d/s?%zz=1&%=2&notify"),
+            ("postgres://me:se?cret@host/d/s", "postgres://me@host/d/s"),
             ("postgres://me@host:5433/d/s", "postgres://me@host:5433/d/s"),
             ("postgres://host:5433/d/s", "postgres://host:5433/d/s"),
             ("postgres://me:secret@host", "postgres://me@host"),

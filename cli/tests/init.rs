@@ -263,6 +263,136 @@ fn settings_are_printed_without_being_written() {
 }
 
 #[test]
+fn comments_around_the_entry_stay_when_it_is_taken_back() {
+    for (host, file, section, _) in HOSTS {
+        let project = Project::new();
+        let text = match file.ends_with(".toml") {
+            true => "# above\n[mcp_servers] # of the section\n# within\n".to_owned(),
+            false => format!(
+                "{{\n  // above\n  \"{section}\": {{\n    // within \"callstack\": {{}},\n  }} // behind, {{}}\n}}\n"
+            ),
+        };
+        project.write(file, &text);
+        project.done(&[host]);
+        // What people add around the entry.
+        let written = project.read(file);
+        let noted = match file.ends_with(".toml") {
+            true => written.replace("[mcp_servers.callstack]", "# over it\n[mcp_servers.callstack]") + "# under it\n",
+            false => written.replace("    \"callstack\"", "    // over it\n    /* at it */ \"callstack\""),
+        };
+        assert_ne!(noted, written, "{host}");
+        project.write(file, &noted);
+        project.done(&[host, "--undo"]);
+        let restored = project.read(file);
+        let entry = parsed(file, &restored)[section]["callstack"].clone();
+        assert!(entry.is_null(), "{host}: {restored}");
+        let left: Vec<&str> = match file.ends_with(".toml") {
+            true => vec!["# above\n[mcp_servers] # of the section\n", "# within", "# over it", "# under it"],
+            false => vec!["// above", "// within \"callstack\": {},", "// over it", "/* at it */", "// behind, {}"],
+        };
+        for comment in left {
+            assert!(restored.contains(comment), "{host}: {comment} in {restored}");
+        }
+    }
+}
+
+#[test]
+fn a_key_of_toml_is_taken_back_without_its_neighbours() {
+    let project = Project::new();
+    let entry = |text: &str| project.write("codex/config.toml", text);
+    entry("[mcp_servers]\n# mine\ncallstack = { command = \"mine\" }\n# other\nother = { command = \"x\" }\n");
+    project.done(&["codex", "--undo", "--force"]);
+    assert_eq!(project.read("codex/config.toml"), "[mcp_servers]\n# mine\n# other\nother = { command = \"x\" }\n");
+    entry("mcp_servers = { callstack = { command = \"mine\" } }\nmodel = \"o5\"\n");
+    project.done(&["codex", "--undo", "--force"]);
+    assert_eq!(project.read("codex/config.toml"), "model = \"o5\"\n");
+}
+
+#[test]
+fn each_line_keeps_its_end() {
+    for (host, file, _, text) in HOSTS {
+        let project = Project::new();
+        // One line from another editor.
+        let mixed = match file.ends_with(".toml") {
+            true => text.replacen('\n', "\r\n", 1),
+            false => format!("// mine\r\n{text}"),
+        };
+        project.write(file, &mixed);
+        project.done(&[host]);
+        let written = project.read(file);
+        assert_eq!(written.matches("\r\n").count(), 1, "{host}: {written:?}");
+        assert!(written.split('\n').next().unwrap().ends_with('\r'), "{host}: {written:?}");
+        project.done(&[host, "--undo"]);
+        assert_eq!(project.read(file).matches("\r\n").count(), 1, "{host}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+    use std::os::unix::fs::symlink;
+
+    for (host, file, _, _) in HOSTS {
+        let project = Project::new();
+        let path = project.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let make_pipe = || assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        for make in
+            [&make_pipe as &dyn Fn(), &|| symlink("/dev/zero", &path).unwrap(), &|| fs::create_dir(&path).unwrap()]
+        {
+            make();
+            for arguments in [&[host][..], &[host, "--undo"]] {
+                let refused = project.refused(arguments);
+                let is_told =
+                    refused.contains("it is no regular file") || refused.contains("out of this folder, to /dev/zero");
+                assert!(is_told && refused.contains(&format!("callstack init {host} --print")), "{host}: {refused}");
+            }
+            let is_folder = path.is_dir() && !path.is_symlink();
+            if is_folder { fs::remove_dir(&path).unwrap() } else { fs::remove_file(&path).unwrap() }
+        }
+        fs::File::create(&path).unwrap().set_len(17 << 20).unwrap();
+        assert!(project.refused(&[host]).contains("it has more than 16777216 bytes"), "{host}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn links_in_a_project_do_not_lead_to_other_settings() {
+    use std::os::unix::fs::symlink;
+
+    for (host, file, _, _) in HOSTS.into_iter().filter(|(host, ..)| *host != "codex") {
+        let (project, home) = (Project::new(), TempDir::new().unwrap());
+        fs::write(home.path().join("settings.json"), "{}").unwrap();
+        let path = project.path(file);
+        // The file itself, one that does not exist yet, and the folder.
+        let parent = Path::new(file).parent().filter(|parent| !parent.as_os_str().is_empty());
+        for target in ["settings.json", "new.json"] {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            symlink(home.path().join(target), &path).unwrap();
+            for arguments in [&[host][..], &[host, "--force"], &[host, "--undo"]] {
+                let refused = project.refused(arguments);
+                assert!(refused.contains("is a link that leads "), "{host}: {refused}");
+            }
+            fs::remove_file(&path).unwrap();
+        }
+        if let Some(parent) = parent {
+            fs::remove_dir(project.path(parent.to_str().unwrap())).unwrap();
+            symlink(home.path(), project.path(parent.to_str().unwrap())).unwrap();
+            assert!(project.refused(&[host]).contains("is a link that leads out of this folder"), "{host}");
+        }
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(home.path().join("settings.json")).unwrap(), "{}");
+    }
+    // Those of Codex are the person's own.
+    let (project, home) = (Project::new(), TempDir::new().unwrap());
+    fs::create_dir(project.path("codex")).unwrap();
+    fs::write(home.path().join("config.toml"), "").unwrap();
+    symlink(home.path().join("config.toml"), project.path("codex/config.toml")).unwrap();
+    project.done(&["codex"]);
+    assert!(fs::read_to_string(home.path().join("config.toml")).unwrap().contains("callstack"));
+}
+
+#[test]
 #[cfg(unix)]
 fn a_link_to_settings_stays_one_and_keeps_its_rights() {
     use std::os::unix::fs::{PermissionsExt, symlink};

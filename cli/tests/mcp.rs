@@ -84,9 +84,9 @@ impl Server {
         Self { child, input, output, requests: 0 }
     }
 
-    fn write(&mut self, line: &str) {
+    fn write(&mut self, line: impl AsRef<[u8]>) {
         // A server that has gone is noticed when its answer is missing.
-        let _ = self.input.as_mut().unwrap().write_all(format!("{line}\n").as_bytes());
+        let _ = self.input.as_mut().unwrap().write_all(&[line.as_ref(), b"\n"].concat());
     }
 
     fn read(&mut self) -> Value {
@@ -686,11 +686,28 @@ fn calls_are_written_down() {
     let mut server = project.server(&["--log", "mcp.log"]);
     server.greet("2025-06-18");
     server.push("one", "Shop");
+    // Refusals, and errors of the protocol, name the frames with their titles.
     server.refused(Some("one"), "activate", json!({ "frame": "f9" }));
+    server.refused(Some("two"), "activate", json!({ "frame": "f1" }));
+    server.refused(
+        Some("one"),
+        "push",
+        json!({ "title": "Cart", "successCriteria": "It works", "dependsOn": ["Shelf"] }),
+    );
+    for (method, params) in [
+        ("resources/read", json!({ "uri": "stack://frame/Shop" })),
+        ("prompts/get", json!({ "name": "resume", "arguments": { "frame": "Shelf" } })),
+        ("tools/call", json!({ "name": "Shop", "arguments": { "title": "Cart" } })),
+    ] {
+        assert!(server.answer(method, params)["error"].is_object(), "{method}");
+    }
     assert_eq!(server.end(), Some(0));
     let text = fs::read_to_string(&log).unwrap();
-    assert!(text.contains(" push caller=\"codex/one\"") && text.contains("activate") && text.contains("f9"), "{text}");
-    assert!(!text.contains("It works"), "the log has no criteria: {text}");
+    assert!(text.contains(" push caller=\"codex/one\"") && text.contains("activate"), "{text}");
+    assert!(text.contains("frame=\"f9\" refusal=\"unknown_frame\""), "{text}");
+    for word in ["It works", "Shop", "Cart", "Shelf"] {
+        assert!(!text.contains(word), "the log has `{word}`: {text}");
+    }
     assert!(text.contains("begins") && text.contains("ends"), "{text}");
     assert_eq!(fs::metadata(project.folder.path().join("mcp.log.1")).unwrap().len(), 5 << 20);
     let mut server = project.server(&["--log", "missing/mcp.log"]);
@@ -732,6 +749,67 @@ fn one_conversation_works_in_a_frame() {
     ends_with(&server.done(Some("lead"), "status", json!({})), "You are in no frame.");
     let refused = server.refused(Some("lead"), "record", json!({ "decisions": ["Late"] }));
     assert!(refused.contains("you were in f1 (Shop), which somebody else has set to completed"), "{refused}");
+}
+
+#[test]
+fn a_conversation_that_pops_below_the_frame_of_another_does_not_take_that() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("a", "Shop");
+    server.push("a", "Cart");
+    let below = |title: &str, frame: &str| json!({ "title": title, "successCriteria": "It works", "frame": frame });
+    server.refused(Some("b"), "activate", json!({ "frame": "f2" }));
+    ends_with(&server.done(Some("b"), "push", below("Rates", "f2")), "You are in f3 (Rates).");
+    let popped = server.pop("b", "rates.rs");
+    assert_eq!(popped, "f3 (Rates) is completed.\nYou are in no frame.");
+    let refused = server.refused(Some("b"), "pop", json!({ "status": "completed", "results": "Taken" }));
+    assert!(refused.contains("this conversation is in no frame"), "{refused}");
+    // One that has a task of its own goes back to that.
+    server.push("b", "Blog");
+    server.done(Some("b"), "push", below("Taxes", "f2"));
+    let popped = server.pop("b", "taxes.rs");
+    assert_eq!(popped, "f5 (Taxes) is completed.\nYou are in f4 (Blog).");
+    // The first one goes back up its own way, also while it is further below.
+    server.push("a", "Totals");
+    server.refused(Some("b"), "activate", json!({ "frame": "f2" }));
+    server.refused(Some("b"), "pop", json!({ "frame": "f2", "status": "failed", "results": "Taken" }));
+    ends_with(&server.pop("a", "totals.rs"), "You are in f2 (Cart).");
+    ends_with(&server.pop("a", "cart.rs"), "You are in f1 (Shop).");
+    ends_with(&server.pop("a", "The shop"), "The task is over.\nYou are in no frame.");
+}
+
+#[test]
+fn a_conversation_that_pops_below_the_frame_of_a_worker_does_not_take_that() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("lead", "Shop");
+    let plan = json!({ "frames": [{ "title": "Cart", "successCriteria": "It works" }] });
+    server.done(Some("lead"), "plan", plan);
+    let stack = project.stack();
+    let claimed = stack.claim(NewClaim::new("anna", 60_000)).unwrap().unwrap();
+    assert_eq!(claimed.handle.to_string(), "f2");
+    for (conversation, back) in [("b", "You are in no frame."), ("lead", "You are in f1 (Shop).")] {
+        let push = json!({ "title": "Rates", "successCriteria": "It works", "frame": "f2" });
+        server.done(Some(conversation), "push", push);
+        ends_with(&server.pop(conversation, "rates.rs"), back);
+    }
+    stack.refresh().unwrap();
+    stack.read(|tree| tree.check_claim(&claimed)).unwrap();
+    assert_eq!(stack.frame("f2").unwrap().status, FrameStatus::InProgress);
+}
+
+#[test]
+fn who_takes_its_own_frame_out_of_the_plan_goes_back_too() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("a", "Shop");
+    server.push("a", "Cart");
+    let gone = server.done(Some("a"), "invalidate", json!({ "frame": "f2", "reason": "Not needed" }));
+    ends_with(&gone, "You are in f1 (Shop).");
+    ends_with(&server.done(Some("a"), "status", json!({})), "You are in f1 (Shop).");
+    server.done(Some("b"), "push", json!({ "title": "Mail", "successCriteria": "Sent", "frame": "f1" }));
+    let gone = server.done(Some("b"), "invalidate", json!({ "frame": "f3", "reason": "Not needed" }));
+    ends_with(&gone, "You are in no frame.");
 }
 
 #[test]
@@ -1071,6 +1149,96 @@ fn hostile_messages_harm_nobody() {
     assert!(project.stack().health().unwrap().is_sound());
 }
 
+/// A call of `push` with a title, as the host writes it into JSON.
+fn pushed_as_written(id: u64, title: &[u8]) -> Vec<u8> {
+    let begin = format!(
+        r#"{{"jsonrpc": "2.0", "id": {id}, "method": "tools/call", "params": {{"_meta": {{"threadId": "{id}"}}, "name": "#
+    );
+    let arguments = br#""push", "arguments": {"successCriteria": "It works", "title": ""#;
+    [begin.as_bytes(), &arguments[..], title, br#""}}}"#].concat()
+}
+
+#[test]
+fn a_call_that_was_cut_within_a_character_is_repaired() {
+    let project = Project::new();
+    let mut server = project.connected();
+    let marked = [&b"\xef\xbb\xbf"[..], &pushed_as_written(103, b"Marked")[..]].concat();
+    for (id, call, title) in [
+        (101, pushed_as_written(101, br"List \ud83d of parts"), "List \u{fffd} of parts"),
+        (102, pushed_as_written(102, b"Caf\xe9"), "Caf\u{fffd}"),
+        (103, marked, "Marked"),
+    ] {
+        server.write(call);
+        let answer = server.answer_to(id);
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(text.contains(&format!("({title}) has begun")), "{text}");
+    }
+}
+
+#[test]
+fn every_request_with_an_id_gets_an_answer() {
+    let project = Project::new();
+    let mut server = project.server(&[]);
+    let params = |params: &str| format!(r#"{{"jsonrpc": "2.0", "method": "ping", "params": {params}, "id": 7}}"#);
+    let (deep, long) =
+        (params(&("[".repeat(129) + &"]".repeat(129))), params(&format!("\"{}\"", "x".repeat(16 << 20))));
+    let unreadable = [
+        (&*deep, -32_700),
+        (&*long, -32_600),
+        (r#"{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"#, -32_700),
+        (r#"{"id": 7}"#, -32_600),
+        (r#"{"jsonrpc": "1.0", "id": 7, "method": "ping"}"#, -32_600),
+    ];
+    // Also before the client has said hello, and to that itself.
+    for (line, code) in unreadable {
+        server.write(line);
+        let answer = server.answer_to(7);
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+    }
+    server.greet("2025-03-26");
+    for (line, code) in unreadable {
+        server.write(line);
+        assert_eq!(server.answer_to(7)["error"]["code"], code);
+    }
+    // A batch of this version.
+    server.write(r#"[{"jsonrpc": "2.0", "id": 8, "method": "ping"}, {"id": 9, "method": 5}]"#);
+    let mut answers = [server.read(), server.read()];
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    assert_eq!((&answers[0]["id"], &answers[0]["result"]), (&json!(8), &json!({})));
+    assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&json!(9), &json!(-32_600)));
+    server.write(r#"{"jsonrpc": "2.0", "id": "last", "method": "ping"}"#);
+    assert_eq!(server.read()["id"], "last", "nothing else was answered");
+}
+
+#[test]
+fn an_answer_of_the_host_that_cannot_be_read_ends_the_wait_for_it() {
+    let project = Project::new();
+    let (mut server, asked) = blocked_before_a_person(&project);
+    server.write(format!(r#"{{"jsonrpc": "2.0", "id": {}, "result": {{"action": }}}}"#, asked["id"]));
+    let answer = server.answer_to(100);
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("Ask for the answer"), "{answer}");
+}
+
+#[test]
+fn arguments_that_a_host_has_made_texts_are_answered() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    for (tool, arguments) in [
+        ("plan", json!({ "frames": r#"[{"title": "Cart", "successCriteria": "c"}]"# })),
+        ("record", json!({ "decisions": r#"["use sqlite"]"# })),
+        ("status", json!({ "all": "true" })),
+        ("status", json!({ "of": "f1", "wait": "1" })),
+    ] {
+        server.done(Some("one"), tool, arguments);
+    }
+    let stack = project.stack();
+    assert_eq!(stack.frame("f1").unwrap().decisions, ["use sqlite"]);
+    assert_eq!(stack.frame("f2").unwrap().title, "Cart");
+    let refused = server.refused(Some("one"), "plan", json!({ "frames": "Cart" }));
+    assert!(refused.contains("`frames`: invalid type: string \"Cart\", expected a sequence"), "{refused}");
+}
+
 #[test]
 fn many_servers_share_a_stack() {
     let project = Project::new();
@@ -1191,8 +1359,12 @@ struct HttpServer {
 
 impl HttpServer {
     fn start(project: &Project) -> Self {
+        Self::start_at(project, "127.0.0.1:0")
+    }
+
+    fn start_at(project: &Project, address: &str) -> Self {
         let mut command = project.command();
-        command.args(["--json", "mcp", "--http", "127.0.0.1:0"]).stdout(Stdio::piped());
+        command.args(["--json", "mcp", "--http", address]).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -1203,11 +1375,11 @@ impl HttpServer {
     }
 
     /// Sends a request with these headers, and returns the status and the body.
-    fn send(&self, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    fn send(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let mut request = format!("POST {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         headers.iter().for_each(|(name, value)| request.push_str(&format!("{name}: {value}\r\n")));
-        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        stream.write_all(&[request.as_bytes(), b"\r\n", body].concat()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
@@ -1215,6 +1387,10 @@ impl HttpServer {
     }
 
     fn call(&self, changed: &[(&str, &str)], message: &Value) -> (u16, String) {
+        self.call_as_written(changed, message.to_string().as_bytes())
+    }
+
+    fn call_as_written(&self, changed: &[(&str, &str)], message: &[u8]) -> (u16, String) {
         let bearer = format!("Bearer {}", self.token);
         let mut headers = vec![
             ("Host", &*self.address),
@@ -1224,7 +1400,7 @@ impl HttpServer {
         ];
         headers.retain(|(name, _)| changed.iter().all(|(other, _)| other != name));
         headers.extend(changed.iter().filter(|(_, value)| !value.is_empty()));
-        self.send("/mcp", &headers, &message.to_string())
+        self.send("/mcp", &headers, message)
     }
 }
 
@@ -1254,7 +1430,7 @@ fn http_needs_the_token_and_no_browser() {
         assert_eq!(server.call(&headers, &list).0, expected, "{headers:?}");
     }
     let bearer = format!("Bearer {}", server.token);
-    assert_eq!(server.send("/", &[("Host", &server.address), ("Authorization", &bearer)], "").0, 404);
+    assert_eq!(server.send("/", &[("Host", &server.address), ("Authorization", &bearer)], b"").0, 404);
     let push = json!({ "title": "Shop", "successCriteria": "All pay" });
     let params = json!({ "name": "push", "arguments": push, "_meta": { "vscode.conversationId": "chat" } });
     let (status, body) =
@@ -1266,12 +1442,38 @@ fn http_needs_the_token_and_no_browser() {
 }
 
 #[test]
+fn http_answers_what_cannot_be_read() {
+    let project = Project::new();
+    let server = HttpServer::start(&project);
+    let call = pushed_as_written(4, br"List \ud83d of parts");
+    let (status, body) = server.call_as_written(&[], &call);
+    assert!(status == 200 && body.contains("List \u{fffd} of parts"), "{status} {body}");
+    let deep = format!(r#"{{"id": 5, "method": "ping", "params": {}{}}}"#, "[".repeat(200), "]".repeat(200));
+    let (status, body) = server.call_as_written(&[], deep.as_bytes());
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &answer["id"], &answer["error"]["code"]), (400, &json!(5), &json!(-32_700)));
+    assert_eq!(server.call_as_written(&[], b"nothing").0, 400);
+}
+
+#[test]
 fn http_is_for_this_machine() {
     for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
         let output = Project::new().command().args(["mcp", "--http", address]).output().unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{errors}");
         assert!(errors.contains("other machines"), "{errors}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn http_is_served_at_every_address_of_this_machine() {
+    for address in ["127.0.0.2", "127.1.2.3"] {
+        let project = Project::new();
+        let server = HttpServer::start_at(&project, &format!("{address}:0"));
+        let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+        assert_eq!(server.call(&[], &list).0, 200, "the host is {}", server.address);
+        assert_eq!(server.call(&[("Host", "shop.example.com")], &list).0, 403);
     }
 }
 

@@ -811,6 +811,64 @@ fn a_frame_that_was_begun_too_often_is_blocked() {
     assert_eq!(tried("2")["completed"], 1, "an answer begins a new count");
 }
 
+/// A text that is too long for a variable of a command.
+fn huge() -> String {
+    "long ".repeat(40_000)
+}
+
+#[test]
+fn a_plan_with_a_huge_id_is_done() {
+    let place = Place::new();
+    let plan = format!(r#"{{"{}": {{"tasks": [{{"id": 1, "title": "Cart"}}]}}}}"#, huge());
+    let imported = callstack_core::import::frames(&plan).unwrap();
+    place.stack.import(imported.frames).unwrap();
+    let output = place.command(&[], "true").output().unwrap();
+    assert_eq!(worked(&output)["completed"], 1, "{}", errors(&output));
+    assert_eq!(place.frame("f2".parse().unwrap()).status, FrameStatus::Completed);
+}
+
+#[test]
+fn a_frame_on_which_no_command_can_be_started_ends_no_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = tempfile::tempdir().unwrap();
+    let stack = Stack::open(before.path(), StackOptions::default()).unwrap();
+    let [bad, good] = ["BAD", "good"].map(|id| stack.plan(NewFrame::new("Part").id(id).root()).unwrap());
+    let mut history = Vec::new();
+    stack.export_history(&mut history).unwrap();
+    // An ID that no command and no import makes.
+    let history = String::from_utf8(history).unwrap().replace("BAD", &huge());
+    let stack = Stack::rebuild(folder.path().join(".callstack"), history.as_bytes(), StackOptions::default()).unwrap();
+    let place = Place { folder, stack };
+    for worker in ["one", "two"] {
+        let output = place.command(&["--worker", worker, "--tries", "2", "--lease", "1"], "true").output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+        let report = worked(&output);
+        match worker {
+            "one" => {
+                assert_eq!(
+                    (&report["completed"], &report["later"], &report["blocked"]),
+                    (&1.into(), &1.into(), &1.into())
+                );
+                assert!(errors(&output).contains("not started: f1: cannot run sh: "), "{}", errors(&output));
+            }
+            _ => assert_eq!(report["left"]["blocked"], 1),
+        }
+    }
+    let question = place.frame(bad).waits_for().to_owned();
+    assert!(question.starts_with("It was tried 2 times, and could not be started: cannot run sh: "), "{question}");
+    assert_eq!(place.frame(good).status, FrameStatus::Completed);
+    // Another worker counts the tries of the first one, too.
+    place.stack.answer(bad, "Once more").unwrap();
+    let begun = |tries: &str| {
+        let options = ["--worker", "three", "--tries", tries, "--lease", "1", "--limit", "1"];
+        worked(&place.command(&options, "true").output().unwrap())
+    };
+    assert_eq!(begun("2")["later"], 1);
+    thread::sleep(Duration::from_millis(1_100));
+    assert_eq!(begun("1")["blocked"], 1);
+    assert_eq!(place.frame(bad).waits_for(), "It was begun 1 time without a result. What is to be done?");
+}
+
 #[test]
 fn no_command_of_an_old_generation_changes_the_stack() {
     let place = Place::new();

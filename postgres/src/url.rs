@@ -269,10 +269,14 @@ pub(crate) fn check_tenant(tenant: &str) -> Result<()> {
     }
 }
 
-/// Checks the lengths of names.
+/// Checks names: they stand in lines that people and programs read.
 pub(crate) fn check_names(tenant: &str, stack: &str) -> Result<()> {
-    match [tenant, stack].iter().any(|name| name.len() > LONGEST_NAME) {
-        true => Err(refused("the name of the tenant or of the stack", "at most 200 bytes long")),
+    let is_wrong = |name: &&str| name.len() > LONGEST_NAME || name.contains(char::is_control);
+    match [tenant, stack].iter().any(is_wrong) {
+        true => {
+            let expected = "at most 200 bytes long, without line breaks and other control characters";
+            Err(refused("the name of the tenant or of the stack", expected))
+        }
         false => Ok(()),
     }
 }
@@ -322,6 +326,8 @@ mod tests {
             "postgres://u:secret@host/data/a/b/c",
             "postgres://u:secret@host/data/%00",
             "postgres://u:secret@host/data/%ff",
+            "postgres://u:secret@host/data/shop%0Ablog",
+            "postgres://u:secret@host/data/te%1Bam/shop",
             "postgres://u:secret@host:port/data/shop",
             "postgres://u:secret@host/data/shop?sslmode=never",
             "postgres://u:secret@host/data/shop?color=blue",

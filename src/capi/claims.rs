@@ -22,7 +22,7 @@ use crate::frame::{ClaimedFrame, FrameRef, NewClaim};
 /// - `out_claimed`: a JSON object, `{"handle": "f3", "worker": "build-1", "generation": 2, "until": 1795293166903}`: the frame, the
 ///   number of its claim, and the end of the lease; or `null` if there is nothing to claim now.
 ///
-/// Errors: _EMPTY for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
+/// Errors: _EMPTY and _TOO_LONG for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
 /// cannot be claimed; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_claim(

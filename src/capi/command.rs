@@ -17,14 +17,14 @@ use crate::tree::Command;
 /// - `frame`: a JSON object, `{"title": "API routes", "successCriteria": "CRUD works",
 ///   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
 ///   "dependsOn": ["auth"]}`. Only `title` is required.
-///   - `sessionID`: the ID of the frame; default: a generated ID of the form `plan-…`.
+///   - `sessionID`: the ID of the frame, at most 1,000 characters; default: a generated ID of the form `plan-…`.
 ///   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller`, or the
 ///     nearest one above it, that is in_progress or blocked; if the session has no frame, none (the new frame is a root).
 ///     Without `caller` the active frame, if there is one.
 ///   - `dependsOn`: references to the frames whose results this frame needs.
 /// - `out_handle`: the handle of the frame, such as `f3`.
 ///
-/// Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY,
+/// Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _TOO_LONG for the ID, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY,
 /// _PARENT_CLOSED, _PARENT_PLANNED, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_push(
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn callstack_activate(
 /// - `frame`: the frame.
 /// - `session_id`: the new ID. Must not be empty.
 ///
-/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the ID, _DUPLICATE_ID; the storage errors.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY and _TOO_LONG for the ID, _DUPLICATE_ID; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_replace_id(
     stack: *mut Callstack,

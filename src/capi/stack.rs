@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::frame::{Handle, Repair, StackState};
 use crate::stack::{Stack, StackOptions};
 use crate::store::{Durability, LogLimits, MemoryStore, MirrorStatus};
+use crate::text::readable_json;
 
 /// A call stack: a tree of frames, in a folder or in memory.
 ///
@@ -274,7 +275,8 @@ pub unsafe extern "C" fn callstack_in_memory(
 }
 
 /// Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no frame is
-/// lost; `callstack_info` lists the repairs.
+/// lost; `callstack_info` lists the repairs. A `logPath` that leads outside of a stack's folder is removed, and contexts name a
+/// log only after `callstack_set_log_path`.
 ///
 /// - `state`: the JSON of `callstack_state` or of a file state.json.
 /// - `options`: NULL, or a JSON object with `"counter"` (as for `callstack_open`).
@@ -295,7 +297,7 @@ pub unsafe extern "C" fn callstack_from_state(
         made(out_stack, error, || {
             let state = text("state", state, state_len)?;
             let StateOptions { counter } = optional_record("options", options, options_len)?;
-            let (state, unreadable) = StackState::from_json(state).map_err(Error::from)?;
+            let (state, unreadable) = StackState::from_json(&readable_json(state)).map_err(Error::from)?;
             let options = options_with(counter.as_deref())?;
             Ok(Callstack::new(Stack::from_state(state, options).0, unreadable))
         })

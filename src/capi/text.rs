@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::Failure;
 use crate::error::Error;
+use crate::text::readable_json;
 
 /// A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does not count.
 /// The text itself can contain NUL bytes.
@@ -125,7 +126,7 @@ pub(super) unsafe fn optional_record<T: DeserializeOwned + Default>(
 }
 
 fn from_json<T: DeserializeOwned>(argument: &'static str, json: &str) -> Result<T, Failure> {
-    serde_json::from_str(json).map_err(|error| Error::of_json(argument, error).into())
+    serde_json::from_str(&readable_json(json)).map_err(|error| Error::of_json(argument, error).into())
 }
 
 /// Converts a record to JSON.

@@ -308,18 +308,20 @@ impl Contexts {
     }
 
     /// Returns the path of a frame's log with the folder prepended, if the file exists and an agent may read it: below the
-    /// folder without a link, or a file that the host has named in this process. The history and the folder may come from
-    /// a stranger. The state of a stack without a folder comes from the host.
+    /// folder without a link, or a file that the host has named in this process. The history, the state and the folder may come
+    /// from a stranger.
     pub(crate) fn existing_log(&self, handle: Handle, path: Option<&str>) -> Option<String> {
         let path = self.folder.join(path?);
-        let has_no_folder = self.folder.as_os_str().is_empty();
-        let is_of_host = || has_no_folder || self.logs_of_host.lock().contains(&(handle, path.clone()));
+        let is_of_host = || self.logs_of_host.lock().contains(&(handle, path.clone()));
         let exists = path.is_file() && (self.is_below_folder(&path) || is_of_host());
         exists.then(|| path.to_string_lossy().into_owned())
     }
 
-    /// True if a path leads below the folder, and not through a link there.
+    /// True if a path leads below the folder, and not through a link there. Below no folder there is nothing.
     fn is_below_folder(&self, path: &Path) -> bool {
+        if self.folder.as_os_str().is_empty() {
+            return false;
+        }
         let Ok(below) = path.strip_prefix(&self.folder) else { return false };
         let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
         let is_link = |path: &Path| path != self.folder && path.starts_with(&self.folder) && path.is_symlink();

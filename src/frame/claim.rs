@@ -22,6 +22,8 @@ pub struct Claim {
 impl Claim {
     /// The longest lease, in milliseconds: a day.
     pub const LONGEST_LEASE: u64 = 86_400_000;
+    /// Maximum length of the name of a worker, in characters.
+    pub const LONGEST_WORKER: usize = 1_000;
 
     /// True if the claim is that of a worker, and not the mark that somebody goes on by hand.
     pub fn has_worker(&self) -> bool {

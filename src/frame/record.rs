@@ -152,6 +152,10 @@ pub(crate) struct FrameFile<'a> {
 }
 
 impl Frame {
+    /// Maximum length of an ID, in characters. IDs become variables and arguments of commands, names in notes and lines in messages,
+    /// and systems refuse to start a command with a long variable.
+    pub const LONGEST_ID: usize = 1_000;
+
     /// The title and criteria.
     pub fn identity(&self) -> Identity {
         Identity {

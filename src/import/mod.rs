@@ -1,7 +1,7 @@
 //! Import of other tools' plans as frames: Task Master's `tasks.json` and Beads' `issues.jsonl`.
 //!
 //! The functions of this module are pure: they convert a text to [`Frame`]s with valid links. Malformed entries
-//! are reported with their place; all others are imported. [`Stack::import`](crate::Stack::import) adds the
+//! are reported with their place; all others are imported. A byte order mark, and escapes of half characters, are no defects. [`Stack::import`](crate::Stack::import) adds the
 //! frames to a tree.
 
 mod beads;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, has_handle_form, reference_to_id, shown};
-use crate::text::{FreeNames, beginning};
+use crate::text::{FreeNames, beginning, readable_json};
 use crate::tree::Tree;
 
 pub use beads::beads;
@@ -78,7 +78,8 @@ impl Format {
     /// # Errors
     /// [`Error::Json`] if the text does not begin with a JSON object.
     pub fn of(text: &str) -> Result<Self> {
-        let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
+        let text = readable_json(text);
+        let mut objects = serde_json::Deserializer::from_str(&text).into_iter::<Map<String, Value>>();
         let first = match objects.next() {
             Some(first) => first.map_err(|error| Error::of_json("the file", error))?,
             None => return Err(Error::json("the file", "it is empty")),
@@ -165,7 +166,7 @@ fn in_sibling_order(tree: &Tree) -> Vec<Frame> {
 }
 
 fn state(text: &str) -> Result<(Tree, Vec<Problem>)> {
-    let (state, mut repairs) = StackState::from_json(text)?;
+    let (state, mut repairs) = StackState::from_json(&readable_json(text))?;
     let (tree, more) = Tree::from_state(state);
     repairs.extend(more);
     let notes = tree.handles().filter_map(|frame| handle_form(tree.node(frame).session_id()));

@@ -42,7 +42,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Empty`](crate::Error::Empty) if the name of the worker is blank; [`Error::Setting`](crate::Error::Setting) if the
+    /// [`Error::Empty`](crate::Error::Empty) if the name of the worker is blank, [`Error::TooLong`](crate::Error::TooLong) if it
+    /// has more than [`Claim::LONGEST_WORKER`](crate::frame::Claim::LONGEST_WORKER) characters; [`Error::Setting`](crate::Error::Setting) if the
     /// lease is 0 or longer than [`Claim::LONGEST_LEASE`](crate::frame::Claim::LONGEST_LEASE); [`Error::UnknownFrame`](crate::Error::UnknownFrame),
     /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame); [`Error::NotClaimable`](crate::Error::NotClaimable), with the
     /// reason, if [`NewClaim::frame`] cannot be claimed.

@@ -33,6 +33,17 @@ pub struct HistoryCompaction {
     pub bytes_after: u64,
 }
 
+/// What [`Stack::repair`] has made anew beside the snapshot of the database.
+#[cfg(all(feature = "session", feature = "sqlite"))]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct RepairedFiles {
+    /// True if `state.json` and the files in `frames/` were written again. They were right otherwise, or there are none.
+    pub are_rewritten: bool,
+    /// The folder, within that of the stack, with the files as they were, if some of them were wrong.
+    pub kept_in: Option<String>,
+}
+
 impl Stack {
     /// Replaces the events of finished trees by their last state: of all trees in which nothing is unfinished and whose last event
     /// was recorded before a time, in milliseconds since the Unix epoch. The database becomes smaller. Frames, handles, contexts
@@ -86,8 +97,9 @@ impl Stack {
     /// events were compacted come from the snapshot that the events follow.
     ///
     /// Reads all events in one transaction: some seconds for a million of them, in which commands of other processes wait, up to
-    /// their [`busy_timeout`](crate::StackOptions::busy_timeout). The files as they were stay in `before-repair/`. Processes that have
-    /// the stack open go on with the finished trees that they have read before: end them, if these were damaged.
+    /// their [`busy_timeout`](crate::StackOptions::busy_timeout). If some of the files are wrong, all of them as they were stay in
+    /// `before-repair/`. Right ones are not written again. Processes that have the stack open go on with the finished trees that they
+    /// have read before: end them, if these were damaged.
     ///
     /// ```
     /// use callstack_core::{NewFrame, Stack, StackOptions};
@@ -107,7 +119,7 @@ impl Stack {
     /// every command, and those of the files. If the events cannot be read, nothing has changed. [`Error::Damaged`] too if the database
     /// itself is damaged: then the files may be all that is left of some frames.
     #[cfg(all(feature = "session", feature = "sqlite"))]
-    pub fn repair(&self) -> Result<()> {
+    pub fn repair(&self) -> Result<RepairedFiles> {
         self.check_working()?;
         if let Some(folder) = self.inner.log_folder.as_ref().filter(|folder| folder.has_file(DATABASE)) {
             let found = super::health::database_of(folder, self.begin_call().remaining())?;
@@ -117,9 +129,11 @@ impl Stack {
                 return Err(Error::damaged(folder.path_of(DATABASE).display().to_string(), problem, advice));
             }
         }
-        self.command(|disk, deadline| Ok(disk.remake(&self.inner.tree, deadline)))??;
+        let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
+        let repaired = self.command(|disk, deadline| Ok(disk.remake(tree, clock, deadline)))??;
         self.inner.contexts.clear_cache(None);
-        self.flush()
+        self.flush()?;
+        Ok(repaired)
     }
 
     /// Replays the events up to the snapshot of the store, and compares each tree with it that nobody changes meanwhile. Commands do

@@ -9,7 +9,11 @@ use std::sync::Arc;
 
 use super::StackOptions;
 use super::archive::StackArchive;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+use super::compact::RepairedFiles;
 use super::deadline::Deadline;
+#[cfg(all(feature = "session", feature = "sqlite"))]
+use super::health::found_files;
 use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
 use crate::archive::{Archive, ArchivedFrame};
@@ -34,6 +38,10 @@ const ADVICE: &str = "this stack keeps the events before the damage and refuses 
 /// Maximum number of frames' files that one command or one poll writes. The others follow with later ones: a command
 /// that changes a hundred thousand frames must not wait for their files.
 const INSTALLMENT: usize = 256;
+
+/// The folder with the files of the mirror as a repair has found them.
+#[cfg(all(feature = "session", feature = "sqlite"))]
+const BEFORE_REPAIR: &str = "before-repair";
 
 /// Number of events from which a command, or an open that has read them all, makes a snapshot itself, so that the next one does not
 /// pay for it.
@@ -324,10 +332,15 @@ impl Disk {
         Ok(compacted)
     }
 
-    /// Makes the snapshot of the events anew, and marks all files of the mirror as out of date.
+    /// Makes the snapshot of the events anew, and the files of the mirror if they are not right.
     #[cfg(all(feature = "session", feature = "sqlite"))]
-    pub(super) fn remake(&mut self, tree: &SharedTree, deadline: &Deadline) -> Result<()> {
-        let Self { store: Some(store), mirror, finished_frames, .. } = self else {
+    pub(super) fn remake(
+        &mut self,
+        tree: &SharedTree,
+        clock: &SpanClock,
+        deadline: &Deadline,
+    ) -> Result<RepairedFiles> {
+        let Self { store: Some(store), finished_frames, .. } = self else {
             return Err(Error::InMemory { what: "history" });
         };
         let made =
@@ -337,12 +350,34 @@ impl Disk {
         let made = made?;
         tree.change(|tree| *tree = made);
         self.is_incomplete = false;
-        if let (Some(mirror), Some(folder)) = (mirror, &self.folder) {
-            layout::keep(folder, "before-repair")?;
-            let tree = tree.read();
-            mirror.rewrite_all(tree.handles(), tree.revision());
-        }
-        Ok(())
+        let Self { store: Some(store), mirror: Some(mirror), folder: Some(folder), is_incomplete, .. } = self else {
+            return Ok(RepairedFiles::default());
+        };
+        let clock = || clock.now();
+        let mut repaired = RepairedFiles::default();
+        // Of two repairs at once, the second one finds what the first one has written.
+        let written = mirror.locked(&clock, deadline.remaining(), |mirror| {
+            if store.has_news(deadline.remaining())? {
+                catch_up(&mut **store, Some(mirror), tree, is_incomplete, deadline)?;
+            }
+            mirror.follow_others(tree.read().revision());
+            tree.lend(|tree| {
+                // The tree was not told of its events one by one.
+                list_changed(&mut **store, mirror, tree, deadline)?;
+                let found = found_files(folder, tree, |handle| mirror.is_due(handle));
+                if found.are_wrong {
+                    repaired.kept_in = layout::keep(folder, BEFORE_REPAIR)?;
+                }
+                if found.are_wrong || found.are_missing {
+                    repaired.are_rewritten = true;
+                    mirror.rewrite_all(tree.handles(), tree.revision());
+                    mirror.write_all(&clock, &TreeFiles::new(tree, false), usize::MAX)?;
+                }
+                Ok(())
+            })
+        });
+        self.noting_damage(written)?;
+        Ok(repaired)
     }
 
     /// Drops finished trees from memory that queries have loaded, if they are too many.

@@ -223,6 +223,34 @@ fn mirror_of(folder: &Folder, tree: &Tree) -> MirrorHealth {
     if frames.is_empty() { MirrorHealth::Current {} } else { MirrorHealth::Incomplete { frames } }
 }
 
+/// What is in the files of the mirror, for a repair.
+#[derive(Debug, Default)]
+pub(super) struct FoundFiles {
+    /// Some of them are there and show something else than the tree.
+    pub(super) are_wrong: bool,
+    /// Some of them are missing.
+    pub(super) are_missing: bool,
+}
+
+/// Compares all files of the mirror with the tree. `is_due`: the file of a frame shows an earlier one, and will be written.
+pub(super) fn found_files(folder: &Folder, tree: &Tree, is_due: impl Fn(Handle) -> bool) -> FoundFiles {
+    let is_state_wrong = match mirror_of(folder, tree) {
+        MirrorHealth::Different { .. } => true,
+        MirrorHealth::Missing {} => folder.is_taken(layout::STATE),
+        _ => false,
+    };
+    let mut found = FoundFiles { are_wrong: is_state_wrong, are_missing: false };
+    for (handle, frame) in tree.handles().zip(tree.records()).filter(|(handle, _)| !is_due(*handle)) {
+        if layout::lacks_frame(folder, &frame.session_id, handle) {
+            found.are_missing = true;
+        } else {
+            let written = layout::read_frame(folder, &frame.session_id, handle);
+            found.are_wrong |= written.is_none_or(|(written, _)| written != frame);
+        }
+    }
+    found
+}
+
 /// The frames that `state.json` leaves out and whose files do not show them, at most [`MOST_WRONG`].
 fn wrong_files(folder: &Folder, tree: &Tree, shown: &StackState) -> Vec<Handle> {
     let shown: HashSet<&str> = shown.frames.iter().map(|frame| frame.session_id.as_str()).collect();

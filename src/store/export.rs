@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::archive::ArchivedFrame;
 use crate::error::{Error, Result};
 use crate::frame::Event;
+use crate::text::without_mark;
 
 /// The name of the text in errors.
 pub(crate) const NAME: &str = "the exported history";
@@ -76,7 +77,9 @@ pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>>
 pub(crate) fn read_lines(reader: impl BufRead) -> impl Iterator<Item = Result<HistoryLine>> {
     let lines = reader.lines().enumerate().map(|(index, line)| (index + 1, line.map_err(failed("read"))));
     lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {
-        read_line(&line?).map_err(|error| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
+        let line = line?;
+        let line = if number == 1 { without_mark(&line) } else { &line };
+        read_line(line).map_err(|error| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
     })
 }
 

@@ -6,6 +6,7 @@
 //! revision of the tree that they show. A file without a revision is older than one with a revision, because the original
 //! plugin, whose files have none, was there first. Between two files without a revision the frame's time decides.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path};
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::frame::file_name;
 use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, StateError, frame_from_json, shown};
+use crate::text::readable_json;
 
 /// The first bytes of a `state.json` that this library wrote.
 const BEGINNING: &str = "{\"version\":1,\"revision\":";
@@ -38,7 +40,7 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
     let name = folder.path_of(STATE).display().to_string();
     let mut repairs = Vec::new();
     let mut unreadable = None;
-    let mut state = match folder.read(STATE)?.map(|bytes| StackState::salvage(&bytes)) {
+    let mut state = match folder.read(STATE)?.map(|bytes| StackState::salvage(&readable(bytes))) {
         None => StackState::default(),
         Some(Ok((state, found))) => {
             repairs = found;
@@ -76,13 +78,24 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
     }
     #[cfg(windows)]
     state.frames.iter_mut().for_each(|frame| simplify_log_path(frame, folder.path()));
-    state.frames.iter_mut().for_each(|frame| drop_outside_log(frame, folder.path(), &mut repairs));
+    drop_outside_logs(&mut state, folder.path(), &mut repairs);
     match unreadable {
         Some((message, source)) if state.frames.is_empty() => {
             Err(Error::Damaged { path: name, message, advice: "move it away to start without it", source })
         }
         _ if state.frames.is_empty() => Ok(None),
         _ => Ok(Some((state, repairs))),
+    }
+}
+
+/// A file of another program without what parsers refuse. One that is not UTF-8 stays as it is, for the report about it.
+fn readable(bytes: Vec<u8>) -> Vec<u8> {
+    match String::from_utf8(bytes) {
+        Ok(text) => match readable_json(&text) {
+            Cow::Borrowed(rest) if rest.len() == text.len() => text.into_bytes(),
+            changed => changed.into_owned().into_bytes(),
+        },
+        Err(error) => error.into_bytes(),
     }
 }
 
@@ -139,7 +152,7 @@ impl Frames {
         let mut found = Vec::new();
         let read = folder.read(place).map_err(|error| error.to_string()).and_then(|bytes| {
             let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default());
-            frame_from_json(&text, stem, &mut found).map_err(|error| error.to_string())
+            frame_from_json(&readable_json(&text), stem, &mut found).map_err(|error| error.to_string())
         });
         let mut frame = match read {
             Ok(frame) => frame,
@@ -209,8 +222,12 @@ fn simplify_log_path(frame: &mut Frame, folder: &Path) {
     }
 }
 
-/// Removes the path of a log outside of the stack's folder. The files may come from a stranger, and an agent reads the
-/// log that its context names.
+/// Removes the paths of logs outside of the stack's folder. The state may come from a stranger, and an agent reads the
+/// log that its context names. `folder`: empty if the stack has none.
+pub(crate) fn drop_outside_logs(state: &mut StackState, folder: &Path, repairs: &mut Vec<Repair>) {
+    state.frames.iter_mut().for_each(|frame| drop_outside_log(frame, folder, repairs));
+}
+
 fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>) {
     let is_below = |path: &str| {
         let path = Path::new(path);
@@ -226,8 +243,8 @@ fn drop_outside_log(frame: &mut Frame, folder: &Path, repairs: &mut Vec<Repair>)
 
 /// Links the files of a folder into a new subfolder of this name, where they remain after the mirror replaces the
 /// originals. Either all files are linked or none. Without files, there is no subfolder. Another process can remove the file of a
-/// frame meanwhile, when it replaces the ID of the frame.
-pub(crate) fn keep(folder: &Folder, name: &str) -> Result<()> {
+/// frame meanwhile, when it replaces the ID of the frame. Returns the name of the subfolder.
+pub(crate) fn keep(folder: &Folder, name: &str) -> Result<Option<String>> {
     if folder.is_taken(UNFINISHED) {
         // It contains only links, left by a process that was killed at this point.
         let path = folder.path_of(UNFINISHED);
@@ -237,7 +254,7 @@ pub(crate) fn keep(folder: &Folder, name: &str) -> Result<()> {
     let all = std::iter::once(STATE).chain(frames.iter().map(String::as_str));
     let files: Vec<&str> = all.filter(|file| folder.has_file(file)).collect();
     if files.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     folder.make_subfolder(UNFINISHED)?;
     folder.make_subfolder(&format!("{UNFINISHED}/{FRAMES}"))?;
@@ -247,7 +264,15 @@ pub(crate) fn keep(folder: &Folder, name: &str) -> Result<()> {
             linked?;
         }
     }
-    folder.rename(UNFINISHED, &folder.unused(name))
+    let name = folder.unused(name);
+    folder.rename(UNFINISHED, &name)?;
+    Ok(Some(name))
+}
+
+/// True if the file of a frame is missing.
+#[cfg(all(feature = "session", feature = "sqlite"))]
+pub(crate) fn lacks_frame(folder: &Folder, session_id: &str, handle: Handle) -> bool {
+    !folder.has_file(&format!("{FRAMES}/{}.json", file_name(session_id, handle)))
 }
 
 /// The record in the file of a frame, and the revision that it shows. `None` if there is no such file, if it cannot be read, or if it

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::LogReader;
 use super::file_errors::{reading, writing};
 use super::folder::{Access, Folder};
-use super::patience::lock;
+use super::patience::{Locked, lock, lock_owned};
 use crate::error::Result;
 use crate::frame::Handle;
 
@@ -235,9 +235,10 @@ pub(crate) fn append(
         folder.make_subfolder(subfolder)?;
     }
     let file = folder.file(name, Access::Append)?;
-    let mut file = file.ok_or_else(|| writing(path)(ErrorKind::NotFound.into()))?;
+    let file = file.ok_or_else(|| writing(path)(ErrorKind::NotFound.into()))?;
     // The store's transaction excludes other appends, but not an `undo`.
     let _locked = lock_log(folder, name, &file, patience)?;
+    let mut file = &file;
     let start = file.seek(SeekFrom::End(0)).map_err(reading(path))?;
     if start > 0 {
         let mut last = [0];
@@ -256,14 +257,13 @@ pub(crate) fn append(
     Ok(Appended { folder: folder.clone(), name: name.to_owned(), start, end: start + lines.len() as u64 })
 }
 
-/// Locks a log against other appends, as long as its file and the returned one are open. Windows lets nobody read a file that
-/// is locked, so there a file of its own is locked, for all logs: appends to different logs are in a transaction anyway.
-fn lock_log(folder: &Folder, name: &str, log: &File, patience: Duration) -> Result<Option<File>> {
+/// Locks a log against other appends. Windows lets nobody read a file that is locked, so there a file of its own is locked, for all
+/// logs: appends to different logs are in a transaction anyway.
+fn lock_log<'a>(folder: &Folder, name: &str, log: &'a File, patience: Duration) -> Result<Locked<'a>> {
     if !cfg!(windows) {
-        return lock(log, &folder.path_of(name), patience).map(|()| None);
+        return lock(log, &folder.path_of(name), patience);
     }
-    let all = folder.lock_file(LOCK)?;
-    lock(&all, &folder.path_of(LOCK), patience).map(|()| Some(all))
+    lock_owned(folder.lock_file(LOCK)?, &folder.path_of(LOCK), patience)
 }
 
 /// Reads the selected lines of a log. A missing log has no lines.

@@ -188,6 +188,12 @@ impl Mirror {
         };
     }
 
+    /// True if the file of a frame is known to be out of date, so that it shows an earlier frame without being wrong.
+    #[cfg(all(feature = "session", feature = "sqlite"))]
+    pub(crate) fn is_due(&self, handle: Handle) -> bool {
+        !self.is_foreign && self.stale.contains_key(&handle)
+    }
+
     /// Notes that frames have changed since [`Mirror::revision`] whose files are to be listed before the next `state.json`.
     pub(crate) fn note_unlisted(&mut self) {
         self.is_unlisted = true;
@@ -275,9 +281,7 @@ impl Mirror {
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         let result = self.lock_file().and_then(|file| {
-            let result = lock(&file, &self.folder.path_of(LOCK), patience).and_then(|()| write(self));
-            // If this fails, closing the file releases the lock.
-            let _ = file.unlock();
+            let result = lock(&file, &self.folder.path_of(LOCK), patience).and_then(|_locked| write(self));
             self.lock = Some(file);
             result
         });

@@ -47,11 +47,38 @@ impl Patience {
     }
 }
 
-/// Locks a file until it is unlocked or closed.
+/// A locked file. It is unlocked when this is dropped. To close it would not be enough: a process that was forked meanwhile has the
+/// same open file, and would keep the lock as long as it lives.
+pub(super) enum Locked<'a> {
+    Borrowed(&'a File),
+    Owned(File),
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let file = match self {
+            Self::Borrowed(file) => file,
+            Self::Owned(file) => &*file,
+        };
+        // Fails only if the file system is gone.
+        let _ = file.unlock();
+    }
+}
+
+/// Locks a file.
 ///
 /// # Errors
 /// [`Error::Busy`] if others hold the lock for longer than `patience`; [`Error::Io`].
-pub(super) fn lock(file: &File, path: &Path, patience: Duration) -> Result<()> {
+pub(super) fn lock<'a>(file: &'a File, path: &Path, patience: Duration) -> Result<Locked<'a>> {
+    wait_for_lock(file, path, patience).map(|()| Locked::Borrowed(file))
+}
+
+/// As [`lock`], for a file that is closed afterwards.
+pub(super) fn lock_owned(file: File, path: &Path, patience: Duration) -> Result<Locked<'static>> {
+    wait_for_lock(&file, path, patience).map(|()| Locked::Owned(file))
+}
+
+fn wait_for_lock(file: &File, path: &Path, patience: Duration) -> Result<()> {
     Patience::new(patience).retry(|| acquired(file.try_lock(), path, path))
 }
 
@@ -61,4 +88,31 @@ pub(super) fn acquired(attempt: std::result::Result<(), TryLockError>, path: &Pa
         TryLockError::WouldBlock => Error::Busy { path: busy.display().to_string(), waited: 0 },
         TryLockError::Error(error) => writing(path)(error),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_a_forked_process_has_open_too_is_unlocked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let open = || File::options().create(true).truncate(false).write(true).open(&path).unwrap();
+        let (file, owned) = (open(), open());
+        // The same open file, as a forked process has it.
+        let _inherited = [file.try_clone().unwrap(), owned.try_clone().unwrap()];
+        let other = open();
+        let try_lock = || lock(&other, &path, Duration::ZERO).map(drop).map_err(|error| error.code());
+        {
+            let _locked = lock(&file, &path, Duration::ZERO).unwrap();
+            assert_eq!(try_lock(), Err("busy"));
+        }
+        drop(file);
+        assert_eq!(try_lock(), Ok(()));
+        let locked = lock_owned(owned, &path, Duration::ZERO).unwrap();
+        assert_eq!(try_lock(), Err("busy"));
+        drop(locked);
+        assert_eq!(try_lock(), Ok(()));
+    }
 }

@@ -22,6 +22,8 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::text::whole_characters;
+
 /// Maximum size of the arguments, in bytes of JSON.
 const LONGEST: usize = 1 << 20;
 /// Maximum length of a text in the arguments, in characters.
@@ -32,11 +34,45 @@ const LONGEST_LIST: usize = 1_000;
 /// Reads the arguments of a tool. `example` contains valid arguments as JSON; every error text ends with it. Empty
 /// arguments stand for `{}`.
 ///
+/// Some hosts send lists, objects, numbers and truth values as texts, some of them only from the middle of a session on. What has the
+/// right meaning is read by its meaning: `"[1]"` as `[1]` where the schema has a list, `1.0` as `1` where it has an integer.
+///
 /// # Errors
 /// A text for the agent: the problem, the path of the invalid argument, and the example.
-pub fn read<T: DeserializeOwned>(json: &str, example: &str) -> Result<T, String> {
+pub fn read<T: DeserializeOwned + JsonSchema>(json: &str, example: &str) -> Result<T, String> {
     let arguments = object(json).map_err(|problem| with_example(&problem, example))?;
-    serde_path_to_error::deserialize(arguments).map_err(|error| with_example(&problem(&error), example))
+    serde_path_to_error::deserialize(&arguments)
+        .or_else(|_| serde_path_to_error::deserialize(fitted(arguments, &describe::<T>().1)))
+        .map_err(|error| with_example(&problem(&error), example))
+}
+
+/// A value as its schema has it, where that changes its type and not its meaning. The schema is one of [`describe`].
+fn fitted(value: Value, schema: &Value) -> Value {
+    let name = schema["type"].as_str().unwrap_or_default();
+    match value {
+        Value::String(text) if !matches!(name, "" | "string") => match serde_json::from_str(&text) {
+            // A text within a text is no number.
+            Ok(Value::String(_)) | Err(_) => Value::String(text),
+            Ok(read) => match too_long(&read) {
+                None => fitted(read, schema),
+                Some(_) => Value::String(text),
+            },
+        },
+        Value::Number(number) if name == "integer" => match number.as_f64() {
+            // Larger ones are not exact.
+            Some(whole) if number.is_f64() && whole.fract() == 0.0 && whole.abs() < 9e15 => Value::from(whole as i64),
+            _ => Value::Number(number),
+        },
+        Value::Array(list) => list.into_iter().map(|entry| fitted(entry, &schema["items"])).collect(),
+        Value::Object(map) => {
+            let fit = |(key, value): (String, Value)| {
+                let value = fitted(value, &schema["properties"][&key]);
+                (key, value)
+            };
+            Value::Object(map.into_iter().map(fit).collect())
+        }
+        other => other,
+    }
 }
 
 /// Parses arguments and checks their size. Not part of the generic function, whose code exists once for each tool.
@@ -45,8 +81,8 @@ fn object(json: &str) -> Result<Value, String> {
         return Err(format!("the arguments have {} bytes, and the maximum is {LONGEST}", json.len()));
     }
     let json = if json.trim().is_empty() { "{}" } else { json };
-    let arguments: Value =
-        serde_json::from_str(json).map_err(|error| format!("the arguments are not valid JSON: {error}"))?;
+    let arguments: Value = serde_json::from_str(&whole_characters(json))
+        .map_err(|error| format!("the arguments are not valid JSON: {error}"))?;
     if !arguments.is_object() {
         return Err("the arguments are not a JSON object".into());
     }
@@ -151,5 +187,55 @@ fn simplify(value: &mut Value) {
         }
         Value::Array(list) => list.iter_mut().for_each(simplify),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Test arguments.
+    #[derive(serde::Deserialize, JsonSchema, Debug, PartialEq)]
+    struct Arguments {
+        title: String,
+        #[serde(default)]
+        steps: Vec<Step>,
+        #[serde(default)]
+        anyway: bool,
+        count: Option<i64>,
+    }
+
+    #[derive(serde::Deserialize, JsonSchema, Debug, PartialEq)]
+    struct Step {
+        title: String,
+        #[serde(default)]
+        after: Vec<String>,
+    }
+
+    fn read_arguments(json: &str) -> Result<Arguments, String> {
+        read(json, "{}")
+    }
+
+    #[test]
+    fn values_that_a_host_has_made_texts_are_read_by_their_meaning() {
+        let read = read_arguments(
+            r#"{"title": "[1]", "steps": "[{\"title\": \"5\", \"after\": \"[\\\"Cart\\\"]\"}]", "anyway": "true", "count": "2.0"}"#,
+        );
+        let steps = vec![Step { title: "5".into(), after: vec!["Cart".into()] }];
+        assert_eq!(read.unwrap(), Arguments { title: "[1]".into(), steps, anyway: true, count: Some(2) });
+        for (json, problem) in [
+            (r#"{"title": 5}"#, "`title`: invalid type: integer `5`, expected a string"),
+            (r#"{"title": "a", "steps": "Cart"}"#, "`steps`: invalid type: string \"Cart\", expected a sequence"),
+            (r#"{"title": "a", "anyway": "\"true\""}"#, "`anyway`: invalid type: string"),
+            (r#"{"title": "a", "count": 1.5}"#, "`count`: invalid type: floating point `1.5`, expected i64"),
+            (r#"{"title": "a", "steps": "[{}]"}"#, "`steps[0]`: missing field `title`"),
+        ] {
+            assert!(read_arguments(json).unwrap_err().starts_with(problem), "{json}: {:?}", read_arguments(json));
+        }
+    }
+
+    #[test]
+    fn half_characters_in_arguments_are_replaced() {
+        assert_eq!(read_arguments(r#"{"title": "cut \ud83d"}"#).unwrap().title, "cut \u{fffd}");
     }
 }

@@ -9,7 +9,7 @@ use crate::frame::{
     Change, FinishedTrees, Frame, FrameEdit, FrameStatus, Handle, Repair, StackState, leave_out_too_deep,
 };
 use crate::steps::step;
-use crate::text::FreeNames;
+use crate::text::{FreeNames, beginning};
 
 /// Number of frames up to which a `state.json` beside the database has the finished trees too.
 const WHOLE_STATE_FRAMES: usize = 10_000;
@@ -139,7 +139,7 @@ impl Tree {
     fn of_frames(frames: &mut [Frame], keeps_order: bool) -> (Tree, Vec<usize>, Vec<Repair>) {
         let mut repairs = Vec::new();
         frames.iter_mut().for_each(Frame::separate_extra_keys);
-        make_ids_unique(frames, &mut repairs);
+        correct_ids(frames, &mut repairs);
         cut_bad_links(frames, &mut repairs);
 
         let mut tree = Tree::new();
@@ -358,20 +358,27 @@ impl Tree {
     }
 }
 
-fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
+/// Room for the number behind an ID that another frame has, in characters.
+const NUMBER_LENGTH: usize = 24;
+
+/// Gives other IDs to frames whose ID is empty, too long, or that of an earlier frame.
+fn correct_ids(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
     let taken: HashSet<String> = frames.iter().map(|frame| frame.session_id.clone()).collect();
     let mut met = HashSet::new();
-    let mut blank = HashMap::new();
+    let mut replaced = HashMap::new();
     let mut names = FreeNames::default();
     for frame in frames.iter_mut() {
         let is_blank = frame.session_id.trim().is_empty();
+        let is_too_long = frame.session_id.chars().nth(Frame::LONGEST_ID).is_some();
         let is_first = met.insert(frame.session_id.clone());
-        if is_first && !is_blank {
+        if is_first && !is_blank && !is_too_long {
             continue;
         }
-        let (base, problem) = match is_blank {
-            true => ("unnamed", "its ID is empty"),
-            false => (frame.session_id.as_str(), "another frame has the same ID"),
+        let start = beginning(&frame.session_id, Frame::LONGEST_ID - NUMBER_LENGTH);
+        let (base, problem) = match (is_blank, is_too_long) {
+            (true, _) => ("unnamed", "its ID is empty".to_owned()),
+            (_, true) => (start, format!("its ID has more than {} characters", Frame::LONGEST_ID)),
+            _ => (start, "another frame has the same ID".to_owned()),
         };
         let is_free = |id: &str| !taken.contains(id) && !met.contains(id);
         let new = names.next(base, 2, |number| format!("{base} ({number})"), is_free);
@@ -379,15 +386,15 @@ fn make_ids_unique(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
         met.insert(new.clone());
         let old = std::mem::replace(&mut frame.session_id, new);
         if is_first {
-            blank.insert(old, frame.session_id.clone());
+            replaced.insert(old, frame.session_id.clone());
         }
     }
-    // Links to a blank ID follow its replacement. Links to a duplicated ID mean the first frame that has it.
+    // Links to a blank or long ID follow its replacement. Links to a duplicated ID mean the first frame that has it.
     let links = frames.iter_mut().flat_map(|Frame { parent_session_id, depends_on, retry_of, .. }| {
         parent_session_id.iter_mut().chain(depends_on).chain(retry_of)
     });
     for id in links {
-        if let Some(new) = blank.get(id) {
+        if let Some(new) = replaced.get(id) {
             id.clone_from(new);
         }
     }

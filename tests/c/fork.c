@@ -1,8 +1,10 @@
 /* Test of processes that share a folder after fork(). A child must not use the stack of its parent, but it may open a
  * stack of its own in the same folder. POSIX locks are not inherited, and the system drops those of a process when it
- * closes any descriptor of the file: neither may cost an acknowledged push. */
+ * closes any descriptor of the file: neither may cost an acknowledged push. Locks of open files are inherited, and a child that does
+ * nothing must not hold them. */
 #define _POSIX_C_SOURCE 200112L /* fork, raise, waitpid */
 #include "check.h"
+#include <pthread.h>
 #include <signal.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -157,9 +159,65 @@ static void children_that_work_beside_their_parent_lose_nothing(const char *fold
     check_ids(folder, ids, count);
 }
 
+static volatile int is_over;
+
+static void *append(void *folder) {
+    Callstack *stack = open_folder((const char *)folder);
+    while (!is_over) {
+        OK(callstack_append_log(stack, TEXT("root"), TEXT("[{\"text\": \"from a thread\"}]"), &error));
+    }
+    close_stack(stack);
+    return NULL;
+}
+
+/* Children that are forked while a thread appends to a log have the open file of the log, and do nothing with it. As long as they live,
+ * neither this process nor another one may find the log in use. */
+static void a_fork_beside_an_append_blocks_nobody(const char *folder) {
+    enum { FORKS = 200 };
+    pid_t children[FORKS], visitor;
+    int begin[2], end[2], i, status;
+    Callstack *stack;
+    pthread_t thread;
+    CHECK(pipe(begin) == 0 && pipe(end) == 0);
+    visitor = fork(); /* Before anything is open, so that it inherits nothing. */
+    CHECK(visitor >= 0);
+    if (visitor == 0) {
+        await(begin[0]);
+        stack = open_folder(folder);
+        OK(callstack_append_log(stack, TEXT("root"), TEXT("[{\"text\": \"from a visitor\"}]"), &error));
+        close_stack(stack);
+        exit(0);
+    }
+    stack = open_folder(folder);
+    push(stack, "{\"title\": \"Root\", \"sessionID\": \"root\"}");
+    CHECK(pthread_create(&thread, NULL, append, (void *)folder) == 0);
+    for (i = 0; i < FORKS; i++) {
+        children[i] = fork();
+        CHECK(children[i] >= 0);
+        if (children[i] == 0) {
+            await(end[0]);
+            raise(SIGKILL);
+        }
+    }
+    is_over = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
+    OK(callstack_append_log(stack, TEXT("root"), TEXT("[{\"text\": \"from the parent\"}]"), &error));
+    send(begin[1]);
+    CHECK(waitpid(visitor, &status, 0) == visitor && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    for (i = 0; i < FORKS; i++) {
+        send(end[1]);
+    }
+    for (i = 0; i < FORKS; i++) {
+        CHECK(waitpid(children[i], &status, 0) == children[i]);
+    }
+    close_stack(stack);
+}
+
 int main(int argc, char **argv) {
     char folder[4096];
     CHECK(argc == 2);
+    snprintf(folder, sizeof folder, "%s.appended", argv[1]);
+    a_fork_beside_an_append_blocks_nobody(folder);
     a_child_whose_parent_closes_loses_nothing(argv[1]);
     snprintf(folder, sizeof folder, "%s.shared", argv[1]);
     children_that_work_beside_their_parent_lose_nothing(folder);

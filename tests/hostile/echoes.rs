@@ -2,7 +2,7 @@
 
 use callstack_core::frame::NewChunk;
 use callstack_core::tools;
-use callstack_core::{Error, NewFrame, Stack, StackOptions, StackState, read_history};
+use callstack_core::{Error, Frame, NewFrame, Stack, StackOptions, StackState, read_history};
 
 /// The longest message: two ends of 1,000 characters, and our own words.
 const LONGEST: usize = 3_000;
@@ -15,16 +15,19 @@ fn assert_short(what: &str, error: &Error) {
 #[test]
 fn errors_repeat_only_the_beginning_of_a_text_of_ten_megabytes() {
     let long = "x".repeat(10 << 20);
+    // Longer IDs are refused.
+    let id = "x".repeat(Frame::LONGEST_ID - 1);
     let stack = Stack::in_memory();
     let root = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
-    stack.push(NewFrame::new("Long").id(long.clone())).unwrap();
-    stack.push(NewFrame::new("Longer").id(format!("{long}y"))).unwrap();
+    stack.push(NewFrame::new("Long").id(id.clone())).unwrap();
+    stack.push(NewFrame::new("Longer").id(format!("{id}y"))).unwrap();
     let child = |id: &str, dependency: &str| NewFrame::new("Child").id(id).below(root).depends_on(dependency);
-    let circle = vec![child(&format!("a{long}"), &format!("b{long}")), child(&format!("b{long}"), &format!("a{long}"))];
+    let circle = vec![child(&format!("a{id}"), &format!("b{id}")), child(&format!("b{id}"), &format!("a{id}"))];
     let errors = [
         ("unknown_frame", stack.frame(format!("z{long}").as_str()).unwrap_err()),
-        ("ambiguous_frame", stack.frame(&long[..1_000]).unwrap_err()),
-        ("duplicate_id", stack.push(NewFrame::new("Again").id(long.clone())).unwrap_err()),
+        ("ambiguous_frame", stack.frame(&id[..900]).unwrap_err()),
+        ("duplicate_id", stack.push(NewFrame::new("Again").id(id.clone())).unwrap_err()),
+        ("too_long", stack.push(NewFrame::new("Longest").id(long.clone())).unwrap_err()),
         ("dependency", stack.plan_children(root, circle).unwrap_err()),
         ("unknown_chunk", stack.heap(root).chunk(&long).unwrap_err()),
         ("json", StackState::from_json(&format!(r#"{{"version":1,"frames":"{long}"}}"#)).unwrap_err().into()),

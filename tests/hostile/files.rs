@@ -7,6 +7,8 @@ mod prepared;
 mod random;
 #[cfg(unix)]
 mod redirected;
+#[cfg(feature = "session")]
+mod repaired;
 mod replaced;
 #[cfg(unix)]
 mod unlocked;

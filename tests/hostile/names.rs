@@ -96,6 +96,56 @@ fn a_text_of_the_form_of_a_handle_is_no_id_and_no_prefix() {
 }
 
 #[test]
+fn no_id_is_longer_than_a_variable_of_a_command() {
+    let stack = Stack::in_memory();
+    let (longest, longer) = ("ö".repeat(Frame::LONGEST_ID), "ö".repeat(Frame::LONGEST_ID + 1));
+    let frame = stack.push(NewFrame::new("Build").id(&longest)).unwrap();
+    let frames = vec![Frame { session_id: longer.clone(), title: "Test".into(), ..Frame::default() }];
+    for refused in [
+        stack.push(NewFrame::new("Test").id(&longer)).map(drop),
+        stack.plan(NewFrame::new("Test").id(&longer)).map(drop),
+        stack.plan_children(frame, vec![NewFrame::new("Test").id(&longer)]).map(drop),
+        stack.ensure(&longer, None, None).map(drop),
+        stack.replace_id(frame, &longer),
+        stack.import(frames).map(drop),
+        stack.claim(callstack_core::NewClaim::new(&longer, 1_000)).map(drop),
+    ] {
+        assert_eq!(refused.unwrap_err().code(), "too_long");
+    }
+    assert_eq!(stack.read(|tree| tree.len()), 1);
+}
+
+#[test]
+fn long_ids_of_files_are_cut_and_links_follow() {
+    let tag = "tag ".repeat(50_000);
+    let plan = format!(
+        r#"{{"{tag}": {{"tasks": [{{"id": 1, "title": "One"}}, {{"id": 2, "title": "Two", "dependencies": [1]}}]}}}}"#
+    );
+    let issue = |id: &str, more: &str| format!(r#"{{"id": "{tag}{id}", "title": "Issue"{more}}}"#);
+    let needs = format!(r#", "dependencies": [{{"type": "blocks", "depends_on_id": "{tag}a"}}]"#);
+    let issues = [issue("a", ""), issue("b", &needs)].join("\n");
+    let state = format!(
+        r#"{{"frames": {{"{tag}": {{"sessionID": "{tag}", "title": "One", "status": "planned"}},
+            "b": {{"sessionID": "b", "title": "Two", "status": "planned", "parentSessionID": "{tag}", "dependsOn": []}}}}}}"#
+    );
+    for (file, links) in [(plan, 3), (issues, 3), (state, 1)] {
+        let (tree, problems) = import::read(&file).unwrap();
+        let frames: Vec<Frame> = tree.state().frames;
+        assert!(frames.iter().all(|frame| frame.session_id.chars().count() <= Frame::LONGEST_ID));
+        let found = frames.iter().map(|frame| {
+            let linked = frame.parent_session_id.iter().chain(&frame.depends_on);
+            linked.filter(|id| frames.iter().any(|frame| frame.session_id == **id)).count()
+        });
+        assert_eq!(found.sum::<usize>(), links, "{problems:?}");
+        assert!(
+            problems
+                .iter()
+                .any(|problem| problem.message.starts_with("its ID has more than 1000 characters; kept as `tag tag"))
+        );
+    }
+}
+
+#[test]
 fn links_of_imported_plans_are_ids_and_references_to_them_are_handles() {
     let issue = |id: &str, more: &str| {
         format!(r#"{{"id": "{id}", "title": "Issue {id}", "created_at": "2026-01-01T00:00:00Z"{more}}}"#)

@@ -41,7 +41,20 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tools", &["error", "frame", "text", "tree", "vocabulary", "context", "memory", "session", "store", "stack"]),
     (
         "capi",
-        &["error", "frame", "tree", "vocabulary", "context", "memory", "import", "session", "store", "stack", "tools"],
+        &[
+            "error",
+            "frame",
+            "text",
+            "tree",
+            "vocabulary",
+            "context",
+            "memory",
+            "import",
+            "session",
+            "store",
+            "stack",
+            "tools",
+        ],
     ),
 ];
 

@@ -1147,7 +1147,7 @@ pub fn check_in_store(
             // Makes a snapshot, and removes no event.
             0..16 => drop(stack.compact_history(0).unwrap()),
             16 | 17 => drop(stack.compact_history(random.below(length) as u64).unwrap()),
-            18 => stack.repair().unwrap(),
+            18 => drop(stack.repair().unwrap()),
             _ => {}
         }
         let ask = random_ask(random, model.frames.len());

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Page, Report, count};
+use crate::output::{Page, Report, count, note};
 
 /// Number of lines of a log that are copied at a time.
 const LINES: usize = 200;
@@ -79,9 +79,9 @@ fn copy_logs(from: &Stack, to: &Stack) -> Result<usize, Failure> {
         if path.starts_with("logs/") {
             copied += copy_log(handle, from, to)?;
         } else if from.log(handle).read(&LogQuery::default().tail(0))?.total > 0 {
-            eprintln!(
-                "note: the log of {handle} is {path}, which its host keeps; earlier lines in the stack were not copied"
-            );
+            note(&format!(
+                "the log of {handle} is {path}, which its host keeps; earlier lines in the stack were not copied"
+            ));
         }
     }
     Ok(copied)
@@ -93,7 +93,7 @@ fn copy_log(frame: Handle, from: &Stack, to: &Stack) -> Result<usize, Failure> {
     loop {
         let page = from.log(frame).read(&LogQuery::default().range(first, first + LINES - 1))?;
         page.damaged.iter().for_each(|damage| {
-            eprintln!("note: line {} of the log of {frame} was not copied: {}", damage.number, damage.message);
+            note(&format!("line {} of the log of {frame} was not copied: {}", damage.number, damage.message));
         });
         copied += page.lines.len();
         append(frame, page.lines.into_iter().map(|line| line.entry), to)?;

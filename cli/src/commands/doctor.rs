@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use callstack_core::stack::{Health, HostHealth, MirrorHealth};
+use callstack_core::stack::{Health, HostHealth, MirrorHealth, RepairedFiles};
 use callstack_core::{Stack, StackOptions};
 use clap::Args;
 use schemars::JsonSchema;
@@ -34,9 +34,15 @@ pub struct Diagnosis {
     folder: String,
     /// The version of the program.
     program_version: &'static str,
-    /// True if `--repair` has made the snapshot and the files anew.
+    /// True if `--repair` has made the snapshot anew.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_repaired: bool,
+    /// True if `--repair` has written state.json and frames/ again. They were right otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    are_files_rewritten: bool,
+    /// The folder, within that of the stack, with these files as `--repair` has found them, if some were wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_in: Option<String>,
     /// True if nothing is wrong.
     is_sound: bool,
     /// What is wrong, each with what to do. Empty if the stack is sound.
@@ -85,14 +91,17 @@ struct Sizes {
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
-    if arguments.repair {
-        folder.open_to_write()?.repair()?;
-    }
+    let repaired = match arguments.repair {
+        true => Some(folder.open_to_write()?.repair()?),
+        false => None,
+    };
     let examined = match folder.is_on_server() {
         true => Diagnosis::of_server(folder)?,
         false => Diagnosis::of(&folder.existing()?),
     };
-    let mut diagnosis = Diagnosis { is_repaired: arguments.repair, ..examined };
+    let (is_repaired, RepairedFiles { are_rewritten, kept_in, .. }) =
+        (repaired.is_some(), repaired.unwrap_or_default());
+    let mut diagnosis = Diagnosis { is_repaired, are_files_rewritten: are_rewritten, kept_in, ..examined };
     let same_stack = folder.same_stack();
     diagnosis.problems.iter_mut().for_each(|problem| problem.next_step = same_stack.named_in(&problem.next_step));
     output.report(&diagnosis)?;
@@ -112,6 +121,8 @@ impl Diagnosis {
             folder: folder.display().to_string(),
             program_version: env!("CARGO_PKG_VERSION"),
             is_repaired: false,
+            are_files_rewritten: false,
+            kept_in: None,
             is_sound: problems.is_empty(),
             problems,
             health: examined.ok(),
@@ -134,6 +145,8 @@ impl Diagnosis {
             folder: folder.shown()?,
             program_version: env!("CARGO_PKG_VERSION"),
             is_repaired: false,
+            are_files_rewritten: false,
+            kept_in: None,
             is_sound: problems.is_empty(),
             problems,
             health: None,
@@ -275,8 +288,16 @@ impl Report for Diagnosis {
             field(page, "sizes", sizes)?;
         }
         if self.is_repaired {
-            let files = if self.sizes.is_some() { ", state.json and frames/ were" } else { " was" };
-            page.line(Line::new().plain(format!("The snapshot of the database{files} made anew.")))?;
+            let done = match (self.are_files_rewritten, &self.sizes) {
+                (true, _) => ", state.json and frames/ were made anew.",
+                (false, Some(_)) => " was made anew; state.json and frames/ were right.",
+                (false, None) => " was made anew.",
+            };
+            page.line(Line::new().plain(format!("The snapshot of the database{done}")))?;
+            if let Some(kept_in) = &self.kept_in {
+                let advice = "remove that folder when they are not needed any more";
+                page.text(0, &format!("The files as they were are in {kept_in}/; {advice}."))?;
+            }
         }
         if self.is_sound {
             return page.line(Line::new().styled(AnsiColor::Green.on_default(), "The stack is sound."));

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::export::{Run, atif, chrome, otlp, speedscope, svg};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Line, Output, Page, Report, WrittenFile, number, refuse_own_file, write_file};
+use crate::output::{EscapedJson, Line, Output, Page, Report, WrittenFile, note, number, refuse_own_file, write_file};
 use crate::view;
 
 #[derive(Args)]
@@ -134,9 +134,9 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
 /// Says that a compaction has removed events, and where the frames are written that came of them.
 fn warn_of_compaction(events: u64, stack: &Stack) {
     if events < stack.read(|tree| tree.revision()) {
-        eprintln!(
-            "note: a compaction has removed earlier events; without --json, their frames are written in their place, and \
-             `callstack import` makes this stack again"
+        note(
+            "a compaction has removed earlier events; without --json, their frames are written in their place, and \
+             `callstack import` makes this stack again",
         );
     }
 }
@@ -202,14 +202,22 @@ impl Content {
     /// `name`: the name of the file, for errors.
     fn write(&self, stack: &Stack, name: &str, writer: &mut impl Write) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::of_file("write", name, &error);
-        match self {
-            Self::State => stack.export_state(writer).map_err(not_written),
-            Self::Events => stack.export_history(writer).map(drop).map_err(not_written),
-            Self::Document(Document::Html(text) | Document::Svg(text)) => {
-                writer.write_all(text.as_bytes()).map_err(failed)
-            }
-            Self::Document(document) => serde_json::to_writer(writer, document).map_err(|error| failed(error.into())),
+        if let Self::Document(Document::Html(text) | Document::Svg(text)) = self {
+            return writer.write_all(text.as_bytes()).map_err(failed);
         }
+        let mut json = BufWriter::with_capacity(1 << 16, EscapedJson::new(writer));
+        match self {
+            Self::State => stack.export_state(&mut json).map_err(not_written),
+            Self::Events => stack.export_history(&mut json).map(drop).map_err(not_written),
+            Self::Document(document) => {
+                serde_json::to_writer(&mut json, document).map_err(|error| failed(error.into()))
+            }
+        }?;
+        json.flush().map_err(|error| match error.kind() {
+            // A reader who has enough is no failure.
+            io::ErrorKind::BrokenPipe => error.into(),
+            _ => failed(error),
+        })
     }
 }
 
@@ -231,14 +239,14 @@ impl Report for Export {
                 .line(Line::new().plain("wrote ").said(&file.path).plain(format!(", {} bytes", number(file.bytes))));
         }
         if let Some(state) = &self.state {
-            return page.raw(&format!("{}\n", serde_json::to_string(state)?));
+            return page.json(&serde_json::to_string(state)?);
         }
         match &self.document {
             Some(Document::Html(text) | Document::Svg(text)) => return page.raw(text),
-            Some(document) => return page.raw(&format!("{}\n", serde_json::to_string(document)?)),
+            Some(document) => return page.json(&serde_json::to_string(document)?),
             None => {}
         }
         let mut events = self.events.iter().flatten();
-        events.try_for_each(|event| page.raw(&format!("{}\n", serde_json::to_string(event)?)))
+        events.try_for_each(|event| page.json(&serde_json::to_string(event)?))
     }
 }

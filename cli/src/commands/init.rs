@@ -1,27 +1,25 @@
 //! `callstack init`: tells a host of agents how to start `callstack mcp`, in the settings of the project, and takes it back.
 
-use std::env;
-use std::fs;
-use std::io::{self, Write};
+mod file;
+mod settings;
+
 use std::path::{Path, PathBuf};
+use std::{env, fs, io};
 
 use clap::{Args, ValueEnum};
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
-use toml_edit::{DocumentMut, Item, Table};
+use serde_json::{Value, json};
 
+use self::file::SettingsFile;
+use self::settings::{Json, Settings, Toml};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Line, Page, Report, write_file};
+use crate::output::{Line, Page, Report};
 
 /// The name of the server in the settings of every host.
 const SERVER: &str = "callstack";
-/// The byte order mark.
-const MARK: &str = "\u{feff}";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -178,11 +176,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, F
     let advised = |failure: Failure| {
         failure.next(format!("correct it, or add the entry by hand: callstack init {} --print", host.name()))
     };
-    let before = read(&path)?;
-    let marked = Marked::of(&before);
-    let settings: Box<dyn Settings> = match host {
-        Host::Codex => Box::new(Toml::parse(marked.text, &path).map_err(advised)?),
-        _ => Box::new(Json::parse(marked.text, &path).map_err(advised)?),
+    // The settings of Codex are those of the person, who may have put links there.
+    let file = SettingsFile::read(&path, host == Host::Codex).map_err(advised)?;
+    let mut settings: Box<dyn Settings> = match host {
+        Host::Codex => Box::new(Toml::parse(file.text(), &path).map_err(advised)?),
+        _ => Box::new(Json::parse(file.text(), &path).map_err(advised)?),
     };
     let found = settings.find(host.section()).map_err(advised)?;
     match (found, undo) {
@@ -198,11 +196,10 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, F
         (_, true) => settings.remove(host.section())?,
         _ => settings.put(host.section(), &entry)?,
     }
-    let text = marked.again(&settings.text());
     // A link leads to settings that others share: the file stays.
     match undo && settings.is_empty() && !path.is_symlink() {
         true => fs::remove_file(&path).map_err(|error| Failure::of_file("remove", path.display(), &error))?,
-        false => write(&path, &text)?,
+        false => file.write(&settings.text())?,
     }
     Ok(reported(if undo { Done::Removed } else { Done::Written }))
 }
@@ -225,240 +222,4 @@ fn codex_home() -> Result<PathBuf, Failure> {
         Failure::new(Exit::Failed, "io", "there is no home folder with the settings of Codex")
             .next("name their folder: CODEX_HOME=FOLDER callstack init codex")
     })
-}
-
-/// A text with what editors of other systems put into files: a mark at the beginning, and two characters at the end of a line.
-struct Marked<'a> {
-    text: &'a str,
-    has_mark: bool,
-    has_long_ends: bool,
-}
-
-impl<'a> Marked<'a> {
-    fn of(text: &'a str) -> Self {
-        let (has_mark, text) = text.strip_prefix(MARK).map_or((false, text), |rest| (true, rest));
-        Self { text, has_mark, has_long_ends: text.contains("\r\n") }
-    }
-
-    /// Another text with the same marks.
-    fn again(&self, text: &str) -> String {
-        let mark = if self.has_mark { MARK } else { "" };
-        match self.has_long_ends {
-            true => format!("{mark}{}", text.replace("\r\n", "\n").replace('\n', "\r\n")),
-            false => format!("{mark}{text}"),
-        }
-    }
-}
-
-/// The text of a file; empty if it is missing.
-fn read(path: &Path) -> Result<String, Failure> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        other => other.map_err(|error| Failure::of_file("read", path.display(), &error)),
-    }
-}
-
-/// Writes the settings, and makes their folder if it is missing.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::of_file("write", path.display(), &error);
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    write_file(path, true, |writer| writer.write_all(text.as_bytes()).map_err(failed)).map(drop)
-}
-
-/// The settings of a host. What is not changed keeps every character, comments included.
-trait Settings {
-    /// The entry of the server.
-    fn find(&self, section: &str) -> Result<Option<Value>, Failure>;
-    fn put(&self, section: &str, entry: &Value) -> Result<(), Failure>;
-    /// Removes the entry, and the section if nothing else is in it.
-    fn remove(&self, section: &str) -> Result<(), Failure>;
-    /// True if there are no settings.
-    fn is_empty(&self) -> bool;
-    fn text(&self) -> String;
-}
-
-/// Settings in JSON, with the comments and the commas that some hosts allow.
-struct Json {
-    root: CstRootNode,
-    path: PathBuf,
-}
-
-impl Json {
-    /// The entry alone, as the file has it.
-    fn shown(section: &str, entry: &Value) -> String {
-        format!("{:#}\n", json!({ section: { SERVER: entry } }))
-    }
-
-    fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
-        let text = if text.trim().is_empty() { "{\n}\n" } else { text };
-        let root =
-            CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| unreadable(path, &error.to_string()))?;
-        let settings = Self { root, path: path.to_owned() };
-        settings.object()?;
-        Ok(settings)
-    }
-
-    fn object(&self) -> Result<CstObject, Failure> {
-        self.root.object_value().ok_or_else(|| unreadable(&self.path, "it is no object"))
-    }
-
-    fn section(&self, section: &str) -> Result<Option<CstObject>, Failure> {
-        let Some(property) = self.object()?.get(section) else { return Ok(None) };
-        let no_object = || unreadable(&self.path, &format!("{section} is no object"));
-        property.object_value().map(Some).ok_or_else(no_object)
-    }
-}
-
-impl Settings for Json {
-    fn find(&self, section: &str) -> Result<Option<Value>, Failure> {
-        let found = self.section(section)?.and_then(|section| section.get(SERVER));
-        Ok(found.and_then(|property| property.value()).and_then(|value| value.to_serde_value()))
-    }
-
-    fn put(&self, section: &str, entry: &Value) -> Result<(), Failure> {
-        let section = match self.section(section)? {
-            Some(found) => found,
-            None => self.object()?.object_value_or_set(section),
-        };
-        match section.get(SERVER) {
-            Some(property) => property.set_value(input(entry)),
-            None => drop(section.append(SERVER, input(entry))),
-        }
-        section.ensure_multiline();
-        Ok(())
-    }
-
-    fn remove(&self, section: &str) -> Result<(), Failure> {
-        let Some(found) = self.section(section)? else { return Ok(()) };
-        if let Some(property) = found.get(SERVER) {
-            property.remove();
-        }
-        if found.properties().is_empty()
-            && let Some(property) = self.object()?.get(section)
-        {
-            property.remove();
-        }
-        Ok(())
-    }
-
-    fn is_empty(&self) -> bool {
-        let text = self.text();
-        let has_comments = text.contains("//") || text.contains("/*");
-        self.root.object_value().is_some_and(|object| object.properties().is_empty()) && !has_comments
-    }
-
-    fn text(&self) -> String {
-        self.root.to_string()
-    }
-}
-
-/// A value as the parser takes it.
-fn input(value: &Value) -> CstInputValue {
-    match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(value) => CstInputValue::Bool(*value),
-        Value::Number(value) => CstInputValue::Number(value.to_string()),
-        Value::String(value) => CstInputValue::String(value.clone()),
-        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
-        Value::Object(values) => {
-            CstInputValue::Object(values.iter().map(|(key, value)| (key.clone(), input(value))).collect())
-        }
-    }
-}
-
-/// Settings in TOML.
-struct Toml {
-    document: std::cell::RefCell<DocumentMut>,
-    path: PathBuf,
-}
-
-impl Toml {
-    /// The entry alone, as the file has it.
-    fn shown(section: &str, entry: &Value) -> String {
-        format!("[{section}.{SERVER}]\n{}", table(entry))
-    }
-
-    fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
-        let document: DocumentMut = text.parse().map_err(|error| unreadable(path, &format!("{error}")))?;
-        Ok(Self { document: document.into(), path: path.to_owned() })
-    }
-}
-
-impl Settings for Toml {
-    fn find(&self, section: &str) -> Result<Option<Value>, Failure> {
-        let document = self.document.borrow();
-        let Some(section) = document.get(section) else { return Ok(None) };
-        let section = section
-            .as_table_like()
-            .ok_or_else(|| unreadable(&self.path, &format!("{} is no table", section.type_name())))?;
-        Ok(section.get(SERVER).map(value_of))
-    }
-
-    fn put(&self, section: &str, entry: &Value) -> Result<(), Failure> {
-        let mut document = self.document.borrow_mut();
-        let section = document.entry(section).or_insert_with(|| {
-            let mut table = Table::new();
-            table.set_implicit(true);
-            Item::Table(table)
-        });
-        let no_table = || unreadable(&self.path, "mcp_servers is no table");
-        section.as_table_like_mut().ok_or_else(no_table)?.insert(SERVER, Item::Table(table(entry)));
-        Ok(())
-    }
-
-    fn remove(&self, section: &str) -> Result<(), Failure> {
-        let mut document = self.document.borrow_mut();
-        let Some(found) = document.get_mut(section).and_then(Item::as_table_like_mut) else { return Ok(()) };
-        found.remove(SERVER);
-        if found.is_empty() {
-            document.remove(section);
-        }
-        Ok(())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.document.borrow().to_string().trim().is_empty()
-    }
-
-    fn text(&self) -> String {
-        self.document.borrow().to_string()
-    }
-}
-
-/// A table of texts and lists of texts.
-fn table(entry: &Value) -> Table {
-    let mut table = Table::new();
-    for (key, value) in entry.as_object().into_iter().flatten() {
-        let value = match value {
-            Value::Array(values) => toml_edit::Value::from_iter(values.iter().filter_map(Value::as_str)),
-            other => toml_edit::Value::from(other.as_str().unwrap_or_default()),
-        };
-        table.insert(key, Item::Value(value));
-    }
-    table
-}
-
-/// A part of a document as JSON.
-fn value_of(item: &Item) -> Value {
-    let of_value = |value: &toml_edit::Value| match value {
-        toml_edit::Value::String(text) => json!(text.value()),
-        toml_edit::Value::Array(values) => values.iter().map(|value| json!(value.as_str())).collect(),
-        other => json!(other.to_string().trim()),
-    };
-    match item {
-        Item::Value(value) => value.as_inline_table().map_or_else(
-            || of_value(value),
-            |table| Value::Object(table.iter().map(|(key, value)| (key.to_owned(), of_value(value))).collect()),
-        ),
-        Item::Table(table) => {
-            Value::Object(table.iter().map(|(key, item)| (key.to_owned(), value_of(item))).collect::<Map<_, _>>())
-        }
-        _ => Value::Null,
-    }
-}
-
-fn unreadable(path: &Path, why: &str) -> Failure {
-    Failure::new(Exit::Refused, "settings", format!("{} cannot be read: {why}", path.display()))
 }

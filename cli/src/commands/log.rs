@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Show texts with all of their lines. Default: the first 20 of each.
     #[arg(long)]
     full: bool,
-    /// Write each entry as it is in the file, a line of JSON.
+    /// Write each entry as a line of JSON, as in the file. Characters that cannot be seen are escaped.
     #[arg(long)]
     raw: bool,
 }
@@ -113,7 +113,7 @@ impl Report for Log {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.is_raw {
-            return self.page.lines.iter().try_for_each(|line| page.raw(&format!("{}\n", line.entry)));
+            return self.page.lines.iter().try_for_each(|line| page.json(&line.entry.to_string()));
         }
         page.line(self.frame.line(0))?;
         for entry in self.entries() {

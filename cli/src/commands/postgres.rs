@@ -2,6 +2,7 @@
 
 use std::io;
 
+use callstack_core::text::one_line;
 use callstack_postgres::{
     Access, DEFAULT_TENANT, Grant, PostgresOptions, PostgresServer, StackUrl, grant, grants, migrate, revoke,
 };
@@ -155,7 +156,7 @@ impl Report for ChangedAccess {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let Self { role, tenant, access } = self;
         let may = if access == "none" { "may no longer use" } else { &format!("may {access}") };
-        page.text(0, &format!("{role} {may} the stacks of the tenant {tenant}"))
+        page.text(0, &one_line(&format!("{role} {may} the stacks of the tenant {tenant}")))
     }
 }
 
@@ -187,7 +188,7 @@ impl Report for Grants {
         }
         self.grants.iter().try_for_each(|ListedGrant { tenant, role, access }| {
             let role = role.as_deref().unwrap_or("only the owner of the schema");
-            page.text(0, &format!("{tenant}: {role} {}", access.as_deref().unwrap_or_default()))
+            page.text(0, &one_line(&format!("{tenant}: {role} {}", access.as_deref().unwrap_or_default())))
         })
     }
 }
@@ -234,11 +235,13 @@ impl Report for Stacks {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.stacks.is_empty() {
-            return page.text(0, &format!("the tenant {} has no stack that this role can see", self.tenant));
+            let none = format!("the tenant {} has no stack that this role can see", self.tenant);
+            return page.text(0, &one_line(&none));
         }
-        let mut stacks = self.stacks.iter();
-        stacks
-            .try_for_each(|stack| page.text(0, &format!("{}: {}", stack.name, count(stack.revision as usize, "event"))))
+        // Another program can have given a stack a name with line breaks, which must not pose as further stacks.
+        self.stacks.iter().try_for_each(|stack| {
+            page.text(0, &one_line(&format!("{}: {}", stack.name, count(stack.revision as usize, "event"))))
+        })
     }
 }
 
@@ -293,5 +296,28 @@ pub fn run(arguments: Arguments, output: Output) -> Result<(), Failure> {
             let stacks = stacks.map(|(name, revision)| ListedStack { name, revision }).collect();
             output.report(&Stacks { tenant, stacks })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Lines;
+
+    #[test]
+    fn a_name_with_a_line_break_forges_no_line() {
+        let stacks = Stacks {
+            tenant: "default".to_owned(),
+            stacks: vec![ListedStack { name: "shop: 3 events\nblog".to_owned(), revision: 1 }],
+        };
+        let grants = Grants {
+            grants: vec![ListedGrant { tenant: "team\nother".to_owned(), role: Some("me".to_owned()), access: None }],
+        };
+        let written = |write: &dyn Fn(&mut Page<'_>) -> io::Result<()>| {
+            let mut lines = Lines::at_most(9);
+            write(&mut Page::collecting(&mut lines, 80)).unwrap();
+            lines.lines.len()
+        };
+        assert_eq!((written(&|page| stacks.write(page)), written(&|page| grants.write(page))), (1, 1));
     }
 }

@@ -15,7 +15,7 @@ use super::event_line::EventLine;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Medium, Output, Page, Report, wait_for_reader};
+use crate::output::{Medium, Output, Page, Report, note, wait_for_reader};
 use crate::watch;
 
 /// The pause between two looks at the stack.
@@ -109,9 +109,9 @@ fn write_news(stack: &Stack, seen: &mut u64, most: usize, output: Output) -> Res
     let last = events.last().map_or(*seen, |event| event.revision);
     let compacted = last - *seen - events.len() as u64;
     if compacted > 0 {
-        eprintln!(
-            "note: a compaction has removed {compacted} of the events up to {last}; `callstack show` has what came of them"
-        );
+        note(&format!(
+            "a compaction has removed {compacted} of the events up to {last}; `callstack show` has what came of them"
+        ));
     }
     for event in &events {
         *seen = event.revision;

@@ -37,6 +37,8 @@ const LATER: i32 = 75;
 const BLOCKED: i32 = 77;
 /// A frame that was put back waits for so long after its first claim, and for twice as long after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// A frame whose command could not be started so often by this worker is blocked, unless `--tries` says how often.
+const STARTS: u64 = 3;
 /// How often the stack is looked at while nothing can be claimed: soon after a change, and then more seldom.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 /// How often the frame of a running command is looked at: somebody may have stopped it.
@@ -59,8 +61,9 @@ pub struct Arguments {
     /// How long a frame stays with this worker after it was last heard of, in seconds. It renews that while the command runs.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     lease: u64,
-    /// A frame that was begun so often without an end is blocked, because its command may kill the workers. Put-backs, interruptions and
-    /// what was before an answer do not count. Default: no limit.
+    /// A frame that was begun so often without an end is blocked, because its command may kill the workers. A command that could not be
+    /// started counts too. Put-backs, interruptions and what was before an answer do not count. Default: no limit, but 3 for commands
+    /// that could not be started.
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
     tries: Option<u64>,
     /// Maximum number of frames, also of those that were put back; then the program ends.
@@ -123,6 +126,9 @@ enum Outcome {
     Ended(PopStatus),
     /// The frame waits for another try.
     Later,
+    /// The command could not be started on this frame. The frame waits until its lease ends, as after a worker that was killed, so this is
+    /// a try.
+    NotStarted(String),
     /// Somebody else has the frame now, or has ended it.
     Lost(Error),
     /// Somebody has stopped the frame, or does not want it any more.
@@ -230,6 +236,7 @@ impl Worker<'_> {
     fn work(&self, arguments: &Arguments, worked: &mut Worked) -> Result<(), Failure> {
         let mut pause = LOOKS.0;
         let mut frames = 0;
+        let mut not_started: BTreeMap<Handle, u64> = BTreeMap::new();
         while !self.is_interrupted() && arguments.limit.is_none_or(|limit| frames < limit) {
             let Some(claimed) = self.claim()? else {
                 let left = self.left()?;
@@ -242,16 +249,26 @@ impl Worker<'_> {
             };
             pause = LOOKS.0;
             frames += 1;
-            let outcome = match arguments.tries {
-                Some(tries) if self.tries(&claimed)? > tries => self.give_up(&claimed, tries)?,
+            let mut outcome = match arguments.tries {
+                Some(tries) if self.tries(&claimed)? > tries => {
+                    self.give_up(&claimed, &format!("begun {} without a result", count(tries as usize, "time")))?
+                }
                 _ => self.work_on(&claimed)?,
             };
+            if let Outcome::NotStarted(why) = &outcome {
+                let starts = not_started.entry(claimed.handle).or_default();
+                *starts += 1;
+                if *starts >= arguments.tries.unwrap_or(STARTS) {
+                    let tried = count(*starts as usize, "time");
+                    outcome = self.give_up(&claimed, &format!("tried {tried}, and could not be started: {why}"))?;
+                }
+            }
             self.say(claimed.handle, &outcome);
             *match outcome {
                 Outcome::Ended(PopStatus::Completed) => &mut worked.completed,
                 Outcome::Ended(PopStatus::Failed) => &mut worked.failed,
                 Outcome::Ended(PopStatus::Blocked) => &mut worked.blocked,
-                Outcome::Later => &mut worked.later,
+                Outcome::Later | Outcome::NotStarted(_) => &mut worked.later,
                 Outcome::Lost(_) | Outcome::Stopped => &mut worked.lost,
                 Outcome::Interrupted => break,
             } += 1;
@@ -359,9 +376,9 @@ impl Worker<'_> {
         Ok(leases.into_values().filter(|(first, last)| last >= first).count() as u64)
     }
 
-    /// Blocks a frame that was begun too often.
-    fn give_up(&self, claimed: &ClaimedFrame, tries: u64) -> Result<Outcome, Failure> {
-        let question = format!("It was begun {} without a result. What is to be done?", count(tries as usize, "time"));
+    /// Blocks a frame that was begun too often. `what` has happened to it.
+    fn give_up(&self, claimed: &ClaimedFrame, what: &str) -> Result<Outcome, Failure> {
+        let question = format!("It was {what}. What is to be done?");
         let stack = self.stack.with_claim(claimed);
         match self.patiently(|| stack.block(claimed.handle, question.clone(), None)) {
             Ok(_) => Ok(Outcome::Ended(PopStatus::Blocked)),
@@ -371,8 +388,11 @@ impl Worker<'_> {
 
     /// Runs the command on a frame, and records how it has ended.
     fn work_on(&self, claimed: &ClaimedFrame) -> Result<Outcome, Failure> {
-        let started = self.start(claimed);
-        let mut process = started.inspect_err(|_| drop(self.stack.release_claim(claimed)))?;
+        let started = self.start(claimed).inspect_err(|_| drop(self.stack.release_claim(claimed)))?;
+        let mut process = match started {
+            Ok(process) => process,
+            Err(why) => return Ok(Outcome::NotStarted(why)),
+        };
         match self.follow(claimed, &mut process)? {
             Ok(status) => self.record(claimed, status, process),
             Err(outcome) => {
@@ -386,9 +406,16 @@ impl Worker<'_> {
         }
     }
 
-    fn start(&self, claimed: &ClaimedFrame) -> Result<Process, Failure> {
+    /// Starts the command. The inner error is why it cannot be started on this frame.
+    ///
+    /// # Errors
+    /// Those that concern all frames: of the stack, or if there is no such program any more.
+    fn start(&self, claimed: &ClaimedFrame) -> Result<Result<Process, String>, Failure> {
         let handle = claimed.handle;
-        let context = self.patiently(|| self.stack.context_uncached(handle, &self.settings))?;
+        let context = match self.patiently(|| self.stack.context_uncached(handle, &self.settings)) {
+            Err(error @ Error::BudgetTooSmall { .. }) => return Ok(Err(error.to_string())),
+            context => context?,
+        };
         let frame = self.patiently(|| self.stack.frame(handle))?;
         let [handle_name, worker_name, generation_name] = CLAIM_VARIABLES;
         let mut variables = Vec::from([
@@ -404,8 +431,14 @@ impl Worker<'_> {
         .map(|(name, value)| (name, OsString::from(value.replace('\0', "\u{FFFD}"))))
         .collect::<Vec<_>>();
         variables.extend(self.place.clone());
-        Process::start(self.command, &context.xml, &variables)
-            .map_err(|error| Failure::of_file("run", self.command[0].to_string_lossy(), &error))
+        let program = self.command[0].to_string_lossy();
+        match Process::start(self.command, &context.xml, &variables) {
+            Ok(process) => Ok(Ok(process)),
+            Err(error) => {
+                process::check(self.command).map_err(|error| Failure::of_file("run", &program, &error))?;
+                Ok(Err(format!("cannot run {program}: {error}")))
+            }
+        }
     }
 
     /// Waits for the end of the command, and keeps the frame meanwhile. Returns why it is not to go on, if so.
@@ -568,6 +601,7 @@ impl Worker<'_> {
         let _ = match outcome {
             Outcome::Ended(_) => page.line(frame.line(frame.status.as_str())),
             Outcome::Later => page.line(frame.line("put back")),
+            Outcome::NotStarted(why) => page.notice("not started", &format!("{handle}: {why}")),
             Outcome::Lost(error) => page.notice("lost", &error.to_string()),
             Outcome::Stopped => page.line(frame.line("stopped")),
             Outcome::Interrupted => page.line(frame.line("released")),

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::callers::Callers;
-use crate::claims::with_worker;
+use crate::claims::{with_worker, with_worker_in};
 
 /// The longest title in an answer, in bytes. Titles are in the last line of each.
 const LONGEST_TITLE: usize = 200;
@@ -22,9 +22,21 @@ pub const HAND_OVER: &str = "Your task is frame ";
 /// The value of `frame` that begins another task.
 const NEW: &str = "new";
 
-/// Why a call was refused, for the agent.
+/// Why a call was refused.
 #[derive(Debug)]
-pub struct Refusal(String);
+pub struct Refusal {
+    /// The reason for the agent, which can contain titles and other texts.
+    text: String,
+    /// The kind of the reason, for the log.
+    code: &'static str,
+}
+
+impl Refusal {
+    /// The kind of the reason: that of the error, or a word for all that this server refuses by itself.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+}
 
 /// The reply of a tool to the agent.
 #[derive(Debug)]
@@ -47,26 +59,26 @@ pub type Answer = Result<Reply, Refusal>;
 
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&self.text)
     }
 }
 
 impl From<String> for Refusal {
     fn from(text: String) -> Self {
-        Self(text)
+        Self { text, code: "refused" }
     }
 }
 
 impl From<&str> for Refusal {
     fn from(text: &str) -> Self {
-        Self(text.to_owned())
+        text.to_owned().into()
     }
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         // An error can quote texts of frames, which must not pose as lines of ours.
-        Self(one_line(&error.to_string()))
+        Self { text: one_line(&error.to_string()), code: error.code() }
     }
 }
 
@@ -85,7 +97,10 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// The frame that an argument names.
     pub fn resolve(&self, name: &str) -> Result<Handle, Refusal> {
-        self.stack.resolve(name).map_err(|error| format!("{}.{}", Refusal::from(error), self.open_frames()).into())
+        self.stack.resolve(name).map_err(|error| {
+            let refusal = Refusal::from(error);
+            Refusal { text: format!("{refusal}.{}", self.open_frames()), ..refusal }
+        })
     }
 
     /// The open frame in which the conversation works.
@@ -210,16 +225,19 @@ impl Call<'_> {
         })
     }
 
-    /// Refuses to enter a frame in which another conversation works, or the command of a worker.
+    /// True if no other conversation works in a frame, or goes back to it.
     ///
     /// In a frame that is blocked or finished nobody works.
+    fn is_free(&self, frame: Handle, tree: &Tree) -> bool {
+        let is_worked_in = tree.node(frame).status() == FrameStatus::InProgress;
+        let worker = self.callers.worker(frame, tree).filter(|_| is_worked_in);
+        worker.is_none_or(|worker| Some(&worker) == self.caller)
+    }
+
+    /// Refuses to enter a frame in which another conversation works, or the command of a worker.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
         self.check_no_worker(frame)?;
-        let worker = self.stack.read(|tree| {
-            let is_worked_in = tree.node(frame).status() == FrameStatus::InProgress;
-            self.callers.worker(frame, tree).filter(|_| is_worked_in)
-        });
-        match worker.as_ref().is_some_and(|worker| Some(worker) != self.caller) {
+        match self.stack.read(|tree| !self.is_free(frame, tree)) {
             true => Err(format!(
                 "another conversation works in {}: status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it; if it has ended, go on \
                  there with takeOver",
@@ -230,25 +248,32 @@ impl Call<'_> {
         }
     }
 
-    /// Notes that the conversation has closed a frame, and goes on in the one above it. Returns true if that was its task: the
-    /// frame was handed over to it, and it is in none now.
-    pub fn leave(&self, frame: Handle, parent: Option<Handle>) -> bool {
+    /// Notes that the conversation has closed a frame. If it was in that one, it goes back to where it came from. Returns true if the
+    /// frame was its task: it was handed over to it, and it is in none now.
+    pub fn leave(&self, frame: Handle) -> bool {
+        // What it goes back to is free until it is there.
+        let _alone = self.caller.and_then(|_| self.callers.alone());
         self.stack.read(|tree| {
             let is_handed_over = self.callers.is_handed_over(frame, tree);
             let Some(caller) = self.caller else { return is_handed_over };
             if self.callers.entered(caller, tree) != Some(frame) {
                 return false;
             }
-            if is_handed_over {
-                // The note stays: the next call without a frame is told that the task is over.
-                return true;
+            // The note of a task stays: the next call without a frame is told that it is over.
+            if !is_handed_over {
+                let is_free = |back: Handle| {
+                    with_worker_in(tree, self.stack.own_claim(), back).is_none() && self.is_free(back, tree)
+                };
+                self.callers.go_back(caller, frame, tree, is_free);
             }
-            let _ = match parent {
-                Some(parent) => self.callers.enter(caller, parent, tree),
-                None => self.callers.forget(caller),
-            };
-            false
+            is_handed_over
         })
+    }
+
+    /// The frame with which an answer ends: that of the conversation, and for a caller without a name the one above its work, whose handle
+    /// it passes in its next calls.
+    pub fn place_after(&self, above: Option<Handle>) -> Option<Handle> {
+        self.bound().or(above.filter(|_| self.caller.is_none()))
     }
 
     /// The context of a frame, with the advice on the work with the stack or without it.

@@ -33,7 +33,9 @@ const TEMPORARY: &str = ".tmp";
 const CONVERSATION_AGE: Duration = Duration::from_secs(90 * 24 * 3_600);
 const CALL_AGE: Duration = Duration::from_secs(3_600);
 /// The largest file that is read, in bytes.
-const LARGEST: u64 = 4_096;
+const LARGEST: u64 = 32 << 10;
+/// The longest way back of a conversation that is followed, in frames.
+const LONGEST_WAY: usize = 1_000;
 
 /// The files of all conversations of a stack.
 #[derive(Debug, Clone)]
@@ -41,7 +43,8 @@ pub struct Callers {
     folder: PathBuf,
 }
 
-/// A file: a conversation, and the frame in which it works.
+/// A file: a conversation, and a frame. In the file of a conversation it is the one in which the conversation works. In the file of a
+/// frame it is the one from which the conversation has come there.
 #[derive(Default, Serialize, Deserialize)]
 struct Note {
     caller: String,
@@ -49,6 +52,30 @@ struct Note {
     frame: Option<Handle>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     id: String,
+}
+
+/// The lock of the conversation that enters a frame. To close its file would not be enough: a program that is being started has it too,
+/// for a moment.
+pub struct Alone(File);
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        // Fails only if the file system is gone.
+        let _ = self.0.unlock();
+    }
+}
+
+impl Note {
+    fn of(caller: &Caller, frame: Option<Handle>, tree: &Tree) -> Self {
+        let id = frame.map(|frame| tree.node(frame).session_id().to_owned()).unwrap_or_default();
+        Self { caller: caller.to_string(), frame, id }
+    }
+
+    /// The frame, if it is one of this stack.
+    fn frame(&self, tree: &Tree) -> Option<Handle> {
+        let frame = self.frame.filter(|frame| frame.index() < tree.len())?;
+        (tree.node(frame).session_id() == self.id).then_some(frame)
+    }
 }
 
 impl Callers {
@@ -65,9 +92,7 @@ impl Callers {
 
     /// The frame that a conversation has entered last and not left. It may be closed by now.
     pub fn entered(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
-        let found = self.read(&self.conversation(caller))?;
-        let frame = found.frame.filter(|frame| frame.index() < tree.len())?;
-        (found.caller == caller.as_str() && tree.node(frame).session_id() == found.id).then_some(frame)
+        self.read(&self.conversation(caller)).filter(|note| note.caller == caller.as_str())?.frame(tree)
     }
 
     /// The open frame in which a conversation works: the one that it has entered last, or the nearest to the one that has its ID.
@@ -79,12 +104,48 @@ impl Callers {
         }
     }
 
-    /// Notes that a conversation works in a frame from now on.
+    /// Notes that a conversation works in a frame from now on, and from which one it has come. If it comes from none, or was on its way
+    /// back, it will go back to where the last one in the frame came from.
     pub fn enter(&self, caller: &Caller, frame: Handle, tree: &Tree) -> io::Result<()> {
-        let id = tree.node(frame).session_id();
-        let conversation = Note { caller: caller.to_string(), frame: Some(frame), id: id.to_owned() };
-        self.write(&self.conversation(caller), &conversation)?;
-        self.write(&self.worker_of(id), &Note { caller: caller.to_string(), ..Note::default() })
+        let is_call = |from: &Handle| {
+            !tree.is_ancestor(frame, *from) && !self.way_back(caller, *from, tree).any(|place| place == frame)
+        };
+        let from = self.open_frame(caller, tree).filter(is_call).or_else(|| self.came_from(frame, tree));
+        self.write(&self.conversation(caller), &Note::of(caller, Some(frame), tree))?;
+        self.write(&self.worker_of(tree.node(frame).session_id()), &Note::of(caller, from, tree))
+    }
+
+    /// Lets a conversation that has closed its frame go on in the nearest open one from which it came, if that is free, and returns it.
+    /// `None`: it is in no frame. The frame above the closed one can be the work of others.
+    pub fn go_back(
+        &self,
+        caller: &Caller,
+        closed: Handle,
+        tree: &Tree,
+        is_free: impl Fn(Handle) -> bool,
+    ) -> Option<Handle> {
+        let open = self.way_back(caller, closed, tree).skip(1).find(|frame| tree.node(*frame).status().is_open());
+        match open.filter(|frame| is_free(*frame)) {
+            Some(back) => self.enter(caller, back, tree).ok().map(|()| back),
+            None => {
+                // If the note stays, the next call is told that the frame is closed.
+                let _ = self.forget(caller);
+                None
+            }
+        }
+    }
+
+    /// The frame from which the conversation has come that has entered a frame last.
+    fn came_from(&self, frame: Handle, tree: &Tree) -> Option<Handle> {
+        self.read(&self.worker_of(tree.node(frame).session_id()))?.frame(tree)
+    }
+
+    /// A frame in which a conversation is, and those to which it goes back from there. The way ends at a frame that another one has
+    /// entered since: what is noted there is the way of that one.
+    fn way_back<'a>(&'a self, caller: &'a Caller, from: Handle, tree: &'a Tree) -> impl Iterator<Item = Handle> + 'a {
+        let before =
+            move |frame: &Handle| self.has_worked(caller, *frame, tree).then(|| self.came_from(*frame, tree)).flatten();
+        std::iter::successors(Some(from), before).take(LONGEST_WAY)
     }
 
     /// Notes that a conversation works in no frame.
@@ -100,7 +161,7 @@ impl Callers {
 
     /// Keeps the other conversations from entering a frame until the lock is dropped. `None` if somebody has had it for too long,
     /// or if it cannot be had here.
-    pub fn alone(&self) -> Option<File> {
+    pub fn alone(&self) -> Option<Alone> {
         self.make_folder().ok()?;
         let path = self.folder.join(LOCK);
         if fs::symlink_metadata(&path).is_ok_and(|data| !data.is_file()) {
@@ -110,17 +171,19 @@ impl Callers {
         let begun = Instant::now();
         loop {
             match file.try_lock() {
-                Ok(()) => return Some(file),
+                Ok(()) => return Some(Alone(file)),
                 Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => thread::sleep(LOCK_PAUSE),
                 Err(_) => return None,
             }
         }
     }
 
-    /// The conversation that has entered a frame last and not left it, if the host named it.
+    /// The conversation that works in a frame, or goes back to it from those that it has entered since, if the host named it.
     pub fn worker(&self, frame: Handle, tree: &Tree) -> Option<Caller> {
         let worker = self.noted(&self.worker_of(tree.node(frame).session_id()))?;
-        (self.entered(&worker, tree) == Some(frame)).then_some(worker)
+        let entered = self.entered(&worker, tree)?;
+        let is_on_its_way = self.way_back(&worker, entered, tree).any(|place| place == frame);
+        is_on_its_way.then_some(worker)
     }
 
     /// True if a conversation was the last one to enter a frame, also if it works elsewhere now.
@@ -288,7 +351,8 @@ mod tests {
             callers.enter(&one, handle(3), tree).unwrap();
             let again = Callers::new(folder.path());
             assert_eq!((again.entered(&one, tree), again.entered(&other, tree)), (Some(handle(3)), Some(handle(2))));
-            assert_eq!((again.worker(handle(3), tree), again.worker(handle(1), tree)), (Some(one.clone()), None));
+            assert_eq!((again.worker(handle(3), tree), again.worker(handle(0), tree)), (Some(one.clone()), None));
+            assert_eq!(again.worker(handle(1), tree), Some(one.clone()), "it goes back there");
             callers.forget(&one).unwrap();
             callers.forget(&one).unwrap();
             assert_eq!((again.entered(&one, tree), again.entered(&other, tree)), (None, Some(handle(2))));
@@ -305,6 +369,59 @@ mod tests {
         assert_eq!(stack.read(|tree| callers.open_frame(&caller, tree)), None);
         let owner = Caller::of("opencode", "part1").unwrap();
         assert_eq!(stack.read(|tree| callers.open_frame(&owner, tree)), Some(handle(0)));
+    }
+
+    #[test]
+    fn a_conversation_goes_back_to_where_it_came_from() {
+        let (_folder, callers, stack) = stack(4);
+        let [one, other] = ["one", "other"].map(|id| Caller::of("codex", id).unwrap());
+        let back = |caller: &Caller, closed| stack.read(|tree| callers.go_back(caller, closed, tree, |_| true));
+        let enter = |caller: &Caller, frame| stack.read(|tree| callers.enter(caller, frame, tree)).unwrap();
+        // The other one comes from nowhere, though the frame is below that of the first one.
+        enter(&one, handle(0));
+        enter(&other, handle(1));
+        stack.pop("f2", PopStatus::Completed, "Done").unwrap();
+        assert_eq!(back(&other, handle(1)), None);
+        assert_eq!(stack.read(|tree| callers.entered(&other, tree)), None);
+        // Frames on the way that are closed by now are left out.
+        enter(&one, handle(2));
+        enter(&one, handle(3));
+        enter(&one, handle(3));
+        ["f3", "f4"].map(|frame| stack.pop(frame, PopStatus::Completed, "Done").unwrap());
+        assert_eq!(back(&one, handle(3)), Some(handle(0)));
+        assert_eq!(stack.read(|tree| callers.worker(handle(0), tree)), Some(one.clone()));
+    }
+
+    #[test]
+    fn who_takes_over_goes_back_to_where_the_first_one_came_from() {
+        let (_folder, callers, stack) = stack(3);
+        let [one, other] = ["one", "other"].map(|id| Caller::of("codex", id).unwrap());
+        let enter = |caller: &Caller, frame| stack.read(|tree| callers.enter(caller, frame, tree)).unwrap();
+        let worker = |frame| stack.read(|tree| callers.worker(frame, tree));
+        enter(&one, handle(0));
+        enter(&one, handle(1));
+        assert_eq!((worker(handle(1)), worker(handle(0))), (Some(one.clone()), Some(one.clone())));
+        enter(&other, handle(1));
+        assert_eq!((worker(handle(1)), worker(handle(0))), (Some(other.clone()), None));
+        stack.pop("f2", PopStatus::Completed, "Done").unwrap();
+        let back =
+            |caller: &Caller, is_free: bool| stack.read(|tree| callers.go_back(caller, handle(1), tree, |_| is_free));
+        assert_eq!(back(&one, true), None, "another one was the last in its frame");
+        assert_eq!(back(&other, true), Some(handle(0)));
+        assert_eq!(back(&other, false), None);
+    }
+
+    #[test]
+    fn a_frame_on_the_way_back_is_not_entered_from_below() {
+        let (_folder, callers, stack) = stack(3);
+        let one = Caller::of("codex", "one").unwrap();
+        for frame in [0, 1, 2, 1, 0] {
+            stack.read(|tree| callers.enter(&one, handle(frame), tree)).unwrap();
+        }
+        let workers = [0, 1, 2].map(|frame| stack.read(|tree| callers.worker(handle(frame), tree)));
+        assert_eq!(workers, [Some(one.clone()), None, None], "it has left the others");
+        stack.pop("f1", PopStatus::Completed, "Done").unwrap();
+        assert_eq!(stack.read(|tree| callers.go_back(&one, handle(0), tree, |_| true)), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use callstack_core::context::{Budget, Guidance};
+use callstack_core::text::readable_json;
 use callstack_core::{Error, FrameStatus, Handle, Identity, PopStatus, Settings, Stack};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -19,6 +20,7 @@ use super::tool_names;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
+use crate::output::note;
 
 /// The budget of the contexts that hooks add, in tokens and bytes. Claude Code puts longer texts into a file.
 const TOKENS: usize = 2_400;
@@ -86,7 +88,7 @@ pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Fail
         Ok(Some(answer)) => println!("{answer}"),
         Ok(None) => {}
         // Another exit code would stop tools, or be shown as a failure of the session.
-        Err(problem) => eprintln!("callstack hook: {problem}"),
+        Err(problem) => note(&format!("callstack hook: {problem}")),
     }
     Ok(Exit::Done)
 }
@@ -95,8 +97,7 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     let mut text = String::new();
     io::stdin().take(LONGEST_EVENT).read_to_string(&mut text).map_err(|error| error.to_string())?;
     let unreadable = |error: serde_json::Error| format!("the event cannot be read: {error}");
-    let mut event: Map<String, Value> =
-        serde_json::from_str(&text).or_else(|_| serde_json::from_str(&without_halves(&text))).map_err(unreadable)?;
+    let mut event: Map<String, Value> = serde_json::from_str(&readable_json(&text)).map_err(unreadable)?;
     event.retain(|_, value| !value.is_null());
     let event: Event = serde_json::from_value(Value::Object(event)).map_err(unreadable)?;
     let Ok(path) = folder.existing() else { return Ok(None) };
@@ -330,50 +331,7 @@ impl Session<'_> {
     }
 }
 
-/// A JSON text whose escapes of half characters are replaced: a host that cuts texts by UTF-16 units writes such escapes, and no
-/// Rust text can hold them.
-fn without_halves(json: &str) -> String {
-    let escape = |at: usize| -> Option<u16> {
-        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
-        digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
-    };
-    let (mut whole, mut rest) = (String::with_capacity(json.len()), 0);
-    while let Some(found) = json[rest..].find('\\') {
-        let at = rest + found;
-        whole.push_str(&json[rest..at]);
-        let (length, is_half) = match (escape(at), escape(at + 6)) {
-            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, false),
-            (Some(0xD800..=0xDFFF), _) => (6, true),
-            (Some(_), _) => (6, false),
-            // A backslash and the character behind it, which can be a backslash too.
-            (None, _) => (1 + json[at + 1..].chars().next().map_or(0, char::len_utf8), false),
-        };
-        whole.push_str(if is_half { "\\ufffd" } else { &json[at..at + length] });
-        rest = at + length;
-    }
-    whole + &json[rest..]
-}
-
 /// The answer that adds a text to the conversation.
 fn added(event: &str, text: &str) -> Value {
     json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_characters_become_replacement_characters() {
-        for (json, expected) in [
-            (r#""a \ud83d""#, "a \u{fffd}"),
-            (r#""\ude00\ud83d\ude00 \uD83D\u0041""#, "\u{fffd}\u{1f600} \u{fffd}A"),
-            (r#""\\ud83d \n \"é""#, "\\ud83d \n \"é"),
-        ] {
-            assert_eq!(serde_json::from_str::<String>(&without_halves(json)).unwrap(), expected, "{json}");
-        }
-        for json in ["\\", "\\u", "\\ud8", "é\\é"] {
-            assert_eq!(without_halves(json), json);
-        }
-    }
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{Request, Response, StatusCode};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,10 +21,12 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
+use super::messages;
 use super::server::{Server, Shared};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -83,10 +85,12 @@ pub async fn serve(address: SocketAddr, shared: Arc<Shared>, output: Output) -> 
     let address = listener.local_addr().map_err(failed)?;
     let token_shown = given.is_none().then(|| token.to_string());
     output.stream(&McpAddress { url: format!("http://{address}{PATH}"), token: token_shown })?;
+    let own = address.ip().to_string();
     // Each request stands for itself, so that servers can end and start again at any time.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
+        .with_allowed_hosts(["localhost", "127.0.0.1", "::1", &own])
         .enforce_origin_validation();
     let make = move || Ok(Server::new(shared.clone()));
     let service = StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config);
@@ -133,12 +137,32 @@ async fn answer(
     if request.uri().path() != PATH {
         return Ok(plain(StatusCode::NOT_FOUND, "the server answers at /mcp\n"));
     }
-    Ok(service.handle(request).await)
+    let (head, body) = request.into_parts();
+    let Ok(body) = Limited::new(body, service.config.max_request_body_bytes).collect().await else {
+        return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long, or ends too early\n"));
+    };
+    // A body that is no message has an answer too, and the library knows no more than that it cannot be read.
+    let text = match messages::read(&body.to_bytes()) {
+        Ok((_, text)) => text,
+        Err(unreadable) if head.method == Method::POST => match unreadable.answer() {
+            Some(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
+            None => return Ok(plain(StatusCode::BAD_REQUEST, "the body is no message\n")),
+        },
+        Err(_) => String::new(),
+    };
+    Ok(service.handle(Request::from_parts(head, Full::new(Bytes::from(text)))).await)
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
     *response.status_mut() = status;
+    response
+}
+
+fn json(status: StatusCode, value: &Value) -> Response<Body> {
+    let mut response = Response::new(Full::new(Bytes::from(value.to_string())).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
     response
 }
 

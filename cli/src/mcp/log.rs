@@ -1,5 +1,6 @@
 //! What the server writes down for people: its own warnings on the standard error, which hosts show or keep, and with `--log`
-//! all calls in a file. It says which tools were called and why calls were refused, not with which texts.
+//! all calls in a file. It says which tools were called, for which frames, and which kind of error refused a call. It holds no texts of
+//! the work, and therefore nothing of what the library writes down, which has whole errors and messages.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, stderr};
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use tracing::Level;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::layer;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -27,10 +28,14 @@ const LONGEST: u64 = 4 << 20;
 /// If the file cannot be written.
 pub fn start(file: Option<&Path>) -> Result<(), Failure> {
     let to_file = file.map(|path| open(path).map_err(|error| unwritable(path, &error))).transpose()?.map(|file| {
-        let all = Targets::new().with_default(Level::WARN).with_targets([(OURS, Level::INFO), ("rmcp", Level::INFO)]);
+        let all = Targets::new()
+            .with_default(Level::WARN)
+            .with_target(OURS, Level::INFO)
+            .with_target("rmcp", LevelFilter::OFF);
         layer().with_ansi(false).with_writer(Mutex::new(file)).with_filter(all)
     });
-    let ours = Targets::new().with_default(Level::ERROR).with_target(OURS, Level::WARN);
+    let ours =
+        Targets::new().with_default(Level::ERROR).with_target(OURS, Level::WARN).with_target("rmcp", LevelFilter::OFF);
     let to_error = layer().with_ansi(false).without_time().with_writer(stderr).with_filter(ours);
     registry().with(to_error).with(to_file).init();
     Ok(())

@@ -9,6 +9,7 @@ mod callers;
 mod hook;
 mod http;
 mod log;
+mod messages;
 mod person;
 mod progress;
 mod prompts;
@@ -16,12 +17,9 @@ mod resources;
 mod server;
 mod tools;
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use callstack_core::{HostSettings, ToolNames, ToolRole};
@@ -30,11 +28,9 @@ use clap::builder::PossibleValuesParser;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio;
-use tokio::io::{AsyncRead, ReadBuf};
 use tokio::select;
 use tokio::task::spawn_blocking;
 use tokio::time::interval;
-use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -43,6 +39,7 @@ use crate::output::Output;
 use crate::runtime::runtime;
 use caller::Caller;
 pub use hook::{HookArguments, run as run_hook};
+use messages::Lines;
 use server::{Server, Shared};
 
 /// The pause between two looks at what is due, such as writing `state.json`.
@@ -106,8 +103,8 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
 /// Serves one client on the standard input and output.
 async fn serve_pipe(shared: Arc<Shared>) -> Result<Exit, Failure> {
     let (input, output) = stdio();
-    let input = Watched { input, gone: shared.gone.clone() };
-    let served = match Server::new(shared).serve((input, output)).await {
+    let lines = Lines::new(input, output, shared.gone.clone());
+    let served = match Server::new(shared).serve(lines).await {
         Ok(served) => served,
         // A client that goes before it has said anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::Done),
@@ -118,27 +115,6 @@ async fn serve_pipe(shared: Arc<Shared>) -> Result<Exit, Failure> {
     match served.waiting().await {
         Ok(_) => Ok(Exit::Done),
         Err(error) => Err(Failure::new(Exit::Failed, "protocol", format!("the server has failed: {error}"))),
-    }
-}
-
-/// The input of a client. At its end, calls need not wait any longer: nobody would get their answers.
-struct Watched<R> {
-    input: R,
-    gone: CancellationToken,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.input).poll_read(context, buffer);
-        if read.is_ready() && buffer.filled().len() == before {
-            self.gone.cancel();
-        }
-        read
     }
 }
 

@@ -69,7 +69,7 @@ impl Question {
     fn note(&self, stack: &Stack, answer: String) {
         let is_current = stack.refresh().is_ok() && self.is_open(stack);
         if is_current && let Err(error) = stack.answer(self.frame, answer) {
-            tracing::warn!("the answer to {} is not kept: {error}", self.frame);
+            tracing::warn!("the answer to {} is not kept: {}", self.frame, error.code());
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use callstack_core::{Error, Settings, Stack};
+use callstack_core::{Error, Handle, Settings, Stack};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
@@ -223,13 +223,16 @@ impl Server {
     }
 }
 
-/// Runs a tool, and writes down that it was called.
+/// Runs a tool, and writes down that it was called: for which frame if the call names its handle, and which kind of refusal it was.
+/// The texts of calls and answers are those of the work, and stay out of the log.
 fn logged(entry: &Entry, call: &Call<'_>, arguments: JsonObject) -> Answer {
     let start = Instant::now();
+    let named = ["frame", "of"].into_iter().find_map(|key| arguments.get(key)?.as_str()?.parse::<Handle>().ok());
+    let frame = named.map(|frame| frame.to_string()).unwrap_or_default();
     let answer = (entry.run)(call, arguments);
     let caller = call.caller.map_or("nobody", Caller::as_str);
-    let refusal = answer.as_ref().err().map(Refusal::to_string).unwrap_or_default();
-    tracing::info!(caller, milliseconds = start.elapsed().as_millis() as u64, refusal, "{}", entry.name);
+    let refusal = answer.as_ref().err().map(Refusal::code).unwrap_or_default();
+    tracing::info!(caller, milliseconds = start.elapsed().as_millis() as u64, frame, refusal, "{}", entry.name);
     answer
 }
 
@@ -273,7 +276,7 @@ impl ServerHandler for Server {
         let Some(entry) = self.entry(&request.name) else {
             let names: Vec<&str> = tools::chosen(&self.shared.tools).iter().map(|entry| entry.name).collect();
             let message = format!("there is no tool {}; there are {}", request.name, names.join(", "));
-            tracing::warn!("{message}");
+            tracing::warn!("a tool was called that is not offered");
             return Err(ErrorData::invalid_params(message, None));
         };
         let _progress = Progress::of(&context);

@@ -2,6 +2,7 @@
 //! standard output, everything else to the standard error.
 
 mod file;
+mod json;
 mod moment;
 mod page;
 mod reader;
@@ -16,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use file::{WrittenFile, refuse_own_file, write_file};
+pub use json::EscapedJson;
 pub use moment::{duration, moment};
 pub use page::{Line, Lines, Medium, Page, count, number};
 pub use reader::wait_for_reader;
@@ -79,9 +81,11 @@ impl Output {
     pub fn stream<R: Report>(self, report: &R) -> Result<(), Failure> {
         let (mut writer, medium) = (BufWriter::new(io::stdout().lock()), Medium::output());
         match self.is_json {
-            true => {
-                write_json(&serde_json::to_string(&envelope(report)).map_err(io::Error::from)?, &mut writer, medium)?
-            }
+            true => writeln!(
+                writer,
+                "{}",
+                escape_hidden(&serde_json::to_string(&envelope(report)).map_err(io::Error::from)?)
+            )?,
             false => report.write(&mut Page::new(&mut writer, medium))?,
         }
         Ok(writer.flush()?)
@@ -94,18 +98,17 @@ impl Output {
 
     fn write<R: Report>(self, report: &R, writer: &mut impl Write, medium: Medium) -> io::Result<()> {
         match self.is_json {
-            true => write_json(&serde_json::to_string_pretty(&envelope(report))?, writer, medium),
+            true => writeln!(writer, "{}", escape_hidden(&serde_json::to_string_pretty(&envelope(report))?)),
             false => report.write(&mut Page::new(writer, medium)),
         }
     }
 }
 
-/// Writes JSON. Characters that a terminal obeys are escaped for it, which changes no value.
-fn write_json(json: &str, writer: &mut impl Write, medium: Medium) -> io::Result<()> {
-    match medium.is_terminal {
-        true => writeln!(writer, "{}", escape_hidden(json)),
-        false => writeln!(writer, "{json}"),
-    }
+/// Writes a note about the work of a command to the standard error. It can contain texts of frames. A closed standard error is not
+/// a problem.
+pub fn note(message: &str) {
+    let mut errors = io::stderr().lock();
+    let _ = Page::new(&mut errors, Medium::errors()).notice("note", message);
 }
 
 fn envelope<R: Report>(report: &R) -> Envelope<'_, R> {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use callstack_core::text::{lines, one_line, visible};
+use callstack_core::text::{escape_hidden, lines, one_line, visible};
 use terminal_size::{Height, Width, terminal_size_of};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -283,6 +283,11 @@ impl<'a> Page<'a> {
             Sheet::Stream(writer) => writer.write_all(text.as_bytes()),
             Sheet::Lines(_) => self.text(0, text.trim_end_matches('\n')),
         }
+    }
+
+    /// Writes JSON for other programs on a line. What a terminal would obey is escaped, which changes no value.
+    pub fn json(&mut self, json: &str) -> io::Result<()> {
+        self.raw(&format!("{}\n", escape_hidden(json)))
     }
 
     /// Writes a message of the program for the standard error, such as `error: …`. It can contain texts of frames.

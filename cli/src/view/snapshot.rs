@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use callstack_core::frame::{ModelUsage, Prices, Timeline};
+use callstack_core::text::escape_hidden;
 use callstack_core::{Handle, Stack, Tree};
 use serde::Serialize;
 
@@ -300,21 +301,9 @@ fn json(data: &impl Serialize) -> String {
     serde_json::to_string(data).unwrap_or_default()
 }
 
-/// JSON that can stand in a `script` element and on a line: nothing in it can end either.
+/// JSON that can stand in a `script` element and on a line: nothing in it can end either, and no terminal obeys it.
 fn escaped(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len() + json.len() / 64);
-    let mut rest = 0;
-    for (place, found) in json.match_indices(['<', '\u{2028}', '\u{2029}']) {
-        escaped.push_str(&json[rest..place]);
-        escaped.push_str(match found {
-            "<" => "\\u003c",
-            "\u{2028}" => "\\u2028",
-            _ => "\\u2029",
-        });
-        rest = place + found.len();
-    }
-    escaped.push_str(&json[rest..]);
-    escaped
+    escape_hidden(json).replace('<', "\\u003c")
 }
 
 #[cfg(test)]

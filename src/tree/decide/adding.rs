@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::Map;
 
 use super::memory::inherited_registers;
-use super::not_empty;
+use super::{check_name, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Question, Target};
 use crate::text::one_line;
@@ -107,7 +107,7 @@ impl Draft<'_> {
         if self.tree.by_id(&session_id).is_some() {
             return Ok(());
         }
-        not_empty("sessionID", &session_id)?;
+        check_name("sessionID", &session_id, Frame::LONGEST_ID)?;
         let parent = parent.map(|parent| self.tree.resolve(&parent)).transpose()?;
         let title = title.filter(|title| !title.trim().is_empty());
         let frame = Frame {
@@ -146,9 +146,11 @@ impl Draft<'_> {
         }
     }
 
-    pub(super) fn import(&mut self, frames: Vec<Frame>) -> Result<()> {
-        for frame in &frames {
+    pub(super) fn import(&mut self, mut frames: Vec<Frame>) -> Result<()> {
+        for frame in &mut frames {
             check_id(self.tree, &frame.session_id)?;
+            // The logs stay where the frames come from. Here the path would be that of another file, or of none.
+            frame.log_path = None;
         }
         if let Some(link) = Links::new(self.tree, &frames).bad_attempts().into_iter().next() {
             return Err(link.into_error(self.tree, &frames));
@@ -329,7 +331,7 @@ fn check_new(tree: &Tree, new: &NewFrame) -> Result<()> {
 }
 
 fn check_id(tree: &Tree, session_id: &str) -> Result<()> {
-    not_empty("sessionID", session_id)?;
+    check_name("sessionID", session_id, Frame::LONGEST_ID)?;
     match tree.by_id(session_id) {
         Some(handle) => Err(Error::DuplicateId { session_id: session_id.to_owned(), handle }),
         None => Ok(()),

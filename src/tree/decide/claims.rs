@@ -1,6 +1,6 @@
 //! Commands for the claims of workers.
 
-use super::not_empty;
+use super::check_name;
 use crate::error::{Error, Result};
 use crate::frame::{Change, Claim, ClaimedFrame, FrameStatus, Handle, NewClaim};
 use crate::tree::Draft;
@@ -11,7 +11,7 @@ impl Draft<'_> {
     pub(super) fn claim(&mut self, claim: NewClaim) -> Result<()> {
         let (tree, now) = (self.tree, self.now);
         let NewClaim { worker, lease, below, frame } = claim;
-        not_empty("worker", &worker)?;
+        check_name("worker", &worker, Claim::LONGEST_WORKER)?;
         let until = self.end_of_lease(lease, 1)?;
         let below = below.map(|below| tree.resolve(&below)).transpose()?;
         let named = frame.map(|frame| tree.resolve(&frame)).transpose()?;

@@ -38,6 +38,8 @@ pub(crate) use memory::known_chunk;
 /// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that cannot be; another parent for an attempt by
 ///   [`Command::Edit`].
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
+/// - [`Error::TooLong`]: also an ID with more than [`Frame::LONGEST_ID`](crate::Frame::LONGEST_ID) characters, or the name of a worker
+///   with more than [`Claim::LONGEST_WORKER`](crate::frame::Claim::LONGEST_WORKER).
 /// - [`Error::Json`]: an entry of [`Command::AppendLog`] is nested more than 100 levels deep.
 pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
     let mut draft = Draft::new(tree, now);
@@ -97,4 +99,13 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
 
 fn not_empty(field: &'static str, text: &str) -> Result<()> {
     if text.trim().is_empty() { Err(Error::Empty { field }) } else { Ok(()) }
+}
+
+/// Refuses a name that is empty, or has more characters than the limit.
+fn check_name(field: &'static str, name: &str, limit: usize) -> Result<()> {
+    not_empty(field, name)?;
+    match name.chars().count() {
+        length if length > limit => Err(Error::TooLong { field, length, limit }),
+        _ => Ok(()),
+    }
 }

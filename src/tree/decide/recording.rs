@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::not_empty;
+use super::{check_name, not_empty};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Handle, ModelRequest, Results, SummaryRequest, is_too_deep, own_log_path};
+use crate::frame::{Change, Frame, Handle, ModelRequest, Results, SummaryRequest, is_too_deep, own_log_path};
 use crate::tree::Draft;
 
 impl Draft<'_> {
     /// Replaces the frame's ID. The frame's own log moves with it, because its file is named after the ID.
     pub(super) fn replace_id(&mut self, handle: Handle, session_id: String) -> Result<()> {
-        not_empty("sessionID", &session_id)?;
+        check_name("sessionID", &session_id, Frame::LONGEST_ID)?;
         match self.tree.by_id(&session_id) {
             Some(other) if other == handle => return Ok(()),
             Some(other) => return Err(Error::DuplicateId { session_id, handle: other }),

@@ -2,8 +2,9 @@
 //! exports over the files of others.
 
 use std::fs;
+use std::path::Path;
 
-use callstack_core::{NewFrame, Settings, SqliteOptions, SqliteStore, Stack, StackOptions};
+use callstack_core::{NewFrame, Settings, SqliteOptions, SqliteStore, Stack, StackOptions, StackState};
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::tempdir;
@@ -109,6 +110,47 @@ fn a_log_outside_of_the_folder_is_not_handed_to_agents() {
         let said = stack.repairs().iter().any(|repair| repair.to_string().contains(path));
         assert_eq!(said, !is_inside, "{path}: {:?}", stack.repairs());
     }
+}
+
+#[test]
+fn a_state_without_a_folder_names_no_file() {
+    let place = tempdir().unwrap();
+    let secret = place.path().join("secret.jsonl");
+    fs::write(&secret, "{}\n").unwrap();
+    let outside = [secret.to_str().unwrap(), "/etc/passwd", "../secret.jsonl"];
+    // This one exists in the working folder of the tests.
+    let relative = "Cargo.toml";
+    assert!(Path::new(relative).is_file());
+    let frames: serde_json::Map<_, _> = outside
+        .iter()
+        .chain([&relative])
+        .enumerate()
+        .map(|(number, path)| {
+            let frame = json!({"status": "in_progress", "title": "Work", "logPath": path});
+            (format!("ses_{number}"), frame)
+        })
+        .collect();
+    let (state, _) = StackState::from_json(&json!({"frames": frames}).to_string()).unwrap();
+    let (stack, repairs) = Stack::from_state(state.clone(), StackOptions::default());
+    let target = open(&place.path().join("stack"));
+    let imported = target.import(state.frames).unwrap();
+    for (number, path) in outside.iter().chain([&relative]).enumerate() {
+        let id = format!("ses_{number}");
+        let is_outside = number < outside.len();
+        assert_eq!(stack.frame(id.as_str()).unwrap().log_path.is_some(), !is_outside, "{path}");
+        let said = repairs.iter().any(|repair| repair.to_string().contains(path));
+        assert_eq!(said, is_outside, "{path}: {repairs:?}");
+        let xml = stack.context(id.as_str(), &Settings::default()).unwrap().xml.to_string();
+        assert!(!xml.contains(path), "{path}: {xml}");
+        // The log of an imported frame is not here.
+        assert_eq!(target.frame(imported[number]).unwrap().log_path, None);
+        let xml = target.context(imported[number], &Settings::default()).unwrap().xml.to_string();
+        assert!(!xml.contains(path), "{path}: {xml}");
+    }
+    // The host may name a log, also without a folder.
+    let log = secret.to_str().unwrap();
+    stack.log("ses_0").set_path(log).unwrap();
+    assert!(stack.context("ses_0", &Settings::default()).unwrap().xml.contains("secret.jsonl"));
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl McpTool for Activate {
         }
         if self.hand_over {
             call.hand_over(frame);
-            let own = call.bound().or_else(|| call.stack.read(|tree| tree.node(frame).parent()));
+            let own = call.place_after(call.stack.read(|tree| tree.node(frame).parent()));
             return call.answer_from(own, call.prompt(frame));
         }
         call.enter(frame);

@@ -40,7 +40,8 @@ impl McpTool for Invalidate {
                 listed(&gone.dependents)
             ));
         }
-        let own = call.bound().or_else(|| call.stack.read(|tree| tree.nearest_open(parent?)));
+        call.leave(frame);
+        let own = call.place_after(call.stack.read(|tree| tree.nearest_open(parent?)));
         call.answer_from(own, text)
     }
 }

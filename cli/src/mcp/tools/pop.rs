@@ -76,7 +76,8 @@ impl McpTool for Pop {
             (Some(question), Ended::Blocked) => call.stack.block(frame, question, Some(results))?,
             (Some(_), _) => return Err("question is only for the status blocked".into()),
         };
-        let is_over = call.leave(frame, popped.parent);
+        let is_over = call.leave(frame);
+        let own = if is_over { None } else { call.place_after(popped.parent) };
         let status = call.stack.read(|tree| tree.node(frame).status());
         let mut text = format!("{} is {status}.", call.name(frame));
         if !popped.still_open.is_empty() {
@@ -90,6 +91,8 @@ impl McpTool for Pop {
                 " Ask for the answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} goes on with it."
             )),
             _ if is_over => text.push_str(" End your turn with these results."),
+            // What is left there is for those who work there.
+            Some(parent) if call.check_free(parent).is_err() => {}
             Some(parent) => match call.next_ready(parent) {
                 Some(next) => text.push_str(&format!(" Next of the plan: activate {}.", call.name(next))),
                 None if call.unfinished_below(parent).is_empty() => {
@@ -99,7 +102,6 @@ impl McpTool for Pop {
             },
             None => text.push_str(" The task is over."),
         }
-        let own = if is_over { None } else { call.bound().or(popped.parent) };
         let reply = call.answer_from(own, text)?;
         Ok(Reply { asks: (status == FrameStatus::Blocked).then_some(frame), ..reply })
     }

@@ -1,0 +1,312 @@
+//! Settings of hosts in JSON and TOML, in which an entry is found, put and taken back.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::common::Ranged;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::{Map, Value, json};
+use toml_edit::{Decor, DocumentMut, Item, Table};
+
+use super::SERVER;
+use super::file::unreadable;
+use crate::failure::Failure;
+
+/// The settings of a host. What is not changed keeps every character, comments included.
+pub trait Settings {
+    /// The entry of the server.
+    fn find(&self, section: &str) -> Result<Option<Value>, Failure>;
+    fn put(&mut self, section: &str, entry: &Value) -> Result<(), Failure>;
+    /// Removes the entry, and the section if nothing else is in it, not even a comment.
+    fn remove(&mut self, section: &str) -> Result<(), Failure>;
+    /// True if there are no settings.
+    fn is_empty(&self) -> bool;
+    fn text(&self) -> String;
+}
+
+/// Settings in JSON, with the comments and the commas that some hosts allow.
+pub struct Json {
+    root: CstRootNode,
+    path: PathBuf,
+}
+
+impl Json {
+    /// The entry alone, as the file has it.
+    pub fn shown(section: &str, entry: &Value) -> String {
+        format!("{:#}\n", json!({ section: { SERVER: entry } }))
+    }
+
+    pub fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
+        let text = if text.trim().is_empty() { "{\n}\n" } else { text };
+        let root =
+            CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| unreadable(path, &error.to_string()))?;
+        let settings = Self { root, path: path.to_owned() };
+        settings.object()?;
+        Ok(settings)
+    }
+
+    fn object(&self) -> Result<CstObject, Failure> {
+        self.root.object_value().ok_or_else(|| unreadable(&self.path, "it is no object"))
+    }
+
+    fn section(&self, section: &str) -> Result<Option<CstObject>, Failure> {
+        let Some(property) = self.object()?.get(section) else { return Ok(None) };
+        let no_object = || unreadable(&self.path, &format!("{section} is no object"));
+        property.object_value().map(Some).ok_or_else(no_object)
+    }
+}
+
+impl Settings for Json {
+    fn find(&self, section: &str) -> Result<Option<Value>, Failure> {
+        let found = self.section(section)?.and_then(|section| section.get(SERVER));
+        Ok(found.and_then(|property| property.value()).and_then(|value| value.to_serde_value()))
+    }
+
+    fn put(&mut self, section: &str, entry: &Value) -> Result<(), Failure> {
+        let section = match self.section(section)? {
+            Some(found) => found,
+            None => self.object()?.object_value_or_set(section),
+        };
+        match section.get(SERVER) {
+            Some(property) => property.set_value(input(entry)),
+            None => drop(section.append(SERVER, input(entry))),
+        }
+        section.ensure_multiline();
+        Ok(())
+    }
+
+    fn remove(&mut self, section: &str) -> Result<(), Failure> {
+        let mut text = self.text();
+        for path in [&[section, SERVER][..], &[section][..]] {
+            let is_entry = path.len() == 2;
+            let is_blank =
+                |object: &str| object.chars().all(|character| "{}".contains(character) || character.is_whitespace());
+            if let Some(property) =
+                property(&text, path).filter(|found| is_entry || is_blank(&text[found.value.clone()]))
+            {
+                text = without(&text, &property);
+            }
+        }
+        *self = Self::parse(&text, &self.path)?;
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        let text = self.text();
+        let has_comments = text.contains("//") || text.contains("/*");
+        self.root.object_value().is_some_and(|object| object.properties().is_empty()) && !has_comments
+    }
+
+    fn text(&self) -> String {
+        self.root.to_string()
+    }
+}
+
+/// A value as the parser takes it.
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(value) => CstInputValue::Number(value.to_string()),
+        Value::String(value) => CstInputValue::String(value.clone()),
+        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Value::Object(values) => {
+            CstInputValue::Object(values.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}
+
+/// Where a property is in a text, and its value.
+struct Found {
+    whole: Range<usize>,
+    value: Range<usize>,
+    /// The comma behind it, and the one before it.
+    commas: [Option<usize>; 2],
+}
+
+/// The property that these keys lead to.
+fn property(text: &str, path: &[&str]) -> Option<Found> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default()).ok()?;
+    let mut value = parsed.value?;
+    let (last, above) = path.split_last()?;
+    for key in above {
+        value = value.as_object()?.get(key)?.value.clone();
+    }
+    let object = value.as_object()?;
+    let place = object.properties.iter().position(|property| property.name.as_str() == *last)?;
+    let property = &object.properties[place];
+    let before = place.checked_sub(1).map(|place| object.properties[place].range.end);
+    let value = property.value.range();
+    Some(Found {
+        whole: property.range.start..property.range.end,
+        value: value.start..value.end,
+        commas: [comma_after(text, property.range.end), before.and_then(|end| comma_after(text, end))],
+    })
+}
+
+/// The place of the comma that comes next, behind blanks and comments.
+fn comma_after(text: &str, from: usize) -> Option<usize> {
+    let mut rest = text.get(from..)?;
+    loop {
+        rest = rest.trim_start();
+        rest = match rest.get(..2) {
+            Some("//") => rest.split_once('\n')?.1,
+            Some("/*") => rest.split_once("*/")?.1,
+            _ => return rest.starts_with(',').then(|| text.len() - rest.len()),
+        };
+    }
+}
+
+/// A text without a property and its comma. Its line goes too, if nothing else is there; comments stay.
+fn without(text: &str, found: &Found) -> String {
+    // Of the last property it is the comma before, which would be one too many.
+    let comma = found.commas.iter().flatten().next().copied();
+    let is_kept = |place: usize| !found.whole.contains(&place) && Some(place) != comma;
+    let mut kept = String::with_capacity(text.len());
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let places = start..start + line.len();
+        start = places.end;
+        let left: String =
+            line.char_indices().filter(|(at, _)| is_kept(places.start + at)).map(|(_, one)| one).collect();
+        if left.len() == line.len() || !left.trim().is_empty() {
+            kept.push_str(&left);
+        }
+    }
+    kept
+}
+
+/// Settings in TOML.
+pub struct Toml {
+    document: DocumentMut,
+    path: PathBuf,
+}
+
+impl Toml {
+    /// The entry alone, as the file has it.
+    pub fn shown(section: &str, entry: &Value) -> String {
+        format!("[{section}.{SERVER}]\n{}", table(entry))
+    }
+
+    pub fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
+        let document: DocumentMut = text.parse().map_err(|error| unreadable(path, &format!("{error}")))?;
+        Ok(Self { document, path: path.to_owned() })
+    }
+}
+
+impl Settings for Toml {
+    fn find(&self, section: &str) -> Result<Option<Value>, Failure> {
+        let Some(section) = self.document.get(section) else { return Ok(None) };
+        let section = section
+            .as_table_like()
+            .ok_or_else(|| unreadable(&self.path, &format!("{} is no table", section.type_name())))?;
+        Ok(section.get(SERVER).map(value_of))
+    }
+
+    fn put(&mut self, section: &str, entry: &Value) -> Result<(), Failure> {
+        let section = self.document.entry(section).or_insert_with(|| {
+            let mut table = Table::new();
+            table.set_implicit(true);
+            Item::Table(table)
+        });
+        let no_table = || unreadable(&self.path, "mcp_servers is no table");
+        section.as_table_like_mut().ok_or_else(no_table)?.insert(SERVER, Item::Table(table(entry)));
+        Ok(())
+    }
+
+    fn remove(&mut self, section: &str) -> Result<(), Failure> {
+        let document = &mut self.document;
+        let text = document.to_string();
+        let Some(found) = document.get_mut(section).and_then(Item::as_table_like_mut) else { return Ok(()) };
+        found.remove(SERVER);
+        // The library takes the comments above an entry away with it.
+        let meaning = |document: &DocumentMut| {
+            let mut value = value_of(document.as_item());
+            if let Some(object) = value.as_object_mut().filter(|object| object.get(section) == Some(&json!({}))) {
+                object.remove(section);
+            }
+            value
+        };
+        let mut same = without_lines(&text, section).into_iter().filter_map(|text| text.parse::<DocumentMut>().ok());
+        if let Some(same) = same.find(|same| meaning(same) == meaning(document)) {
+            *document = same;
+        }
+        let is_bare = |item: &Item| match item {
+            Item::Table(table) => table.is_empty() && !has_comment(table.decor()),
+            other => other.as_table_like().is_some_and(|table| table.is_empty()),
+        };
+        if document.get(section).is_some_and(is_bare) {
+            document.remove(section);
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.document.to_string().trim().is_empty()
+    }
+
+    fn text(&self) -> String {
+        self.document.to_string()
+    }
+}
+
+/// A document without the lines of the entry, in the forms in which it is usually written: a table of its own, or a key of the section.
+fn without_lines(text: &str, section: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let code = |line: &str| line.split('#').next().unwrap_or_default().split_whitespace().collect::<String>();
+    let header = format!("[{section}.{SERVER}]");
+    let joined = |from: usize, to: usize| [&lines[..from], &lines[to..]].concat().concat();
+    let mut found = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        if code(line) == header {
+            let body = &lines[number + 1..];
+            let length = body.iter().position(|line| line.trim_start().starts_with('[')).unwrap_or(body.len());
+            // Comments behind the last key belong to what comes next.
+            let last = body[..length].iter().rposition(|line| !code(line).is_empty()).map_or(0, |last| last + 1);
+            let is_apart = number > 0 && lines[number - 1].trim().is_empty();
+            found.push(joined(number - usize::from(is_apart), number + 1 + last));
+        }
+        if code(line).starts_with(&format!("{SERVER}={{")) {
+            found.push(joined(number, number + 1));
+        }
+    }
+    found
+}
+
+fn has_comment(decor: &Decor) -> bool {
+    let texts = [decor.prefix(), decor.suffix()];
+    texts.into_iter().flatten().any(|text| text.as_str().is_some_and(|text| text.contains('#')))
+}
+
+/// A table of texts and lists of texts.
+fn table(entry: &Value) -> Table {
+    let mut table = Table::new();
+    for (key, value) in entry.as_object().into_iter().flatten() {
+        let value = match value {
+            Value::Array(values) => toml_edit::Value::from_iter(values.iter().filter_map(Value::as_str)),
+            other => toml_edit::Value::from(other.as_str().unwrap_or_default()),
+        };
+        table.insert(key, Item::Value(value));
+    }
+    table
+}
+
+/// A part of a document as JSON.
+fn value_of(item: &Item) -> Value {
+    let of_value = |value: &toml_edit::Value| match value {
+        toml_edit::Value::String(text) => json!(text.value()),
+        toml_edit::Value::Array(values) => values.iter().map(|value| json!(value.as_str())).collect(),
+        other => json!(other.to_string().trim()),
+    };
+    match item {
+        Item::Value(value) => value.as_inline_table().map_or_else(
+            || of_value(value),
+            |table| Value::Object(table.iter().map(|(key, value)| (key.to_owned(), of_value(value))).collect()),
+        ),
+        Item::Table(table) => {
+            Value::Object(table.iter().map(|(key, item)| (key.to_owned(), value_of(item))).collect::<Map<_, _>>())
+        }
+        _ => Value::Null,
+    }
+}

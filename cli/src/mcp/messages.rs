@@ -1,0 +1,405 @@
+//! The messages of a client: how a text becomes one, and what is answered to a text that is none. Every request that has an ID
+//! gets an answer, because agents wait for it without a limit. The library leaves texts that it cannot read without one, so what
+//! it gets goes through here before.
+
+use std::io;
+use std::sync::Arc;
+
+use callstack_core::text::readable_json;
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId};
+use rmcp::service::{RoleServer, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio_util::sync::CancellationToken;
+
+/// The longest line that is read, in bytes.
+const LONGEST_LINE: usize = 16 << 20;
+/// The longest ID with which an answer to an unreadable message is sent, in bytes of JSON.
+const LONGEST_ID: usize = 1_024;
+/// How many messages wait until the server takes them.
+const MOST_WAITING: usize = 64;
+
+/// A text that is no message.
+#[derive(Debug)]
+pub struct Unreadable {
+    head: Head,
+    error: ErrorData,
+}
+
+/// Reads a text as a message, and returns it with the text as it was read. A mark at its beginning is left out; U+FFFD stands for
+/// bytes that are not UTF-8, and for escapes of half characters.
+///
+/// # Errors
+/// If it is no message.
+pub fn read(bytes: &[u8]) -> Result<(ClientJsonRpcMessage, String), Box<Unreadable>> {
+    let lossy = String::from_utf8_lossy(bytes);
+    let text = readable_json(&lossy);
+    match serde_json::from_str(&text) {
+        Ok(message) => Ok((message, text.into_owned())),
+        Err(error) => {
+            let code = if error.is_data() { ErrorCode::INVALID_REQUEST } else { ErrorCode::PARSE_ERROR };
+            let message = format!("the message cannot be read, and nothing was done: {error}");
+            let mut head = Head::default();
+            head.read(text.as_bytes());
+            Err(Box::new(Unreadable { head, error: ErrorData::new(code, message, None) }))
+        }
+    }
+}
+
+impl Unreadable {
+    /// The error for the caller. `None` if nobody waits for it: a notification, an answer, or a text whose ID cannot be found.
+    pub fn answer(&self) -> Option<Value> {
+        let id = self.head.id().filter(|_| !self.head.is_answer())?;
+        Some(json!({ "jsonrpc": "2.0", "id": id, "error": self.error }))
+    }
+
+    /// The error in place of an answer to a request of this server, which waits for it.
+    fn failed_answer(self) -> Option<ClientJsonRpcMessage> {
+        let id: RequestId = serde_json::from_value(self.head.id().filter(|_| self.head.is_answer())?).ok()?;
+        Some(ClientJsonRpcMessage::error(self.error, Some(id)))
+    }
+}
+
+/// Who waits for what: the ID of a message, and what kind it is. It is found while the text passes, whatever else is in it.
+#[derive(Debug, Default)]
+struct Head {
+    /// How many objects and lists are open. The members of the message are at 1.
+    depth: usize,
+    is_in_string: bool,
+    is_escaped: bool,
+    /// The text or number of the message's object that passes, as JSON.
+    token: Vec<u8>,
+    /// The name of the member that passes, as JSON.
+    name: Vec<u8>,
+    id: Vec<u8>,
+    has_method: bool,
+    has_result: bool,
+}
+
+impl Head {
+    /// Reads the next bytes of a text.
+    fn read(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            match *byte {
+                byte if self.is_in_string => self.read_in_string(byte),
+                b'"' => {
+                    self.is_in_string = true;
+                    self.keep(b'"');
+                }
+                b'{' | b'[' => self.depth += 1,
+                end @ (b'}' | b']' | b',') => {
+                    if self.depth == 1 {
+                        self.end_member();
+                    }
+                    if end != b',' {
+                        self.depth = self.depth.saturating_sub(1);
+                    }
+                }
+                b':' if self.depth == 1 => self.name = std::mem::take(&mut self.token),
+                byte if byte.is_ascii_whitespace() => {}
+                byte => self.keep(byte),
+            }
+        }
+    }
+
+    fn read_in_string(&mut self, byte: u8) {
+        self.keep(byte);
+        match byte {
+            _ if self.is_escaped => self.is_escaped = false,
+            b'\\' => self.is_escaped = true,
+            b'"' => self.is_in_string = false,
+            _ => {}
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        if self.depth == 1 && self.token.len() < LONGEST_ID {
+            self.token.push(byte);
+        }
+    }
+
+    fn end_member(&mut self) {
+        let token = std::mem::take(&mut self.token);
+        match &*std::mem::take(&mut self.name) {
+            br#""id""# => self.id = token,
+            br#""method""# => self.has_method = true,
+            br#""result""# | br#""error""# => self.has_result = true,
+            _ => {}
+        }
+    }
+
+    /// True if the message answers a request of this server.
+    fn is_answer(&self) -> bool {
+        self.has_result && !self.has_method
+    }
+
+    /// The ID, if it is a whole text or number.
+    fn id(&self) -> Option<Value> {
+        // Of a number that was cut, the beginning would be another number.
+        let id = serde_json::from_slice(&self.id).ok().filter(|_| self.id.len() < LONGEST_ID)?;
+        matches!(id, Value::String(_) | Value::Number(_)).then_some(id)
+    }
+}
+
+/// The pipes to a client and from it, one message a line.
+pub struct Lines<W> {
+    messages: Receiver<ClientJsonRpcMessage>,
+    writer: Writer<W>,
+}
+
+impl<W: AsyncWrite + Send + Unpin + 'static> Lines<W> {
+    /// Reads from one pipe and writes to the other. At the end of the input `gone` is cancelled: calls need not wait any longer,
+    /// because nobody would get their answers.
+    pub fn new(input: impl AsyncRead + Send + Unpin + 'static, output: W, gone: CancellationToken) -> Self {
+        let writer = Writer { output: Arc::new(Mutex::new(output)) };
+        let (sender, messages) = channel(MOST_WAITING);
+        let reader = Reader { input: BufReader::new(input), sender, writer: writer.clone() };
+        // The server gives up its wait for a message whenever it has something else to do. A task of its own never does.
+        tokio::spawn(async move {
+            reader.run().await;
+            gone.cancel();
+        });
+        Self { messages, writer }
+    }
+}
+
+impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> {
+    type Error = io::Error;
+
+    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let (writer, line) = (self.writer.clone(), line_of(&message));
+        async move { writer.write(&line?).await }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.messages.recv().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.messages.close();
+        Ok(())
+    }
+}
+
+/// The pipe to a client, which takes one line after the other.
+struct Writer<W> {
+    output: Arc<Mutex<W>>,
+}
+
+impl<W> Clone for Writer<W> {
+    fn clone(&self) -> Self {
+        Self { output: self.output.clone() }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Writer<W> {
+    async fn write(&self, line: &[u8]) -> io::Result<()> {
+        let mut output = self.output.lock().await;
+        output.write_all(line).await?;
+        output.flush().await
+    }
+}
+
+/// A message as a line.
+fn line_of(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// The pipe from a client.
+struct Reader<R, W> {
+    input: BufReader<R>,
+    sender: Sender<ClientJsonRpcMessage>,
+    writer: Writer<W>,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
+    /// Reads until the client closes the pipe, or the server takes no more messages.
+    async fn run(mut self) {
+        loop {
+            match self.line().await {
+                Ok(Some(line)) if line.trim_ascii().is_empty() => {}
+                Ok(Some(line)) => {
+                    if self.pass_on(&line).await.is_none() {
+                        return;
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::error!("the input cannot be read: {error}");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The next line that is not too long; `None` at the end of the input.
+    async fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        // Of a line that is too long, only this is kept.
+        let mut head: Option<Head> = None;
+        loop {
+            let read = self.input.fill_buf().await?;
+            let is_end = read.is_empty();
+            let line_end = read.iter().position(|byte| *byte == b'\n');
+            let part = &read[..line_end.unwrap_or(read.len())];
+            match &mut head {
+                Some(head) => head.read(part),
+                None if line.len() + part.len() > LONGEST_LINE => {
+                    let mut new = Head::default();
+                    new.read(&line);
+                    new.read(part);
+                    (line, head) = (Vec::new(), Some(new));
+                }
+                None => line.extend_from_slice(part),
+            }
+            let length = line_end.map_or(read.len(), |end| end + 1);
+            self.input.consume(length);
+            if line_end.is_none() && !is_end {
+                continue;
+            }
+            match head.take() {
+                Some(head) => {
+                    let message =
+                        format!("the message has more than {LONGEST_LINE} bytes, and nothing was done: send less");
+                    let error = ErrorData::new(ErrorCode::INVALID_REQUEST, message, None);
+                    self.refuse(Box::new(Unreadable { head, error })).await;
+                }
+                None if is_end && line.is_empty() => return Ok(None),
+                None => return Ok(Some(line)),
+            }
+            if is_end {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Gives the message of a line to the server, or refuses it. `None` if the server takes no more.
+    async fn pass_on(&mut self, line: &[u8]) -> Option<()> {
+        match read(line) {
+            Ok((message, _)) => self.sender.send(message).await.ok(),
+            Err(unreadable) => match batch(line) {
+                Some(messages) => {
+                    for message in messages {
+                        match read(message.to_string().as_bytes()) {
+                            Ok((message, _)) => self.sender.send(message).await.ok()?,
+                            Err(unreadable) => self.refuse(unreadable).await?,
+                        }
+                    }
+                    Some(())
+                }
+                None => self.refuse(unreadable).await,
+            },
+        }
+    }
+
+    /// Answers to a text that is no message. `None` if the server takes no more messages.
+    async fn refuse(&mut self, unreadable: Box<Unreadable>) -> Option<()> {
+        tracing::warn!("{}", unreadable.error.message);
+        if let Some(line) = unreadable.answer().and_then(|answer| line_of(&answer).ok()) {
+            // It fails if the client has gone, and then nobody waits.
+            let _ = self.writer.write(&line).await;
+            return Some(());
+        }
+        match unreadable.failed_answer() {
+            Some(message) => self.sender.send(message).await.ok(),
+            None => Some(()),
+        }
+    }
+}
+
+/// The messages of a batch, a list of messages in one line, as the version 2025-03-26 has it. Each is answered by itself.
+fn batch(line: &[u8]) -> Option<Vec<Value>> {
+    let text = String::from_utf8_lossy(line);
+    let messages: Vec<Value> = serde_json::from_str(&readable_json(&text)).ok()?;
+    (!messages.is_empty()).then_some(messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ID of the answer to an unreadable text, and the code of its error.
+    fn answered(text: &[u8]) -> Option<(Value, i64)> {
+        let answer = read(text).unwrap_err().answer()?;
+        Some((answer["id"].clone(), answer["error"]["code"].as_i64().unwrap()))
+    }
+
+    #[test]
+    fn what_has_an_id_gets_an_answer_with_it() {
+        let deep = format!(r#"{{"params": {}{}, "id": "a\"b"}}"#, "[".repeat(200), "]".repeat(200));
+        for (text, id, code) in [
+            (r#"{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"#, json!(7), -32_700),
+            (r#"{"method": "ping" "id": 5, }"#, Value::Null, 0),
+            (r#"{"id": 5, "method": "ping" "#, json!(5), -32_700),
+            (r#"{"id": 1.5, "jsonrpc": "2.0", "method": "ping"}"#, json!(1.5), -32_600),
+            (r#"{"id": 7, "jsonrpc": "2.0", "method": 5}"#, json!(7), -32_600),
+            (r#"{"id": 7, "jsonrpc": "2.0", "method": "ping", "result": {}}"#, json!(7), -32_600),
+            (r#"{"params": {"id": 9}, "x": "\"id\": 8, ", "id": -3, "method": tru}"#, json!(-3), -32_700),
+            (&deep, json!("a\"b"), -32_700),
+        ] {
+            let expected = (!id.is_null()).then_some((id, code));
+            assert_eq!(answered(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_id_or_is_an_answer_gets_none() {
+        let long = format!(r#"{{"id": {}, "method": }}"#, "9".repeat(5_000));
+        for text in [
+            "{",
+            "null",
+            "\u{0}",
+            r#"{"params": {"id": 9}, "method": }"#,
+            r#"{"id": {"id": 9}, "method": }"#,
+            r#"{"id": [9], "method": }"#,
+            r#"{"id": true, "method": }"#,
+            r#"{"id": 9, "result": }"#,
+            r#"[{"id": 9, "method": }]"#,
+            &long,
+        ] {
+            assert_eq!(answered(text.as_bytes()), None, "{text}");
+        }
+        let failed = read(br#"{"id": 9, "result": }"#).unwrap_err().failed_answer().unwrap();
+        assert!(matches!(failed, ClientJsonRpcMessage::Error(error) if error.id == Some(RequestId::Number(9))));
+    }
+
+    #[test]
+    fn marks_half_characters_and_broken_bytes_are_repaired() {
+        let call = |title: &[u8]| {
+            let (begin, end) = (
+                &b"{\"jsonrpc\": \"2.0\", \"id\": 2, \"method\": \"tools/call\", \"params\": {\"name\": \""[..],
+                &b"\"}}"[..],
+            );
+            read(&[begin, title, end].concat()).map(|(_, text)| text).unwrap()
+        };
+        assert!(call(br"a \ud83d").contains(r"a \ufffd"));
+        assert!(call(b"a \xff").contains("a \u{fffd}"));
+        let marked = "\u{feff}{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}";
+        assert!(read(marked.as_bytes()).unwrap().1.starts_with('{'));
+    }
+
+    #[tokio::test]
+    async fn lines_that_are_too_long_are_refused_and_the_next_one_is_read() {
+        let long = format!(r#"{{"method": "ping", "params": "{}", "id": 4}}"#, "x".repeat(LONGEST_LINE));
+        let text = format!("{long}\n{}\n", r#"{"jsonrpc": "2.0", "id": 5, "method": "ping"}"#);
+        let (input, output) = (io::Cursor::new(text.into_bytes()), tokio::io::duplex(1 << 16));
+        let gone = CancellationToken::new();
+        let (ours, mut theirs) = output;
+        let mut lines = Lines::new(input, ours, gone.clone());
+        let message = lines.receive().await.unwrap();
+        assert!(matches!(message, ClientJsonRpcMessage::Request(request) if request.id == RequestId::Number(5)));
+        assert!(lines.receive().await.is_none());
+        gone.cancelled().await;
+        drop(lines);
+        let mut written = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut theirs, &mut written).await.unwrap();
+        let answer: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(4), &json!(-32_600)));
+    }
+}
