@@ -197,10 +197,10 @@ flame: $(call needs,dist typescript)
 
 # Also packs the wheel of this machine, installs it into a new environment, and uses it.
 python: $(call needs,native) $(PYTHON_BINDING) $(RELEASE_TOOLS)
-	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest --verbose
+	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest -vv
 
 python-short: $(call needs,build) $(PYTHON_BINDING)
-	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest --verbose --ignore tests/test_wheel.py
+	cd bindings/python && ../../$(TOOLS)/python-binding/bin/python -m pytest -vv --ignore tests/test_wheel.py
 
 # One short scenario in each host.
 hosts-short: $(call needs,build typescript)

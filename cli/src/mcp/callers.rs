@@ -387,7 +387,9 @@ mod tests {
         enter(&one, handle(2));
         enter(&one, handle(3));
         enter(&one, handle(3));
-        ["f3", "f4"].map(|frame| stack.pop(frame, PopStatus::Completed, "Done").unwrap());
+        for frame in ["f3", "f4"] {
+            stack.pop(frame, PopStatus::Completed, "Done").unwrap();
+        }
         assert_eq!(back(&one, handle(3)), Some(handle(0)));
         assert_eq!(stack.read(|tree| callers.worker(handle(0), tree)), Some(one.clone()));
     }
