@@ -445,13 +445,14 @@ soak: export STACK_TEST_FRAMES = 100000
 soak: export STACK_TEST_FOLDERS = 20000
 soak: export STACK_TEST_SWAPS = 100000
 soak: export STACK_TEST_COPIER_COMMANDS = 500
+soak: export STACK_TEST_SEARCH = 10000000
 soak: export STACK_TEST_SERVER_KILLS = 50
 soak: export STACK_TEST_CUTS = 10000
 soak: system-tools
 	$(CARGO) test --profile soak -p callstack-tests --test allocations -- --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- store::processes hostile::files --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model
-	PROPTEST_CASES=20000 $(CARGO) test --profile soak -p callstack-tests --features tokenizer --test all -- hostile::cap
+	PROPTEST_CASES=20000 $(CARGO) test --profile soak -p callstack-tests --features tokenizer --test all -- hostile::cap --nocapture
 	scripts/install-postgres
 	$(CARGO) test --profile soak -p callstack-postgres --test postgres -- --nocapture
 	tests/c/run cargo-c valgrind
