@@ -349,7 +349,7 @@ fn a_stack_in_a_folder_lasts_and_its_history_makes_it_again() {
         let page = ask(|out, error| callstack_read_log(stack, p("f1"), 2, p(query), query.len(), out, error)).unwrap();
         let expected = json!({"lines": [{"number": 2, "entry": "two"}], "total": 2, "damaged": []});
         assert_eq!(parsed(page), expected);
-        run(|error| callstack_set_log_path(stack, p("f2"), 2, p("/tmp/log"), 8, error)).unwrap();
+        run(|error| callstack_set_log_path(stack, p("f2"), 2, p("host.log"), 8, error)).unwrap();
 
         let query = r#"{"kind": "added", "limit": 1}"#;
         let events = parsed(ask(|out, error| callstack_history(stack, p(query), query.len(), out, error)).unwrap());
