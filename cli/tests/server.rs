@@ -181,7 +181,7 @@ fn grants_are_listed_and_a_wrong_one_is_no_success() {
     let refusal = as_role(&["decide", "Use SQLite"]);
     assert!(refusal.contains("callstack postgres grant"), "{refusal}");
     said(url, &["postgres", "revoke", url, "listed_role"]);
-    assert_eq!(said(url, &["postgres", "grants", url]), "team: only the owner of the schema \n");
+    assert_eq!(said(url, &["postgres", "grants", url]), "team: only the owner of the schema\n");
     let gone = as_role(&["tree"]);
     assert!(gone.contains("postgres grant") && !gone.contains("no stack"), "{gone}");
 }
