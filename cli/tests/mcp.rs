@@ -1242,6 +1242,17 @@ fn arguments_that_a_host_has_made_texts_are_answered() {
 #[test]
 fn many_servers_share_a_stack() {
     let project = Project::new();
+    for broken in
+        [r#"[{"id": 8, "method": "ping"}, {"id": 9, "method": "ping", }]"#, r#"[{"id": 8}, {"method": "x", "id": 9, "#]
+    {
+        server.write(broken);
+        for id in [8, 9] {
+            let answer = server.read();
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(id), &json!(-32_700)), "{broken}");
+        }
+    }
+    server.write(r#"{"method": "ping", "id": "cut""#);
+    assert_eq!(server.read()["id"], "cut");
     let started = Project::connected(&project);
     drop(started);
     thread::scope(|scope| {
@@ -1490,3 +1501,6 @@ fn the_stack_is_the_one_that_is_named() {
     drop(server);
     assert!(path.join("stack.db").is_file() && !project.path().exists());
 }
+    let (status, body) = server.call_as_written(&[], br#"[{"id": 6, "method": "ping"}, {"id": 7, "method": }]"#);
+    let answers: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &answers[0]["id"], &answers[1]["id"]), (400, &json!(6), &json!(7)));
