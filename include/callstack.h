@@ -755,7 +755,7 @@ CallstackCode callstack_plan_children(Callstack *stack,
  * - `parent`: the frame above a placeholder; NULL: none, the placeholder is a root.
  * - `out_handle`: the handle of the frame.
  *
- * Errors: _EMPTY for the ID, _UNKNOWN_FRAME and _AMBIGUOUS_FRAME for the parent, _FULL; the storage errors.
+ * Errors: _EMPTY and _TOO_LONG for the ID, _UNKNOWN_FRAME and _AMBIGUOUS_FRAME for the parent, _FULL; the storage errors.
  */
 CallstackCode callstack_ensure(Callstack *stack,
                                const char *session_id,
@@ -1530,7 +1530,7 @@ CallstackCode callstack_memory_tools(const char *memory,
  *     kept with the run; default: none.
  * - `out_handle`: the handle of the root frame. It is the argument `run` of the functions below.
  *
- * Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _TOO_LONG for the tools, _FULL; the storage errors.
+ * Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _TOO_LONG for the ID or the tools, _FULL; the storage errors.
  */
 CallstackCode callstack_start_run(Callstack *stack,
                                   const char *run,

@@ -29,26 +29,20 @@ impl ServerStack {
         &self.url
     }
 
-    /// The URL without its password, for messages and for files that others read.
+    /// The URL without its password, for messages and for files that others read. Of a URL that is wrong, only the scheme, the user
+    /// and the host.
     pub fn shown(&self) -> String {
-        let is_valid = self.is_valid();
-        // In a URL that is wrong, the password may have any character.
-        let is_apart = |options: &str| is_valid || !options.contains('@');
-        let apart = self.url.split_once('?').filter(|(_, options)| is_apart(options));
-        let (place, options) = apart.unwrap_or((&self.url, ""));
+        let (scheme, rest) = self.url.split_once(':').unwrap_or((&self.url, ""));
+        let rest = rest.trim_start_matches('/');
+        if !self.is_valid() {
+            return format!("{scheme}://{}…", shown_place(rest));
+        }
+        let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
         let others: Vec<&str> =
             options.split('&').filter(|option| !option.is_empty() && !is_password(option)).collect();
         let options = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
-        let Some((scheme, rest)) = place.split_once(':') else { return format!("{place}{options}") };
-        let rest = rest.trim_start_matches('/');
-        let length = if is_valid { rest.find('/').unwrap_or(rest.len()) } else { rest.len() };
-        match rest[..length].rsplit_once('@') {
-            Some((user, host)) => {
-                let name = user.split([':', '@']).next().unwrap_or_default();
-                format!("{scheme}://{name}@{host}{}{options}", &rest[length..])
-            }
-            None => format!("{place}{options}"),
-        }
+        let (authority, path) = place.split_at(place.find('/').unwrap_or(place.len()));
+        format!("{scheme}://{}{path}{options}", shown_authority(authority))
     }
 
     /// True if the URL is one of a stack. Without PostgreSQL nobody can tell.
@@ -85,6 +79,24 @@ impl ServerStack {
             .fold(String::new(), |hash, byte| format!("{hash}{byte:02x}"));
         let name = shown.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' });
         format!("{}-{hash}", name.take(100).collect::<String>())
+    }
+}
+
+/// A user and a host without the password between them.
+fn shown_authority(authority: &str) -> String {
+    match authority.rsplit_once('@') {
+        Some((user, host)) => format!("{}@{host}", user.split([':', '@']).next().unwrap_or_default()),
+        None => authority.to_owned(),
+    }
+}
+
+/// The user and the host of a URL that is wrong, from the text behind the scheme. A password there may have any character, so if an
+/// `@` is where none belongs, only the text before the first separator is shown: it is a user or a host.
+fn shown_place(rest: &str) -> String {
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    match authority.contains('@') && !path.contains('@') {
+        true => shown_authority(authority),
+        false => authority.split([':', '@']).next().unwrap_or_default().to_owned(),
     }
 }
 
@@ -176,29 +188,43 @@ mod tests {
     use super::ServerStack;
 
     #[test]
+    #[cfg(feature = "postgres")]
     fn passwords_are_not_shown() {
         for (url, shown) in [
             ("postgres://me:secret@host/d/s", "postgres://me@host/d/s"),
-            ("postgres://me:sec@r/et@host/d/s?notify=true", "postgres://me@host/d/s?notify=true"),
             ("postgres://me@host/d/s?password=secret&sslmode=require", "postgres://me@host/d/s?sslmode=require"),
             ("postgres://me@host/d/s?%70assword=secret&sslmode=require", "postgres://me@host/d/s?sslmode=require"),
+            ("postgres://host/d/s?password=s@cret", "postgres://host/d/s"),
             (
                 "postgres://me@host/d/s?notify=true&passw%6Frd=secret%21&pass%77ord=b",
                 "postgres://me@host/d/s?notify=true",
             ),
-            ("postgres://me@host/d/s?%zz=1&%=2&notify", "postgres://me@host/d/s?%zz=1&%=2&notify"),
-            ("postgres://me:se?cret@host/d/s", "postgres://me@host/d/s"),
             ("postgres://me@host:5433/d/s", "postgres://me@host:5433/d/s"),
             ("postgres://host:5433/d/s", "postgres://host:5433/d/s"),
-            ("postgres://me:secret@host", "postgres://me@host"),
-            #[cfg(feature = "postgres")]
             ("postgres://me:s@cret@host/d/team@home/s", "postgres://me@host/d/team@home/s"),
-            #[cfg(feature = "postgres")]
             ("postgres://host:5433/d/team@home/s", "postgres://host:5433/d/team@home/s"),
-            ("postgres:me:secret@host/d/s", "postgres://me@host/d/s"),
-            ("postgres:/me:secret@host/d/s", "postgres://me@host/d/s"),
         ] {
             assert_eq!(ServerStack::new(url.into()).shown(), shown);
+        }
+    }
+
+    #[test]
+    fn of_wrong_urls_only_the_user_and_the_host_are_shown() {
+        for (url, shown) in [
+            ("postgres://host/d?password=s@cret", "postgres://host…"),
+            ("postgres://host:5432/d?password=s@cret", "postgres://host…"),
+            ("postgres://host/d?password=secret", "postgres://host…"),
+            ("postgres://me:secret@host/d?password=secret", "postgres://me@host…"),
+            ("postgres://me:sec@r/et@host/d/s?notify=true", "postgres://me…"),
+            ("postgres://me:se?cret@host/d/s", "postgres://me…"),
+            ("postgres://me@host/d/s?%zz=1&%=2&notify", "postgres://me@host…"),
+            ("postgres://me:secret@host", "postgres://me@host…"),
+            ("postgres://me:secret", "postgres://me…"),
+            ("postgres:me:secret@host/d/s", "postgres://me@host…"),
+            ("postgres:/me:secret@host/d/s", "postgres://me@host…"),
+            ("postgres://", "postgres://…"),
+        ] {
+            assert_eq!(ServerStack::new(url.into()).shown(), shown, "{url}");
         }
     }
 }

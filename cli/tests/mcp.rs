@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::{Frame, FrameStatus, NewClaim, Stack, StackOptions};
+use callstack_core::{Frame, FrameStatus, NewClaim, NewFrame, PopStatus, Stack, StackOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -578,6 +578,19 @@ fn a_person_who_gives_no_answer_leaves_the_frame_blocked() {
 }
 
 #[test]
+fn the_error_of_a_host_that_repeats_the_question_is_not_written_down() {
+    let project = Project::new();
+    let (mut server, asked) = blocked_before_a_person(&project);
+    let error = json!({ "code": -32_603, "message": format!("cannot show: {}", asked["params"]["message"]) });
+    server.write(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }).to_string());
+    server.answer_to(100);
+    drop(server.input.take());
+    let errors = server.errors();
+    assert!(errors.contains("the host cannot ask the person: error -32603"), "{errors}");
+    assert!(!errors.contains("Taxes") && !errors.contains("Which rate"), "{errors}");
+}
+
+#[test]
 fn an_answer_is_not_used_for_another_question() {
     let project = Project::new();
     let (mut server, asked) = blocked_before_a_person(&project);
@@ -819,7 +832,7 @@ fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
     server.push("one", "Shop");
     server.push("one", "Cart");
     let stack = project.stack();
-    stack.pop("f2", callstack_core::PopStatus::Completed, "Done by a person").unwrap();
+    stack.pop("f2", PopStatus::Completed, "Done by a person").unwrap();
     for (tool, arguments) in [
         ("pop", json!({ "status": "completed", "results": "Mine" })),
         ("record", json!({ "decisions": ["Mine"] })),
@@ -847,6 +860,29 @@ fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
     let push = json!({ "title": "Chapter", "successCriteria": "Read", "frame": "f4" });
     ends_with(&server.done(Some("one"), "push", push), "pass \"frame\": \"f5\" to go on in it.");
     ends_with(&server.done(Some("one"), "status", json!({})), "You are in f1 (Shop).");
+}
+
+#[test]
+fn a_conversation_whose_frame_has_its_id_does_not_climb_by_its_pop() {
+    let project = Project::new();
+    let stack = project.stack();
+    stack.push(NewFrame::new("Shop").id("lead").root()).unwrap();
+    for (id, frame, title) in [("one", "f2", "Cart"), ("two", "f3", "Mail")] {
+        stack.push(NewFrame::new(title).id(id).below("f1")).unwrap();
+        let mut server = project.connected();
+        ends_with(&server.done(Some(id), "status", json!({})), &format!("You are in {frame} ({title})."));
+        if id == "one" {
+            let popped = server.pop(id, "cart.rs");
+            ends_with(&popped, "You are in no frame.");
+        } else {
+            stack.pop(frame, PopStatus::Completed, "Done by a person").unwrap();
+        }
+        let refused = server.refused(Some(id), "pop", json!({ "status": "completed", "results": "Taken" }));
+        assert!(refused.contains("this conversation is in no frame"), "{refused}");
+        ends_with(&server.done(Some(id), "status", json!({})), "You are in no frame.");
+    }
+    stack.refresh().unwrap();
+    assert_eq!(stack.frame("f1").unwrap().status, FrameStatus::InProgress);
 }
 
 #[test]
@@ -1206,6 +1242,17 @@ fn every_request_with_an_id_gets_an_answer() {
     answers.sort_by_key(|answer| answer["id"].as_u64());
     assert_eq!((&answers[0]["id"], &answers[0]["result"]), (&json!(8), &json!({})));
     assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&json!(9), &json!(-32_600)));
+    for broken in
+        [r#"[{"id": 8, "method": "ping"}, {"id": 9, "method": "ping", }]"#, r#"[{"id": 8}, {"method": "x", "id": 9, "#]
+    {
+        server.write(broken);
+        for id in [8, 9] {
+            let answer = server.read();
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(id), &json!(-32_700)), "{broken}");
+        }
+    }
+    server.write(r#"{"method": "ping", "id": "cut""#);
+    assert_eq!(server.read()["id"], "cut");
     server.write(r#"{"jsonrpc": "2.0", "id": "last", "method": "ping"}"#);
     assert_eq!(server.read()["id"], "last", "nothing else was answered");
 }
@@ -1321,8 +1368,10 @@ fn another_agent_goes_on_where_a_killed_one_has_ended() {
     let begun = server.done(Some("two"), "activate", json!({ "frame": "f2", "takeOver": true }));
     assert!(begun.contains("no taxes yet") && begun.contains("Cents, so that sums are exact"), "{begun}");
     ends_with(&begun, "You are in f2 (Cart).");
-    server.pop("two", "cart.rs with taxes");
-    ends_with(&server.done(Some("two"), "status", json!({})), "You are in f1 (Shop).");
+    // What the first one would have gone back to is still its own, until somebody takes that over, too.
+    ends_with(&server.pop("two", "cart.rs with taxes"), "You are in no frame.");
+    let begun = server.done(Some("two"), "activate", json!({ "frame": "f1", "takeOver": true }));
+    ends_with(&begun, "You are in f1 (Shop).");
 }
 
 #[test]
@@ -1452,6 +1501,9 @@ fn http_answers_what_cannot_be_read() {
     let (status, body) = server.call_as_written(&[], deep.as_bytes());
     let answer: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((status, &answer["id"], &answer["error"]["code"]), (400, &json!(5), &json!(-32_700)));
+    let (status, body) = server.call_as_written(&[], br#"[{"id": 6, "method": "ping"}, {"id": 7, "method": }]"#);
+    let answers: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &answers[0]["id"], &answers[1]["id"]), (400, &json!(6), &json!(7)));
     assert_eq!(server.call_as_written(&[], b"nothing").0, 400);
 }
 

@@ -827,8 +827,8 @@ fn a_plan_with_a_huge_id_is_done() {
     assert_eq!(place.frame("f2".parse().unwrap()).status, FrameStatus::Completed);
 }
 
-#[test]
-fn a_frame_on_which_no_command_can_be_started_ends_no_worker() {
+/// A place with two planned frames. No command can be started for the first one.
+fn with_a_frame_that_cannot_be_started() -> (Place, Handle, Handle) {
     let folder = tempfile::tempdir().unwrap();
     let before = tempfile::tempdir().unwrap();
     let stack = Stack::open(before.path(), StackOptions::default()).unwrap();
@@ -838,7 +838,12 @@ fn a_frame_on_which_no_command_can_be_started_ends_no_worker() {
     // An ID that no command and no import makes.
     let history = String::from_utf8(history).unwrap().replace("BAD", &huge());
     let stack = Stack::rebuild(folder.path().join(".callstack"), history.as_bytes(), StackOptions::default()).unwrap();
-    let place = Place { folder, stack };
+    (Place { folder, stack }, bad, good)
+}
+
+#[test]
+fn a_frame_on_which_no_command_can_be_started_ends_no_worker() {
+    let (place, bad, good) = with_a_frame_that_cannot_be_started();
     for worker in ["one", "two"] {
         let output = place.command(&["--worker", worker, "--tries", "2", "--lease", "1"], "true").output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
@@ -846,8 +851,8 @@ fn a_frame_on_which_no_command_can_be_started_ends_no_worker() {
         match worker {
             "one" => {
                 assert_eq!(
-                    (&report["completed"], &report["later"], &report["blocked"]),
-                    (&1.into(), &1.into(), &1.into())
+                    (&report["completed"], &report["later"], &report["notStarted"], &report["blocked"]),
+                    (&1.into(), &0.into(), &1.into(), &1.into())
                 );
                 assert!(errors(&output).contains("not started: f1: cannot run sh: "), "{}", errors(&output));
             }
@@ -863,10 +868,53 @@ fn a_frame_on_which_no_command_can_be_started_ends_no_worker() {
         let options = ["--worker", "three", "--tries", tries, "--lease", "1", "--limit", "1"];
         worked(&place.command(&options, "true").output().unwrap())
     };
-    assert_eq!(begun("2")["later"], 1);
+    assert_eq!(begun("2")["notStarted"], 1);
     thread::sleep(Duration::from_millis(1_100));
     assert_eq!(begun("1")["blocked"], 1);
     assert_eq!(place.frame(bad).waits_for(), "It was begun 1 time without a result. What is to be done?");
+}
+
+#[test]
+fn after_an_answer_the_starts_of_a_command_are_counted_anew() {
+    let (place, bad, good) = with_a_frame_that_cannot_be_started();
+    let options = ["--wait", "--tries", "2", "--lease", "1", "--limit", "4"];
+    let worker = place.start(&options, "true");
+    wait_until(|| (place.frame(bad).status == FrameStatus::Blocked).then_some(()));
+    place.stack.answer(bad, "Once more").unwrap();
+    let report = worked(&worker.wait_with_output().unwrap());
+    assert_eq!(
+        (&report["notStarted"], &report["blocked"]),
+        (&2.into(), &1.into()),
+        "two starts before the answer, and one after it"
+    );
+    assert_eq!(place.frame(good).status, FrameStatus::Completed);
+}
+
+#[test]
+fn a_machine_that_can_start_nothing_blocks_no_frame() {
+    let place = Place::new();
+    let frames = ["Cart", "Payment", "Mail"].map(|title| place.plan(title));
+    let output = place.command(&["--lease", "1"], "true").env("TMPDIR", place.file("missing")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+    assert!(errors(&output).contains(r#""code": "io""#), "{}", errors(&output));
+    for frame in frames {
+        assert_ne!(place.frame(frame).status, FrameStatus::Blocked);
+    }
+    // The frames are free for other workers at once.
+    let output = place.command(&["--tries", "1"], "true").output().unwrap();
+    assert_eq!((output.status.code(), &worked(&output)["completed"]), (Some(0), &3.into()), "{}", errors(&output));
+}
+
+#[test]
+fn a_budget_that_is_too_small_for_every_frame_ends_the_worker() {
+    let place = Place::new();
+    let frame = place.plan("Cart");
+    let output = place.command(&["--lease", "1"], "true").env("STACK_TOKEN_BUDGET_TOTAL", "1").output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", errors(&output));
+    assert!(errors(&output).contains(r#""code": "budget_too_small""#), "{}", errors(&output));
+    assert_eq!(place.frame(frame).status, FrameStatus::InProgress);
+    let output = place.command(&[], "true").output().unwrap();
+    assert_eq!(worked(&output)["completed"], 1, "{}", errors(&output));
 }
 
 #[test]

@@ -100,7 +100,7 @@ pub unsafe extern "C" fn callstack_plan_children(
 /// - `parent`: the frame above a placeholder; NULL: none, the placeholder is a root.
 /// - `out_handle`: the handle of the frame.
 ///
-/// Errors: _EMPTY for the ID, _UNKNOWN_FRAME and _AMBIGUOUS_FRAME for the parent, _FULL; the storage errors.
+/// Errors: _EMPTY and _TOO_LONG for the ID, _UNKNOWN_FRAME and _AMBIGUOUS_FRAME for the parent, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_ensure(
     stack: *mut Callstack,

@@ -195,7 +195,7 @@ pub unsafe extern "C" fn callstack_memory_tools(
 ///     kept with the run; default: none.
 /// - `out_handle`: the handle of the root frame. It is the argument `run` of the functions below.
 ///
-/// Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _TOO_LONG for the tools, _FULL; the storage errors.
+/// Errors: _JSON, _EMPTY for the task, the title or the ID, _DUPLICATE_ID, _TOO_LONG for the ID or the tools, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_start_run(
     stack: *mut Callstack,

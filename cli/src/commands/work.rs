@@ -15,15 +15,15 @@ use std::time::{Duration, Instant};
 use callstack_core::context::FinishedChildren;
 use callstack_core::frame::WorkLeft;
 use callstack_core::{
-    Change, ClaimedFrame, Error, EventQuery, FrameRef, FrameStatus, Guidance, Handle, NewClaim, PopStatus, Results,
-    Settings, Stack, ToolNames, Tree,
+    Budget, Change, ClaimedFrame, Error, EventQuery, FrameRef, FrameStatus, Guidance, Handle, NewClaim, PopStatus,
+    Results, Settings, Stack, ToolNames, Tree,
 };
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use self::process::{Process, Written};
+use self::process::{NotStarted, Process, Written};
 use super::changed::{ChangedFrame, list, next};
 use super::context;
 use crate::exit::Exit;
@@ -39,6 +39,11 @@ const BLOCKED: i32 = 77;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// A frame whose command could not be started so often by this worker is blocked, unless `--tries` says how often.
 const STARTS: u64 = 3;
+/// A worker whose machine could start no command so often in a row ends.
+const MACHINE_STARTS: u32 = 4;
+/// How long a worker waits after the machine could not start a command, and twice as long after each further time in a row. The frames
+/// are free meanwhile.
+const MACHINE_PAUSE: Duration = Duration::from_millis(500);
 /// How often the stack is looked at while nothing can be claimed: soon after a change, and then more seldom.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 /// How often the frame of a running command is looked at: somebody may have stopped it.
@@ -91,6 +96,8 @@ pub struct Worked {
     blocked: usize,
     /// Number of times that it has put a frame back for later.
     later: usize,
+    /// Number of times that a command could not be started, and its frame was not blocked for it.
+    not_started: usize,
     /// Number of times that a frame was taken from this worker, stopped, begun anew or invalidated.
     lost: usize,
     /// The frames that are left.
@@ -129,6 +136,8 @@ enum Outcome {
     /// The command could not be started on this frame. The frame waits until its lease ends, as after a worker that was killed, so this is
     /// a try.
     NotStarted(String),
+    /// This machine could not start the command, whatever the frame is. The frame was released.
+    MachineFailed(Failure),
     /// Somebody else has the frame now, or has ended it.
     Lost(Error),
     /// Somebody has stopped the frame, or does not want it any more.
@@ -202,6 +211,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         failed: 0,
         blocked: 0,
         later: 0,
+        not_started: 0,
         lost: 0,
         left: WorkLeft::default(),
         in_the_way: Vec::new(),
@@ -237,6 +247,7 @@ impl Worker<'_> {
         let mut pause = LOOKS.0;
         let mut frames = 0;
         let mut not_started: BTreeMap<Handle, u64> = BTreeMap::new();
+        let mut machine_failures = 0;
         while !self.is_interrupted() && arguments.limit.is_none_or(|limit| frames < limit) {
             let Some(claimed) = self.claim()? else {
                 let left = self.left()?;
@@ -255,25 +266,45 @@ impl Worker<'_> {
                 }
                 _ => self.work_on(&claimed)?,
             };
-            if let Outcome::NotStarted(why) = &outcome {
-                let starts = not_started.entry(claimed.handle).or_default();
-                *starts += 1;
-                if *starts >= arguments.tries.unwrap_or(STARTS) {
-                    let tried = count(*starts as usize, "time");
+            // A frame that was begun, or given up, has a new count.
+            let starts = not_started.remove(&claimed.handle).unwrap_or(0) + 1;
+            match &outcome {
+                Outcome::NotStarted(why) if starts >= arguments.tries.unwrap_or(STARTS) => {
+                    let tried = count(starts as usize, "time");
                     outcome = self.give_up(&claimed, &format!("tried {tried}, and could not be started: {why}"))?;
                 }
+                Outcome::NotStarted(_) => drop(not_started.insert(claimed.handle, starts)),
+                Outcome::MachineFailed(_) if starts > 1 => drop(not_started.insert(claimed.handle, starts - 1)),
+                _ => {}
             }
+            machine_failures = if let Outcome::MachineFailed(_) = outcome { machine_failures + 1 } else { 0 };
+            outcome = match outcome {
+                Outcome::MachineFailed(failure) if machine_failures >= MACHINE_STARTS => return Err(failure),
+                outcome => outcome,
+            };
             self.say(claimed.handle, &outcome);
             *match outcome {
                 Outcome::Ended(PopStatus::Completed) => &mut worked.completed,
                 Outcome::Ended(PopStatus::Failed) => &mut worked.failed,
                 Outcome::Ended(PopStatus::Blocked) => &mut worked.blocked,
-                Outcome::Later | Outcome::NotStarted(_) => &mut worked.later,
+                Outcome::Later => &mut worked.later,
+                Outcome::NotStarted(_) | Outcome::MachineFailed(_) => &mut worked.not_started,
                 Outcome::Lost(_) | Outcome::Stopped => &mut worked.lost,
                 Outcome::Interrupted => break,
             } += 1;
+            if machine_failures > 0 {
+                self.rest(MACHINE_PAUSE * 2_u32.pow(machine_failures - 1));
+            }
         }
         Ok(())
+    }
+
+    /// Waits, unless the user interrupts the program.
+    fn rest(&self, time: Duration) {
+        let end = Instant::now() + time;
+        while Instant::now() < end && !self.is_interrupted() {
+            thread::sleep(CHECKS.1);
+        }
     }
 
     fn claim(&self) -> Result<Option<ClaimedFrame>, Failure> {
@@ -388,10 +419,14 @@ impl Worker<'_> {
 
     /// Runs the command on a frame, and records how it has ended.
     fn work_on(&self, claimed: &ClaimedFrame) -> Result<Outcome, Failure> {
-        let started = self.start(claimed).inspect_err(|_| drop(self.stack.release_claim(claimed)))?;
-        let mut process = match started {
-            Ok(process) => process,
-            Err(why) => return Ok(Outcome::NotStarted(why)),
+        let mut process = match self.start(claimed) {
+            Ok(Ok(process)) => process,
+            Ok(Err(outcome @ Outcome::NotStarted(_))) => return Ok(outcome),
+            other => {
+                // If that fails, the lease ends by itself.
+                let _ = self.stack.release_claim(claimed);
+                return other.map(|started| started.err().unwrap_or(Outcome::Interrupted));
+            }
         };
         match self.follow(claimed, &mut process)? {
             Ok(status) => self.record(claimed, status, process),
@@ -406,14 +441,23 @@ impl Worker<'_> {
         }
     }
 
-    /// Starts the command. The inner error is why it cannot be started on this frame.
+    /// Starts the command. The inner error is why it cannot be started on this frame, or now.
     ///
     /// # Errors
-    /// Those that concern all frames: of the stack, or if there is no such program any more.
-    fn start(&self, claimed: &ClaimedFrame) -> Result<Result<Process, String>, Failure> {
+    /// Those that concern all frames and do not pass: of the stack, of the budget, or if there is no such program any more.
+    fn start(&self, claimed: &ClaimedFrame) -> Result<Result<Process, Outcome>, Failure> {
         let handle = claimed.handle;
         let context = match self.patiently(|| self.stack.context_uncached(handle, &self.settings)) {
-            Err(error @ Error::BudgetTooSmall { .. }) => return Ok(Err(error.to_string())),
+            Err(error @ Error::BudgetTooSmall { .. }) => {
+                // A frame with room in the default budget is like others: then the one of the environment is wrong.
+                let default = self.settings.clone().budget(Budget::default());
+                return match self.patiently(|| self.stack.context_uncached(handle, &default)) {
+                    Err(Error::BudgetTooSmall { .. }) => Ok(Err(Outcome::NotStarted(error.to_string()))),
+                    _ => {
+                        Err(Failure::from(error).next("raise STACK_TOKEN_BUDGET_TOTAL in the environment, or unset it"))
+                    }
+                };
+            }
             context => context?,
         };
         let frame = self.patiently(|| self.stack.frame(handle))?;
@@ -434,9 +478,10 @@ impl Worker<'_> {
         let program = self.command[0].to_string_lossy();
         match Process::start(self.command, &context.xml, &variables) {
             Ok(process) => Ok(Ok(process)),
-            Err(error) => {
+            Err(NotStarted::Frame(error)) => Ok(Err(Outcome::NotStarted(format!("cannot run {program}: {error}")))),
+            Err(NotStarted::Machine(error)) => {
                 process::check(self.command).map_err(|error| Failure::of_file("run", &program, &error))?;
-                Ok(Err(format!("cannot run {program}: {error}")))
+                Ok(Err(Outcome::MachineFailed(Failure::of_file("run", &program, &error))))
             }
         }
     }
@@ -602,6 +647,7 @@ impl Worker<'_> {
             Outcome::Ended(_) => page.line(frame.line(frame.status.as_str())),
             Outcome::Later => page.line(frame.line("put back")),
             Outcome::NotStarted(why) => page.notice("not started", &format!("{handle}: {why}")),
+            Outcome::MachineFailed(failure) => page.notice("not started", &format!("{handle}: {}", failure.message())),
             Outcome::Lost(error) => page.notice("lost", &error.to_string()),
             Outcome::Stopped => page.line(frame.line("stopped")),
             Outcome::Interrupted => page.line(frame.line("released")),
@@ -719,6 +765,7 @@ impl Report for Worked {
                 (self.failed, "failed"),
                 (self.blocked, "blocked"),
                 (self.later, "put back for later"),
+                (self.not_started, "not started"),
                 (self.lost, "lost to others, or stopped"),
             ],
         );

@@ -33,6 +33,31 @@ pub struct Process {
     errors: Errors,
 }
 
+/// Why a command was not started.
+#[derive(Debug)]
+pub enum NotStarted {
+    /// It cannot be started with what it is given for this frame: the system takes no such environment.
+    Frame(io::Error),
+    /// This machine cannot start it now, whatever the frame is.
+    Machine(io::Error),
+}
+
+impl From<io::Error> for NotStarted {
+    fn from(error: io::Error) -> Self {
+        Self::Machine(error)
+    }
+}
+
+impl NotStarted {
+    /// The reason for an error of the system when it was to start the program.
+    fn of(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ArgumentListTooLong | io::ErrorKind::InvalidInput => Self::Frame(error),
+            _ => Self::Machine(error),
+        }
+    }
+}
+
 /// The output of a command that has ended.
 pub struct Written {
     /// The standard output, or its end.
@@ -79,8 +104,8 @@ impl Process {
     ///
     /// # Errors
     /// If it cannot be started, or its files cannot be made.
-    pub fn start(command: &[OsString], input: &str, variables: &[(&str, OsString)]) -> io::Result<Self> {
-        let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    pub fn start(command: &[OsString], input: &str, variables: &[(&str, OsString)]) -> Result<Self, NotStarted> {
+        let (program, arguments) = command.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         // Files never fill up as pipes do, so nobody has to write and read while the command runs.
         let (mut from, output) = (tempfile::tempfile()?, tempfile::tempfile()?);
         from.write_all(input.as_bytes())?;
@@ -92,7 +117,7 @@ impl Process {
         let mut group = ProcessGroup::new()?;
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut process, group.id());
-        let mut child = process.spawn()?;
+        let mut child = process.spawn().map_err(NotStarted::of)?;
         #[cfg(unix)]
         group.watch(child.id())?;
         let errors = Errors::follow(child.stderr.take());
