@@ -328,6 +328,8 @@ fn remove_at<T: Placed>(lists: &mut KeyMap<u64, Postings<T>>, term: u64, place: 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -497,6 +499,29 @@ mod tests {
             }
             check(&mut index, &tree);
         }
+    }
+
+    #[test]
+    fn an_index_of_long_texts_is_the_same_whatever_was_read_before_them() {
+        let mut tree = root();
+        let mut grown = SiblingIndex::default();
+        for number in 0..3 {
+            let kinds = 400 + 50 * number;
+            let text: String = (0..1_800).map(|place| format!("word{} ", place * (7 + number) % kinds)).collect();
+            let child = push(&mut tree, NewFrame::new("Page"));
+            pop(&mut tree, child, PopStatus::Completed, &text);
+            update(&mut grown, &tree);
+        }
+        let query: String = (0..500).map(|number| format!("word{number} ")).collect();
+        push(&mut tree, NewFrame::new("Page").criteria(query));
+        let mut new = SiblingIndex::default();
+        update(&mut new, &tree);
+        let words = |index: &SiblingIndex| -> BTreeMap<u64, Vec<(u32, f32)>> {
+            index.words.iter().map(|(word, places)| (*word, places.as_slice().to_vec())).collect()
+        };
+        assert!(words(&grown) == words(&new), "{} words, {} words", grown.words.len(), new.words.len());
+        assert_eq!(grown.lengths, new.lengths);
+        check(&mut grown, &tree);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Counts the significant words of texts, each form of a word as it stands in the texts only once.
 
+use std::collections::hash_map::Entry;
+
 use super::query::{beginning, term};
-use crate::context::keys::mix;
+use crate::context::keys::{KeyMap, mix};
 use crate::keywords::{RawWord, for_each_raw_word};
 use crate::steps::step;
 
@@ -11,13 +13,14 @@ const FIRST_PLACES: usize = 256;
 const PLACES: usize = 4;
 
 /// Counts words by their stems. It remembers the short words that it has met last, with the terms of their stems and
-/// how often the present text has them, because texts repeat their words, and those of other texts.
+/// how often the present texts have them, because texts repeat their words, and those of other texts. Which words are
+/// remembered changes no count, so the counts of a text do not depend on what was read before it.
 pub(super) struct WordCounts {
     remembered: Vec<Remembered>,
-    /// The places of the words that the present text has, and perhaps others.
+    /// The places of the words that the present texts have, and perhaps others.
     met: Vec<usize>,
-    /// The terms of the other words with their counts, also several times the same one.
-    counts: Vec<(u64, f32)>,
+    /// The terms that are counted in the present texts, each with its count except for the words that are remembered.
+    counts: KeyMap<u64, f32>,
     stem: String,
 }
 
@@ -28,21 +31,25 @@ struct Remembered {
     /// The term of its stem, if it is significant.
     term: u64,
     is_significant: bool,
-    /// How often the present text has it.
+    /// How often the present texts have it, without what is already among the counts; 0: it is not counted.
     count: f32,
 }
 
 impl Default for WordCounts {
     fn default() -> Self {
         let none = Remembered { word: 0, term: 0, is_significant: false, count: 0.0 };
-        Self { remembered: vec![none; FIRST_PLACES + PLACES], met: Vec::new(), counts: Vec::new(), stem: String::new() }
+        Self {
+            remembered: vec![none; FIRST_PLACES + PLACES],
+            met: Vec::new(),
+            counts: KeyMap::default(),
+            stem: String::new(),
+        }
     }
 }
 
 impl WordCounts {
-    /// Counts the words at the beginning of a text, each with this weight, until there are `most` more different ones, and
-    /// from there on those that are remembered. Long words and words with other characters than those of ASCII are not
-    /// remembered: each time counts as a different one. Returns how many more there may be.
+    /// Counts the words at the beginning of a text, each with this weight, until there are `most` more terms, and from
+    /// there on those whose terms are already counted. Returns how many more terms there may be.
     pub(super) fn add(&mut self, text: &str, weight: f32, most: usize) -> usize {
         let mut left = most;
         for_each_raw_word(beginning(text), |raw| {
@@ -55,59 +62,64 @@ impl WordCounts {
                     return;
                 }
             }
-            if left > 0 && self.add_another(&raw, weight) {
-                left -= 1;
-            }
+            self.add_another(&raw, weight, &mut left);
         });
         left
     }
 
-    /// Counts a word that is not in its first place with a count. Returns true if it is significant, and the text has not
-    /// had it where it is remembered.
+    /// Counts a word that is not in its first place with a count.
     #[inline(never)]
-    fn add_another(&mut self, raw: &RawWord<'_>, weight: f32) -> bool {
+    fn add_another(&mut self, raw: &RawWord<'_>, weight: f32, left: &mut usize) {
         let Self { remembered, met, counts, stem } = self;
         let RawWord::Short(word) = *raw else {
-            let count = raw.significant(stem).map(|stem| (term(stem), weight));
-            counts.extend(count);
-            return count.is_some();
+            let count = raw.significant(stem).and_then(|stem| count_of(counts, term(stem), left));
+            count.into_iter().for_each(|count| *count += weight);
+            return;
         };
         let place = place(remembered, word);
         let remembered = &mut remembered[place];
         if remembered.word != word {
-            counts.extend(remembered.take());
+            remembered.move_count_to(counts);
             let term = raw.significant(stem).map(term);
             let is_significant = term.is_some();
             *remembered = Remembered { word, term: term.unwrap_or_default(), is_significant, count: 0.0 };
         }
-        let is_new = remembered.count == 0.0;
-        if is_new {
+        if remembered.count == 0.0 {
+            if remembered.is_significant && count_of(counts, remembered.term, left).is_none() {
+                return;
+            }
             met.push(place);
         }
         remembered.count += weight;
-        is_new && remembered.is_significant
     }
 
     /// Returns the terms of the words that were counted since the last time, in ascending order, with their counts.
     pub(super) fn take(&mut self) -> Vec<(u64, f32)> {
-        let mut counts = std::mem::take(&mut self.counts);
-        counts.reserve(self.met.len());
-        counts.extend(self.met.drain(..).filter_map(|place| self.remembered[place].take()));
+        self.met.drain(..).for_each(|place| self.remembered[place].move_count_to(&mut self.counts));
+        let mut counts: Vec<(u64, f32)> = self.counts.drain().collect();
         counts.sort_unstable_by_key(|(term, _)| *term);
-        counts.dedup_by(|(term, count), (first, sum)| {
-            let is_same = term == first;
-            *sum += if is_same { *count } else { 0.0 };
-            is_same
-        });
         counts
     }
 }
 
 impl Remembered {
-    /// Returns the term and the count, and begins anew.
-    fn take(&mut self) -> Option<(u64, f32)> {
+    /// Adds the count to that of the term, and begins at 0.
+    fn move_count_to(&mut self, counts: &mut KeyMap<u64, f32>) {
         let count = std::mem::take(&mut self.count);
-        (self.is_significant && count > 0.0).then_some((self.term, count))
+        if self.is_significant && count > 0.0 {
+            *counts.entry(self.term).or_default() += count;
+        }
+    }
+}
+
+/// Returns the count of a term. If it is new, it takes one of those that are left; `None` if none is.
+fn count_of<'a>(counts: &'a mut KeyMap<u64, f32>, term: u64, left: &mut usize) -> Option<&'a mut f32> {
+    match counts.entry(term) {
+        Entry::Occupied(count) => Some(count.into_mut()),
+        Entry::Vacant(free) => {
+            *left = left.checked_sub(1)?;
+            Some(free.insert(0.0))
+        }
     }
 }
 
@@ -126,7 +138,6 @@ fn place(remembered: &[Remembered], word: u128) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::keys::KeyMap;
     use crate::keywords::for_each_word;
 
     #[test]
