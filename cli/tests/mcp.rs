@@ -1206,6 +1206,17 @@ fn every_request_with_an_id_gets_an_answer() {
     answers.sort_by_key(|answer| answer["id"].as_u64());
     assert_eq!((&answers[0]["id"], &answers[0]["result"]), (&json!(8), &json!({})));
     assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&json!(9), &json!(-32_600)));
+    for broken in
+        [r#"[{"id": 8, "method": "ping"}, {"id": 9, "method": "ping", }]"#, r#"[{"id": 8}, {"method": "x", "id": 9, "#]
+    {
+        server.write(broken);
+        for id in [8, 9] {
+            let answer = server.read();
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(id), &json!(-32_700)), "{broken}");
+        }
+    }
+    server.write(r#"{"method": "ping", "id": "cut""#);
+    assert_eq!(server.read()["id"], "cut");
     server.write(r#"{"jsonrpc": "2.0", "id": "last", "method": "ping"}"#);
     assert_eq!(server.read()["id"], "last", "nothing else was answered");
 }
@@ -1452,6 +1463,9 @@ fn http_answers_what_cannot_be_read() {
     let (status, body) = server.call_as_written(&[], deep.as_bytes());
     let answer: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((status, &answer["id"], &answer["error"]["code"]), (400, &json!(5), &json!(-32_700)));
+    let (status, body) = server.call_as_written(&[], br#"[{"id": 6, "method": "ping"}, {"id": 7, "method": }]"#);
+    let answers: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &answers[0]["id"], &answers[1]["id"]), (400, &json!(6), &json!(7)));
     assert_eq!(server.call_as_written(&[], b"nothing").0, 400);
 }
 

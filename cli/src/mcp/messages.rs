@@ -20,13 +20,15 @@ use tokio_util::sync::CancellationToken;
 const LONGEST_LINE: usize = 16 << 20;
 /// The longest ID with which an answer to an unreadable message is sent, in bytes of JSON.
 const LONGEST_ID: usize = 1_024;
+/// How many messages of an unreadable batch get an answer.
+const MOST_IN_BATCH: usize = 10_000;
 /// How many messages wait until the server takes them.
 const MOST_WAITING: usize = 64;
 
 /// A text that is no message.
 #[derive(Debug)]
 pub struct Unreadable {
-    head: Head,
+    heads: Heads,
     error: ErrorData,
 }
 
@@ -43,31 +45,76 @@ pub fn read(bytes: &[u8]) -> Result<(ClientJsonRpcMessage, String), Box<Unreadab
         Err(error) => {
             let code = if error.is_data() { ErrorCode::INVALID_REQUEST } else { ErrorCode::PARSE_ERROR };
             let message = format!("the message cannot be read, and nothing was done: {error}");
-            let mut head = Head::default();
-            head.read(text.as_bytes());
-            Err(Box::new(Unreadable { head, error: ErrorData::new(code, message, None) }))
+            let mut heads = Heads::default();
+            heads.read(text.as_bytes());
+            Err(Box::new(Unreadable::new(heads, ErrorData::new(code, message, None))))
         }
     }
 }
 
 impl Unreadable {
-    /// The error for the caller. `None` if nobody waits for it: a notification, an answer, or a text whose ID cannot be found.
-    pub fn answer(&self) -> Option<Value> {
-        let id = self.head.id().filter(|_| !self.head.is_answer())?;
-        Some(json!({ "jsonrpc": "2.0", "id": id, "error": self.error }))
+    fn new(mut heads: Heads, error: ErrorData) -> Self {
+        heads.end();
+        Self { heads, error }
     }
 
-    /// The error in place of an answer to a request of this server, which waits for it.
-    fn failed_answer(self) -> Option<ClientJsonRpcMessage> {
-        let id: RequestId = serde_json::from_value(self.head.id().filter(|_| self.head.is_answer())?).ok()?;
-        Some(ClientJsonRpcMessage::error(self.error, Some(id)))
+    /// The errors for the caller, one for each request of the text that has an ID. Nobody waits for an answer to a notification, or to
+    /// an answer.
+    fn errors(&self) -> impl Iterator<Item = Value> + '_ {
+        let requests = self.heads.found.iter().filter(|head| !head.is_answer());
+        requests.filter_map(|head| Some(json!({ "jsonrpc": "2.0", "id": head.id()?, "error": self.error })))
+    }
+
+    /// The answer to the text as one: an error, or a list of them for a batch. `None` if nobody waits for one.
+    pub fn answer(&self) -> Option<Value> {
+        let errors: Vec<Value> = self.errors().collect();
+        match self.heads.is_batch {
+            true => (!errors.is_empty()).then_some(Value::Array(errors)),
+            false => errors.into_iter().next(),
+        }
+    }
+
+    /// The errors in place of answers to requests of this server, which waits for them.
+    fn failed_answers(&self) -> impl Iterator<Item = ClientJsonRpcMessage> + '_ {
+        let answers = self.heads.found.iter().filter(|head| head.is_answer());
+        let ids = answers.filter_map(|head| serde_json::from_value::<RequestId>(head.id()?).ok());
+        ids.map(|id| ClientJsonRpcMessage::error(self.error.clone(), Some(id)))
     }
 }
 
-/// Who waits for what: the ID of a message, and what kind it is. It is found while the text passes, whatever else is in it.
+/// The ID and the kind of a message.
 #[derive(Debug, Default)]
 struct Head {
-    /// How many objects and lists are open. The members of the message are at 1.
+    /// As JSON, perhaps cut.
+    id: Vec<u8>,
+    has_method: bool,
+    has_result: bool,
+}
+
+impl Head {
+    /// True if the message answers a request of this server.
+    fn is_answer(&self) -> bool {
+        self.has_result && !self.has_method
+    }
+
+    /// The ID, if it is a whole text or number.
+    fn id(&self) -> Option<Value> {
+        // Of a number that was cut, the beginning would be another number.
+        let id = serde_json::from_slice(&self.id).ok().filter(|_| self.id.len() < LONGEST_ID)?;
+        matches!(id, Value::String(_) | Value::Number(_)).then_some(id)
+    }
+}
+
+/// Who waits for what: the IDs and the kinds of the messages of a text, of one alone or of those of a batch. They are found while the
+/// text passes, whatever else is in it.
+#[derive(Debug, Default)]
+struct Heads {
+    /// The messages that have ended.
+    found: Vec<Head>,
+    /// The message that passes.
+    open: Option<Head>,
+    is_batch: bool,
+    /// How many objects and lists are open.
     depth: usize,
     is_in_string: bool,
     is_escaped: bool,
@@ -75,13 +122,10 @@ struct Head {
     token: Vec<u8>,
     /// The name of the member that passes, as JSON.
     name: Vec<u8>,
-    id: Vec<u8>,
-    has_method: bool,
-    has_result: bool,
 }
 
-impl Head {
-    /// Reads the next bytes of a text.
+impl Heads {
+    /// Reads the next bytes of the text.
     fn read(&mut self, bytes: &[u8]) {
         for byte in bytes {
             match *byte {
@@ -90,16 +134,27 @@ impl Head {
                     self.is_in_string = true;
                     self.keep(b'"');
                 }
-                b'{' | b'[' => self.depth += 1,
+                begin @ (b'{' | b'[') => {
+                    if self.depth == 0 {
+                        self.is_batch = begin == b'[';
+                    }
+                    self.depth += 1;
+                    if begin == b'{' && self.depth == self.depth_of_members() {
+                        self.open = Some(Head::default());
+                    }
+                }
                 end @ (b'}' | b']' | b',') => {
-                    if self.depth == 1 {
+                    if self.is_among_members() {
                         self.end_member();
                     }
                     if end != b',' {
+                        if self.is_among_members() {
+                            self.end_message();
+                        }
                         self.depth = self.depth.saturating_sub(1);
                     }
                 }
-                b':' if self.depth == 1 => self.name = std::mem::take(&mut self.token),
+                b':' if self.is_among_members() => self.name = std::mem::take(&mut self.token),
                 byte if byte.is_ascii_whitespace() => {}
                 byte => self.keep(byte),
             }
@@ -116,32 +171,45 @@ impl Head {
         }
     }
 
+    /// Ends a text that was cut. A text that is whole can be the ID; of a number, more digits can be missing.
+    fn end(&mut self) {
+        if self.is_among_members() && !self.is_in_string && self.token.last() == Some(&b'"') {
+            self.end_member();
+        }
+        self.end_message();
+    }
+
+    fn depth_of_members(&self) -> usize {
+        if self.is_batch { 2 } else { 1 }
+    }
+
+    fn is_among_members(&self) -> bool {
+        self.open.is_some() && self.depth == self.depth_of_members()
+    }
+
     fn keep(&mut self, byte: u8) {
-        if self.depth == 1 && self.token.len() < LONGEST_ID {
+        if self.is_among_members() && self.token.len() < LONGEST_ID {
             self.token.push(byte);
         }
     }
 
     fn end_member(&mut self) {
         let token = std::mem::take(&mut self.token);
-        match &*std::mem::take(&mut self.name) {
-            br#""id""# => self.id = token,
-            br#""method""# => self.has_method = true,
-            br#""result""# | br#""error""# => self.has_result = true,
+        let name = std::mem::take(&mut self.name);
+        let Some(open) = &mut self.open else { return };
+        match &*name {
+            br#""id""# => open.id = token,
+            br#""method""# => open.has_method = true,
+            br#""result""# | br#""error""# => open.has_result = true,
             _ => {}
         }
     }
 
-    /// True if the message answers a request of this server.
-    fn is_answer(&self) -> bool {
-        self.has_result && !self.has_method
-    }
-
-    /// The ID, if it is a whole text or number.
-    fn id(&self) -> Option<Value> {
-        // Of a number that was cut, the beginning would be another number.
-        let id = serde_json::from_slice(&self.id).ok().filter(|_| self.id.len() < LONGEST_ID)?;
-        matches!(id, Value::String(_) | Value::Number(_)).then_some(id)
+    fn end_message(&mut self) {
+        let Some(head) = self.open.take() else { return };
+        if self.found.len() < MOST_IN_BATCH {
+            self.found.push(head);
+        }
     }
 }
 
@@ -242,19 +310,19 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
     async fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         // Of a line that is too long, only this is kept.
-        let mut head: Option<Head> = None;
+        let mut heads: Option<Heads> = None;
         loop {
             let read = self.input.fill_buf().await?;
             let is_end = read.is_empty();
             let line_end = read.iter().position(|byte| *byte == b'\n');
             let part = &read[..line_end.unwrap_or(read.len())];
-            match &mut head {
-                Some(head) => head.read(part),
+            match &mut heads {
+                Some(heads) => heads.read(part),
                 None if line.len() + part.len() > LONGEST_LINE => {
-                    let mut new = Head::default();
+                    let mut new = Heads::default();
                     new.read(&line);
                     new.read(part);
-                    (line, head) = (Vec::new(), Some(new));
+                    (line, heads) = (Vec::new(), Some(new));
                 }
                 None => line.extend_from_slice(part),
             }
@@ -263,12 +331,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
             if line_end.is_none() && !is_end {
                 continue;
             }
-            match head.take() {
-                Some(head) => {
+            match heads.take() {
+                Some(heads) => {
                     let message =
                         format!("the message has more than {LONGEST_LINE} bytes, and nothing was done: send less");
                     let error = ErrorData::new(ErrorCode::INVALID_REQUEST, message, None);
-                    self.refuse(Box::new(Unreadable { head, error })).await;
+                    self.refuse(Box::new(Unreadable::new(heads, error))).await;
                 }
                 None if is_end && line.is_empty() => return Ok(None),
                 None => return Ok(Some(line)),
@@ -301,15 +369,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
     /// Answers to a text that is no message. `None` if the server takes no more messages.
     async fn refuse(&mut self, unreadable: Box<Unreadable>) -> Option<()> {
         tracing::warn!("{}", unreadable.error.message);
-        if let Some(line) = unreadable.answer().and_then(|answer| line_of(&answer).ok()) {
+        for line in unreadable.errors().filter_map(|error| line_of(&error).ok()) {
             // It fails if the client has gone, and then nobody waits.
             let _ = self.writer.write(&line).await;
-            return Some(());
         }
-        match unreadable.failed_answer() {
-            Some(message) => self.sender.send(message).await.ok(),
-            None => Some(()),
+        for message in unreadable.failed_answers() {
+            self.sender.send(message).await.ok()?;
         }
+        Some(())
     }
 }
 
@@ -340,6 +407,7 @@ mod tests {
             (r#"{"id": 1.5, "jsonrpc": "2.0", "method": "ping"}"#, json!(1.5), -32_600),
             (r#"{"id": 7, "jsonrpc": "2.0", "method": 5}"#, json!(7), -32_600),
             (r#"{"id": 7, "jsonrpc": "2.0", "method": "ping", "result": {}}"#, json!(7), -32_600),
+            (r#"{"method": "ping", "id": "a""#, json!("a"), -32_700),
             (r#"{"params": {"id": 9}, "x": "\"id\": 8, ", "id": -3, "method": tru}"#, json!(-3), -32_700),
             (&deep, json!("a\"b"), -32_700),
         ] {
@@ -360,13 +428,38 @@ mod tests {
             r#"{"id": [9], "method": }"#,
             r#"{"id": true, "method": }"#,
             r#"{"id": 9, "result": }"#,
-            r#"[{"id": 9, "method": }]"#,
+            r#"{"method": "ping", "id": 12"#,
+            r#"{"method": "ping", "id": "a\""#,
+            r#"{"method": "ping", "id""#,
+            r#"[[{"id": 9, "method": }]]"#,
+            r#"[{"id": 9, "result": }, "id", {"method": }]"#,
             &long,
         ] {
             assert_eq!(answered(text.as_bytes()), None, "{text}");
         }
-        let failed = read(br#"{"id": 9, "result": }"#).unwrap_err().failed_answer().unwrap();
-        assert!(matches!(failed, ClientJsonRpcMessage::Error(error) if error.id == Some(RequestId::Number(9))));
+        for text in [r#"{"id": 9, "result": }"#, r#"[{"id": 8, "method": "ping"}, {"id": 9, "result": }]"#] {
+            let unreadable = read(text.as_bytes()).unwrap_err();
+            let [failed] = &*unreadable.failed_answers().collect::<Vec<_>>() else { panic!("{text}") };
+            assert!(matches!(failed, ClientJsonRpcMessage::Error(error) if error.id == Some(RequestId::Number(9))));
+        }
+    }
+
+    #[test]
+    fn each_message_of_an_unreadable_batch_gets_an_answer() {
+        let deep = format!(r#"[{{"id": 1, "params": {}{}}}, {{"id": "b"}}]"#, "[".repeat(200), "]".repeat(200));
+        for (text, ids) in [
+            (r#"[{"id": 1, "method": "ping"}, {"id": "b", "method": tru}]"#, json!([1, "b"])),
+            (r#" [ {"method": "ping", "params": [{"id": 9}], "id": 1}, {"id": "b""#, json!([1, "b"])),
+            (
+                r#"[{"id": 1, "method": "ping"}, {"method": "note"}, {"id": 3, "result": {}}, {"id": "b"}"#,
+                json!([1, "b"]),
+            ),
+            (&deep, json!([1, "b"])),
+        ] {
+            let answer = read(text.as_bytes()).unwrap_err().answer().unwrap_or_else(|| panic!("{text}"));
+            let answered: Vec<Value> = answer.as_array().unwrap().iter().map(|answer| answer["id"].clone()).collect();
+            assert_eq!(Value::Array(answered), ids, "{text}");
+        }
     }
 
     #[test]
@@ -386,7 +479,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_that_are_too_long_are_refused_and_the_next_one_is_read() {
-        let long = format!(r#"{{"method": "ping", "params": "{}", "id": 4}}"#, "x".repeat(LONGEST_LINE));
+        let long = format!(r#"[{{"id": 3}}, {{"method": "ping", "params": "{}", "id": 4}}]"#, "x".repeat(LONGEST_LINE));
         let text = format!("{long}\n{}\n", r#"{"jsonrpc": "2.0", "id": 5, "method": "ping"}"#);
         let (input, output) = (io::Cursor::new(text.into_bytes()), tokio::io::duplex(1 << 16));
         let gone = CancellationToken::new();
@@ -399,7 +492,8 @@ mod tests {
         drop(lines);
         let mut written = String::new();
         tokio::io::AsyncReadExt::read_to_string(&mut theirs, &mut written).await.unwrap();
-        let answer: Value = serde_json::from_str(&written).unwrap();
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(4), &json!(-32_600)));
+        let answers: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let answers: Vec<_> = answers.iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
+        assert_eq!(answers, [(&json!(3), &json!(-32_600)), (&json!(4), &json!(-32_600))]);
     }
 }
