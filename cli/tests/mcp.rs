@@ -578,6 +578,19 @@ fn a_person_who_gives_no_answer_leaves_the_frame_blocked() {
 }
 
 #[test]
+fn the_error_of_a_host_that_repeats_the_question_is_not_written_down() {
+    let project = Project::new();
+    let (mut server, asked) = blocked_before_a_person(&project);
+    let error = json!({ "code": -32_603, "message": format!("cannot show: {}", asked["params"]["message"]) });
+    server.write(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }).to_string());
+    server.answer_to(100);
+    drop(server.input.take());
+    let errors = server.errors();
+    assert!(errors.contains("the host cannot ask the person: error -32603"), "{errors}");
+    assert!(!errors.contains("Taxes") && !errors.contains("Which rate"), "{errors}");
+}
+
+#[test]
 fn an_answer_is_not_used_for_another_question() {
     let project = Project::new();
     let (mut server, asked) = blocked_before_a_person(&project);

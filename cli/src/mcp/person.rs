@@ -12,7 +12,7 @@ use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     InputRequest, InputRequiredResult, ProtocolVersion,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer, ServiceError};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::{select, time};
@@ -192,13 +192,25 @@ pub async fn request(question: &Question, stack: Stack, context: &RequestContext
         decided = decided => match decided {
             Ok(Ok(answer)) => Outcome::Decided(answer),
             Ok(Err(error)) => {
-                tracing::warn!("the host cannot ask the person: {error}");
+                tracing::warn!("the host cannot ask the person: {}", kind(&error));
                 Outcome::Failed
             }
             Err(_) => Outcome::Failed,
         },
         () = time::sleep(PATIENCE) => Outcome::Open,
         () = context.ct.cancelled() => Outcome::Open,
+    }
+}
+
+/// What kind of error it is, for the log. The host's own message may repeat the question.
+fn kind(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => format!("error {}", error.code.0),
+        ServiceError::TransportSend(_) | ServiceError::TransportClosed => "the host has gone".to_owned(),
+        ServiceError::UnexpectedResponse => "its answer is of another kind".to_owned(),
+        ServiceError::Cancelled { .. } => "it has cancelled the request".to_owned(),
+        ServiceError::Timeout { .. } => "it has not answered in time".to_owned(),
+        _ => "the request has failed".to_owned(),
     }
 }
 
