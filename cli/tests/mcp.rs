@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::{Frame, FrameStatus, NewClaim, Stack, StackOptions};
+use callstack_core::{Frame, FrameStatus, NewClaim, NewFrame, PopStatus, Stack, StackOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -832,7 +832,7 @@ fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
     server.push("one", "Shop");
     server.push("one", "Cart");
     let stack = project.stack();
-    stack.pop("f2", callstack_core::PopStatus::Completed, "Done by a person").unwrap();
+    stack.pop("f2", PopStatus::Completed, "Done by a person").unwrap();
     for (tool, arguments) in [
         ("pop", json!({ "status": "completed", "results": "Mine" })),
         ("record", json!({ "decisions": ["Mine"] })),
@@ -860,6 +860,29 @@ fn what_somebody_else_closes_leads_nobody_into_the_frame_above() {
     let push = json!({ "title": "Chapter", "successCriteria": "Read", "frame": "f4" });
     ends_with(&server.done(Some("one"), "push", push), "pass \"frame\": \"f5\" to go on in it.");
     ends_with(&server.done(Some("one"), "status", json!({})), "You are in f1 (Shop).");
+}
+
+#[test]
+fn a_conversation_whose_frame_has_its_id_does_not_climb_by_its_pop() {
+    let project = Project::new();
+    let stack = project.stack();
+    stack.push(NewFrame::new("Shop").id("lead").root()).unwrap();
+    for (id, frame, title) in [("one", "f2", "Cart"), ("two", "f3", "Mail")] {
+        stack.push(NewFrame::new(title).id(id).below("f1")).unwrap();
+        let mut server = project.connected();
+        ends_with(&server.done(Some(id), "status", json!({})), &format!("You are in {frame} ({title})."));
+        if id == "one" {
+            let popped = server.pop(id, "cart.rs");
+            ends_with(&popped, "You are in no frame.");
+        } else {
+            stack.pop(frame, PopStatus::Completed, "Done by a person").unwrap();
+        }
+        let refused = server.refused(Some(id), "pop", json!({ "status": "completed", "results": "Taken" }));
+        assert!(refused.contains("this conversation is in no frame"), "{refused}");
+        ends_with(&server.done(Some(id), "status", json!({})), "You are in no frame.");
+    }
+    stack.refresh().unwrap();
+    assert_eq!(stack.frame("f1").unwrap().status, FrameStatus::InProgress);
 }
 
 #[test]

@@ -256,7 +256,7 @@ impl Call<'_> {
         self.stack.read(|tree| {
             let is_handed_over = self.callers.is_handed_over(frame, tree);
             let Some(caller) = self.caller else { return is_handed_over };
-            if self.callers.entered(caller, tree) != Some(frame) {
+            if self.callers.own_frame(caller, tree) != Some(frame) {
                 return false;
             }
             // The note of a task stays: the next call without a frame is told that it is over.

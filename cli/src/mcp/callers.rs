@@ -95,13 +95,15 @@ impl Callers {
         self.read(&self.conversation(caller)).filter(|note| note.caller == caller.as_str())?.frame(tree)
     }
 
-    /// The open frame in which a conversation works: the one that it has entered last, or the nearest to the one that has its ID.
-    /// `None` if somebody else has closed the one that it has entered: the frame above it is the work of others, perhaps.
+    /// The frame of a conversation: the one that it has entered last and not left, or else the one that has its ID. It may be closed by
+    /// now.
+    pub fn own_frame(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
+        self.entered(caller, tree).or_else(|| tree.by_id(caller.id()))
+    }
+
+    /// The open frame in which a conversation works. `None` if its frame is closed: the frame above it is the work of others, perhaps.
     pub fn open_frame(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
-        match self.entered(caller, tree) {
-            Some(entered) => Some(entered).filter(|frame| tree.node(*frame).status().is_open()),
-            None => tree.nearest_open(tree.by_id(caller.id())?),
-        }
+        self.own_frame(caller, tree).filter(|frame| tree.node(*frame).status().is_open())
     }
 
     /// Notes that a conversation works in a frame from now on, and from which one it has come. If it comes from none, or was on its way
@@ -368,7 +370,7 @@ mod tests {
         stack.pop("f2", PopStatus::Completed, "Done").unwrap();
         assert_eq!(stack.read(|tree| callers.open_frame(&caller, tree)), None);
         let owner = Caller::of("opencode", "part1").unwrap();
-        assert_eq!(stack.read(|tree| callers.open_frame(&owner, tree)), Some(handle(0)));
+        assert_eq!(stack.read(|tree| callers.open_frame(&owner, tree)), None, "it never entered its frame");
     }
 
     #[test]
