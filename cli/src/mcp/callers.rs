@@ -106,13 +106,15 @@ impl Callers {
         self.own_frame(caller, tree).filter(|frame| tree.node(*frame).status().is_open())
     }
 
-    /// Notes that a conversation works in a frame from now on, and from which one it has come. If it comes from none, or was on its way
-    /// back, it will go back to where the last one in the frame came from.
+    /// Notes that a conversation works in a frame from now on, and from which one it has come. If it was on its way back, it goes on
+    /// with that. If it comes from none, it will be in none after this frame: what another conversation that was here goes back to is not
+    /// its own.
     pub fn enter(&self, caller: &Caller, frame: Handle, tree: &Tree) -> io::Result<()> {
         let is_call = |from: &Handle| {
             !tree.is_ancestor(frame, *from) && !self.way_back(caller, *from, tree).any(|place| place == frame)
         };
-        let from = self.open_frame(caller, tree).filter(is_call).or_else(|| self.came_from(frame, tree));
+        let from = self.open_frame(caller, tree).filter(is_call);
+        let from = from.or_else(|| self.way_back(caller, frame, tree).nth(1));
         self.write(&self.conversation(caller), &Note::of(caller, Some(frame), tree))?;
         self.write(&self.worker_of(tree.node(frame).session_id()), &Note::of(caller, from, tree))
     }
@@ -397,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_over_goes_back_to_where_the_first_one_came_from() {
+    fn who_takes_over_gets_no_frame_above() {
         let (_folder, callers, stack) = stack(3);
         let [one, other] = ["one", "other"].map(|id| Caller::of("codex", id).unwrap());
         let enter = |caller: &Caller, frame| stack.read(|tree| callers.enter(caller, frame, tree)).unwrap();
@@ -407,12 +409,27 @@ mod tests {
         assert_eq!((worker(handle(1)), worker(handle(0))), (Some(one.clone()), Some(one.clone())));
         enter(&other, handle(1));
         assert_eq!((worker(handle(1)), worker(handle(0))), (Some(other.clone()), None));
+        // To enter it once more changes nothing.
+        enter(&other, handle(1));
         stack.pop("f2", PopStatus::Completed, "Done").unwrap();
-        let back =
-            |caller: &Caller, is_free: bool| stack.read(|tree| callers.go_back(caller, handle(1), tree, |_| is_free));
-        assert_eq!(back(&one, true), None, "another one was the last in its frame");
-        assert_eq!(back(&other, true), Some(handle(0)));
-        assert_eq!(back(&other, false), None);
+        let back = |caller: &Caller| stack.read(|tree| callers.go_back(caller, handle(1), tree, |_| true));
+        assert_eq!(back(&one), None, "another one was the last in its frame");
+        assert_eq!(back(&other), None, "it came from nowhere");
+    }
+
+    #[test]
+    fn who_takes_over_goes_back_to_its_own_frame_if_that_is_free() {
+        let (_folder, callers, stack) = stack(3);
+        let [one, other] = ["one", "other"].map(|id| Caller::of("codex", id).unwrap());
+        let enter = |caller: &Caller, frame| stack.read(|tree| callers.enter(caller, frame, tree)).unwrap();
+        enter(&one, handle(1));
+        enter(&other, handle(2));
+        enter(&other, handle(1));
+        stack.pop("f2", PopStatus::Completed, "Done").unwrap();
+        let back = |is_free: bool| stack.read(|tree| callers.go_back(&other, handle(1), tree, |_| is_free));
+        assert_eq!(back(true), Some(handle(2)));
+        enter(&other, handle(1));
+        assert_eq!(back(false), None);
     }
 
     #[test]
