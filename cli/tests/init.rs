@@ -297,6 +297,23 @@ fn comments_around_the_entry_stay_when_it_is_taken_back() {
 }
 
 #[test]
+fn comments_around_a_table_of_any_form_stay() {
+    let project = Project::new();
+    for (entry, next) in [
+        ("[mcp_servers.callstack]\ncommand = \"mine\"\n\n[mcp_servers.callstack.env]\nA = \"b\"\n", "[other]\nx = 1\n"),
+        ("[\"mcp_servers\".\"callstack\"]\ncommand = \"mine\"\n", "[other]\nx = 1\n"),
+        ("[mcp_servers.callstack]\nargs = [\n[\"a\"],\n]\n", "[[list]]\nx = 1\n"),
+        ("[\"mcp_servers\".\"callstack\"]\ncommand = \"mine\"\n", ""),
+    ] {
+        let before = "[first]\ny = 2\n\n# mine\n";
+        project.write("codex/config.toml", &format!("{before}{entry}\n# next\n{next}"));
+        project.done(&["codex", "--undo", "--force"]);
+        let left = project.read("codex/config.toml");
+        assert_eq!(left, format!("{before}\n# next\n{next}"), "{entry}");
+    }
+}
+
+#[test]
 fn a_key_of_toml_is_taken_back_without_its_neighbours() {
     let project = Project::new();
     let entry = |text: &str| project.write("codex/config.toml", text);

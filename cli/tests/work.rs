@@ -875,7 +875,7 @@ fn a_frame_on_which_no_command_can_be_started_ends_no_worker() {
 }
 
 #[test]
-fn after_an_answer_the_starts_of_a_command_are_counted_anew() {
+fn an_answer_begins_a_new_count_of_the_starts_of_a_command() {
     let (place, bad, good) = with_a_frame_that_cannot_be_started();
     let options = ["--wait", "--tries", "2", "--lease", "1", "--limit", "4"];
     let worker = place.start(&options, "true");

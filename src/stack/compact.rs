@@ -38,7 +38,7 @@ pub struct HistoryCompaction {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct RepairedFiles {
-    /// True if `state.json` and the files in `frames/` were written again. They were right otherwise, or there are none.
+    /// True if `state.json` and the files in `frames/` were written again. False: the files were right already, or there are none.
     pub are_rewritten: bool,
     /// The folder, within that of the stack, with the files as they were, if some of them were wrong.
     pub kept_in: Option<String>,

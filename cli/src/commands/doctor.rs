@@ -37,7 +37,7 @@ pub struct Diagnosis {
     /// True if `--repair` has made the snapshot anew.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_repaired: bool,
-    /// True if `--repair` has written state.json and frames/ again. They were right otherwise.
+    /// True if `--repair` has written state.json and frames/ again. False: the files were right already.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     are_files_rewritten: bool,
     /// The folder, within that of the stack, with these files as `--repair` has found them, if some were wrong.

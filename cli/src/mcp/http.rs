@@ -142,8 +142,9 @@ async fn answer(
         return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long, or ends too early\n"));
     };
     // A body that is no message has an answer too, and the library knows no more than that it cannot be read.
-    let text = match messages::read(&body.to_bytes()) {
-        Ok((_, text)) => text,
+    let body = body.to_bytes();
+    let text = match messages::read(&body) {
+        Ok((_, text)) => text.into_owned(),
         Err(unreadable) if head.method == Method::POST => match unreadable.answer() {
             Some(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
             None => return Ok(plain(StatusCode::BAD_REQUEST, "the body is no message\n")),

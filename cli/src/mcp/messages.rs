@@ -2,6 +2,7 @@
 //! gets an answer, because agents wait for it without a limit. The library leaves texts that it cannot read without one, so what
 //! it gets goes through here before.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -37,11 +38,13 @@ pub struct Unreadable {
 ///
 /// # Errors
 /// If it is no message.
-pub fn read(bytes: &[u8]) -> Result<(ClientJsonRpcMessage, String), Box<Unreadable>> {
-    let lossy = String::from_utf8_lossy(bytes);
-    let text = readable_json(&lossy);
+pub fn read(bytes: &[u8]) -> Result<(ClientJsonRpcMessage, Cow<'_, str>), Box<Unreadable>> {
+    let text = match String::from_utf8_lossy(bytes) {
+        Cow::Borrowed(text) => readable_json(text),
+        Cow::Owned(text) => Cow::Owned(readable_json(&text).into_owned()),
+    };
     match serde_json::from_str(&text) {
-        Ok(message) => Ok((message, text.into_owned())),
+        Ok(message) => Ok((message, text)),
         Err(error) => {
             let code = if error.is_data() { ErrorCode::INVALID_REQUEST } else { ErrorCode::PARSE_ERROR };
             let message = format!("the message cannot be read, and nothing was done: {error}");
@@ -469,12 +472,13 @@ mod tests {
                 &b"{\"jsonrpc\": \"2.0\", \"id\": 2, \"method\": \"tools/call\", \"params\": {\"name\": \""[..],
                 &b"\"}}"[..],
             );
-            read(&[begin, title, end].concat()).map(|(_, text)| text).unwrap()
+            read(&[begin, title, end].concat()).map(|(_, text)| text.into_owned()).unwrap()
         };
         assert!(call(br"a \ud83d").contains(r"a \ufffd"));
         assert!(call(b"a \xff").contains("a \u{fffd}"));
         let marked = "\u{feff}{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}";
-        assert!(read(marked.as_bytes()).unwrap().1.starts_with('{'));
+        let (_, text) = read(marked.as_bytes()).unwrap();
+        assert!(text.starts_with('{') && matches!(text, Cow::Borrowed(_)), "what is whole is not copied");
     }
 
     #[tokio::test]

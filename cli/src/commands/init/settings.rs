@@ -219,7 +219,7 @@ impl Settings for Toml {
         let document = &mut self.document;
         let text = document.to_string();
         let Some(found) = document.get_mut(section).and_then(Item::as_table_like_mut) else { return Ok(()) };
-        found.remove(SERVER);
+        let removed = found.remove(SERVER);
         // The library takes the comments above an entry away with it.
         let meaning = |document: &DocumentMut| {
             let mut value = value_of(document.as_item());
@@ -229,8 +229,9 @@ impl Settings for Toml {
             value
         };
         let mut same = without_lines(&text, section).into_iter().filter_map(|text| text.parse::<DocumentMut>().ok());
-        if let Some(same) = same.find(|same| meaning(same) == meaning(document)) {
-            *document = same;
+        match same.find(|same| meaning(same) == meaning(document)) {
+            Some(same) => *document = same,
+            None => keep_comments(document, removed.as_ref()),
         }
         let is_bare = |item: &Item| match item {
             Item::Table(table) => table.is_empty() && !has_comment(table.decor()),
@@ -272,6 +273,41 @@ fn without_lines(text: &str, section: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Puts the comments above a table that was removed before the table that follows it, or at the end of the document.
+fn keep_comments(document: &mut DocumentMut, removed: Option<&Item>) {
+    let Some(removed) = removed.and_then(Item::as_table) else { return };
+    let comments = removed.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default().to_owned();
+    if !comments.contains('#') {
+        return;
+    }
+    let place = removed.position();
+    match next_table(document.as_table_mut(), place) {
+        Some(next) => {
+            let own = next.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+            let both = format!("{comments}{own}");
+            next.decor_mut().set_prefix(both);
+        }
+        None => {
+            let both = format!("{comments}{}", document.trailing().as_str().unwrap_or_default());
+            document.set_trailing(both);
+        }
+    }
+}
+
+/// The first table with a header of its own behind a place in the document.
+fn next_table(table: &mut Table, place: Option<isize>) -> Option<&mut Table> {
+    let tables = table.iter_mut().flat_map(|(_, item)| match item {
+        Item::Table(table) => vec![table],
+        Item::ArrayOfTables(tables) => tables.iter_mut().collect(),
+        _ => Vec::new(),
+    });
+    let found = tables.flat_map(|table| {
+        let is_next = !table.is_implicit() && table.position() > place;
+        if is_next { Some(table) } else { next_table(table, place) }
+    });
+    found.min_by_key(|table| table.position())
 }
 
 fn has_comment(decor: &Decor) -> bool {
