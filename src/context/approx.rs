@@ -659,12 +659,14 @@ impl Tables {
         &self.words[from.min(to)..to]
     }
 
-    /// Returns the cost of signs and line ends. They are divided where tokenizers divide them, which is after line ends, and
-    /// before `<`, where contexts are divided.
+    /// Returns the cost of signs and line ends. They are divided where tokenizers divide them: after line ends, and after
+    /// slashes behind these, which one tokenizer joins to the part before them, the other to the part behind. And before
+    /// `<`, where contexts are divided.
     fn signs(&self, signs: &[u8], before: Before) -> usize {
         let is_end = |place: &usize| match (signs[place - 1], signs[*place]) {
             (_, b'<') => true,
-            (b'\n', next) => !matches!(next, b'\n' | b'/'),
+            (b'\n', next) => next != b'\n',
+            (b'/', next) if next != b'/' => signs[..*place].iter().rev().find(|sign| **sign != b'/') == Some(&b'\n'),
             _ => false,
         };
         let mut cost = match before {
