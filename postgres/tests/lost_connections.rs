@@ -13,7 +13,7 @@ use callstack_core::{Error, EventQuery, NewFrame, Stack, StackOptions};
 use callstack_postgres::OpenUrl;
 use serde_json::json;
 use support::Random;
-use support::processes::setting;
+use support::setting;
 
 use crate::server::{Disk, Server, database_of};
 

@@ -10,7 +10,8 @@ use callstack_postgres::{OpenUrl, PostgresOptions, PostgresServer};
 use proptest::prelude::*;
 use support::Random;
 use support::faults::{self, Faulty, Place};
-use support::processes::{Suite, setting};
+use support::processes::Suite;
+use support::setting;
 
 use crate::server::Server;
 

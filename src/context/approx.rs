@@ -2,15 +2,15 @@
 //!
 //! The estimate is made for two vocabularies at once, o200k and cl100k: the lists hold what is one token in both.
 //!
-//! - `approx/words.txt`: the words that save the most tokens in the sources and the documentation of some 250 crates.
-//!   Before each word stands a digit, the number of letters that it shares with the word before it, at most 9, and a
+//! - `approx/words.txt`: the words whose listing lowers the estimate most, in the sources and the documentation of some
+//!   250 crates. Before each word stands a digit, the number of letters that it shares with the word before it, at most 9, and a
 //!   character for its flags, from `0` on. The word in small letters after a space is always one token. The flags say
 //!   what else is: 1 the word in small letters elsewhere; 2 with a capital, after a space or not; 4, 8, 16 and 32 after
 //!   `_`, `.`, `(` and `-`, together with these.
 //! - `approx/pairs.txt`: the frequent pairs of letters, in lines of a first letter and its second ones, then the same for
 //!   pairs after a space.
-//! - `approx/signs.txt`: the frequent sequences of two to six signs, then those after a space. `¶` is a line end. Those are
-//!   left out which other signs beside them divide into many tokens.
+//! - `approx/signs.txt`: the frequent sequences of two to six signs, then those after a space. `¶` is a line end.
+//!   Sequences that a tokenizer cuts into three or more tokens beside other signs are left out.
 //! - `approx/characters.txt`: the most tokens that a character takes alone, as `first code point:tokens` of ranges,
 //!   then the characters that take one token although others of their range take more.
 //! - `approx/joints.txt`: where tokens divide characters, see [`Joints`]. `tests/context/tokens.rs` makes it of all tokens
@@ -77,7 +77,8 @@ const SIGN: usize = 93;
 /// Cost of a sign that tokenizers join with the letters after it, if it mostly makes one token with them.
 const JOINED_SIGN: usize = 45;
 /// Additional cost of signs at the beginning of a text, except for `<`: together with those before them they may be no
-/// listed sequence. Two sequences that are whole runs cost two signs apart, and at most this more together.
+/// listed sequence. Two runs that are listed sequences cost 2 × `SIGN` apart. Joined, they cost at most `BEGINNING_SIGNS`
+/// more, so the count stays subadditive.
 const BEGINNING_SIGNS: usize = 244;
 /// Cost of up to three digits.
 const DIGITS: usize = 95;
@@ -107,8 +108,8 @@ enum Before {
     /// Nothing that is known, as at the beginning of a text, or a listed word in capitals (`HTML` in `HTMLElement`),
     /// which is divided elsewhere: the run may continue a word.
     Nothing,
-    /// A tab before letters, an apostrophe, several capitals, or a character that is not ASCII. Tokenizers join it to letters of a word
-    /// after it, and divide the word elsewhere.
+    /// A tab before letters, an apostrophe, several capitals, or a character that is not ASCII. Tokenizers join it to letters
+    /// of a word after it, and divide the word elsewhere.
     Joining,
     /// Letters, or a part of a word that ends where a capital begins. A character after them that is not ASCII may divide
     /// a listed word, which costs `division` more.
@@ -410,8 +411,19 @@ impl Signs {
 /// Where tokens can divide characters. A joint is the place between two characters: the last bytes before it and the first
 /// ones behind it, which are together in a token that divides one of the two.
 struct Joints {
-    /// The joints, by the last byte before them.
-    by_last: Vec<Vec<[Vec<u8>; 2]>>,
+    /// The joints, ordered by the last byte before them.
+    joints: Vec<Joint>,
+    /// For each byte, where the joints behind it begin, and at the end the number of all joints.
+    starts: Vec<usize>,
+}
+
+/// The bytes on both sides of a joint, at most four on each: those before it as [`last_bytes`] makes them, and those behind
+/// it as [`window`] does.
+struct Joint {
+    left: u32,
+    right: u32,
+    left_length: u8,
+    right_length: u8,
 }
 
 impl Joints {
@@ -421,35 +433,70 @@ impl Joints {
             let digit = |place: usize| u8::from_str_radix(&digits[place..place + 2], 16).expect("a joint has digits");
             (0..digits.len()).step_by(2).map(digit).collect()
         };
-        let mut by_last = vec![Vec::new(); 256];
-        for joint in list.split_whitespace() {
+        let joint = |joint: &str| {
             let (left, right) = joint.split_once(':').expect("a joint has two sides");
-            let left = bytes(left);
-            by_last[usize::from(left[left.len() - 1])].push([left, bytes(right)]);
-        }
-        Self { by_last }
+            let (left, right) = (bytes(left), bytes(right));
+            Joint {
+                left: last_bytes(&left),
+                right: window(&right, 0) as u32,
+                left_length: left.len() as u8,
+                right_length: right.len() as u8,
+            }
+        };
+        let mut joints: Vec<Joint> = list.split_whitespace().map(joint).collect();
+        joints.sort_by_key(|joint| joint.left as u8);
+        let start = |last: usize| joints.partition_point(|joint| usize::from(joint.left as u8) < last);
+        let starts = (0..=256).map(start).collect();
+        Self { joints, starts }
+    }
+
+    /// The joints behind this byte.
+    fn behind(&self, byte: u8) -> &[Joint] {
+        &self.joints[self.starts[usize::from(byte)]..self.starts[usize::from(byte) + 1]]
     }
 
     /// Returns the most tokens that begin in a character that a token divides; 0 if none can do so. A token that begins in
     /// it and ends behind it leaves its first bytes, each a token at worst; one that begins before it leaves the last ones.
     /// At the end of a text any character may follow.
     fn tokens(&self, text: &[u8], at: usize, length: usize) -> usize {
-        let (to, after) = text.split_at(at + length);
+        let end = at + length;
         let mut most = 0;
-        for [left, right] in &self.by_last[usize::from(text[at + length - 1])] {
-            let follows = after.starts_with(right) || right.starts_with(after);
-            if left.len() < length && follows && to.ends_with(left) {
-                most = most.max(length - left.len() + 1);
+        let (left, right, right_length) = (last_bytes(&text[..end]), window(text, end) as u32, text.len() - end);
+        for joint in self.behind(text[end - 1]) {
+            let inner = usize::from(joint.left_length);
+            if inner < length
+                && has_same(joint.left, left, inner)
+                && has_same(joint.right, right, right_length.min(joint.right_length.into()))
+            {
+                most = most.max(length - inner + 1);
             }
         }
         let before = &text[..at];
-        for [left, right] in before.last().map_or(&[][..], |last| &self.by_last[usize::from(*last)]) {
-            if right.len() < length && text[at..].starts_with(right) && before.ends_with(left) {
-                most = most.max(length - right.len());
+        let (left, right) = (last_bytes(before), window(text, at) as u32);
+        for joint in before.last().map_or(&[][..], |last| self.behind(*last)) {
+            let inner = usize::from(joint.right_length);
+            if inner < length
+                && has_same(joint.right, right, inner)
+                && has_same(joint.left, left, joint.left_length.into())
+            {
+                most = most.max(length - inner);
             }
         }
         most
     }
+}
+
+/// Returns the last four bytes of a text as a number, the last one lowest, and zeros before its beginning.
+fn last_bytes(text: &[u8]) -> u32 {
+    match text.last_chunk() {
+        Some(last) => u32::from_be_bytes(*last),
+        None => text.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)),
+    }
+}
+
+/// True if the lowest bytes of two numbers are the same, as many as `length` says, which is at most four.
+fn has_same(one: u32, other: u32, length: usize) -> bool {
+    u64::from(one ^ other) & ((1 << (8 * length)) - 1) == 0
 }
 
 /// Number of letters of a word in a key.
@@ -612,12 +659,14 @@ impl Tables {
         &self.words[from.min(to)..to]
     }
 
-    /// Returns the cost of signs and line ends. They are divided where tokenizers divide them, which is after line ends, and
-    /// before `<`, where contexts are divided.
+    /// Returns the cost of signs and line ends. They are divided where tokenizers divide them: after line ends, and after
+    /// slashes behind these, which one tokenizer joins to the part before them, the other to the part behind. And before
+    /// `<`, where contexts are divided.
     fn signs(&self, signs: &[u8], before: Before) -> usize {
         let is_end = |place: &usize| match (signs[place - 1], signs[*place]) {
             (_, b'<') => true,
-            (b'\n', next) => !matches!(next, b'\n' | b'/'),
+            (b'\n', next) => next != b'\n',
+            (b'/', next) if next != b'/' => signs[..*place].iter().rev().find(|sign| **sign != b'/') == Some(&b'\n'),
             _ => false,
         };
         let mut cost = match before {
@@ -674,7 +723,8 @@ impl Tables {
         let divided = |place: usize| self.joints.tokens(text, place, character.len_utf8()).max(alone);
         let run = |same: usize| same / 4 * SEQUENCE + same % 4 * CHARACTER[alone];
         // Only the first one and the last one can be divided.
-        let (first, last) = (divided(at), divided(end - character.len_utf8()));
+        let first = divided(at);
+        let last = if same == 1 { first } else { divided(end - character.len_utf8()) };
         let is_alone = same == 1
             && (before == Before::Other || before == Before::Joining && text[at - 1] == b'\'')
             && text.get(end).is_none_or(|next| next.is_ascii() && !next.is_ascii_alphabetic());

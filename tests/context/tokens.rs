@@ -6,7 +6,10 @@ use std::collections::BTreeSet;
 use callstack_core::context::{Approx, Chars4, TokenCounter};
 use callstack_core::text::floor_char_boundary;
 use callstack_core::{Settings, Stack, StackOptions, import};
-use support::tokenizers::{EVERYDAY, SEQUENCES, WORDS, cl100k, everyday, o200k, vocabularies};
+use support::setting;
+use support::tokenizers::{
+    AT_JOINTS, EVERYDAY, EXCESS, SEQUENCES, WORDS, cl100k, everyday, excess, length, o200k, vocabularies,
+};
 
 /// Length of a sample, in bytes.
 const SAMPLE: usize = 4096;
@@ -329,6 +332,20 @@ fn the_estimate_is_near_the_truth_and_seldom_below() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
+#[test]
+fn the_estimate_is_a_little_high_on_average() {
+    let mut text = String::new();
+    for (folder, extension) in
+        [("tests/data/plans", "json"), ("tests/data/plans", "jsonl"), ("src", "rs"), ("docs", "md")]
+    {
+        all_of(support::root().join(folder).to_str().unwrap(), extension, &mut text);
+    }
+    let ratios: Vec<f64> = samples(&text).iter().map(|text| o200k(text) as f64 / Approx.count(text) as f64).collect();
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    println!("o200k / estimate: {mean:.3} on average of {} samples", ratios.len());
+    assert!((0.92..0.98).contains(&mean), "{mean:.3}");
+}
+
 /// One of the lists of the estimate.
 fn list(name: &str) -> String {
     repository(&format!("src/context/approx/{name}.txt"))
@@ -403,16 +420,6 @@ fn the_listed_pairs_are_one_token_and_characters_at_most_as_many_as_listed() {
     }
 }
 
-/// Number of bytes of the character that begins with this byte.
-fn length(first: u8) -> usize {
-    match first {
-        0..0xc0 => 1,
-        0xc0..0xe0 => 2,
-        0xe0..0xf0 => 3,
-        _ => 4,
-    }
-}
-
 /// Number of bytes behind the last beginning of a character, itself included, if they are not the whole character.
 fn unfinished(token: &[u8]) -> usize {
     let first = token.iter().rposition(|byte| !(0x80..0xc0).contains(byte)).unwrap_or(0);
@@ -460,4 +467,30 @@ fn joints() -> String {
 #[test]
 fn the_listed_joints_are_all_of_the_vocabularies() {
     support::assert_golden("../../src/context/approx/joints.txt", &joints());
+}
+
+/// What `joints` proves of the prices, with real tokens: each character at a joint beside a random one that fits on the other
+/// side, alone, after a letter, and repeated. `STACK_TEST_SEARCH` sets how many; `make soak` looks at all.
+#[test]
+fn the_characters_at_all_joints_cost_what_they_can_be_divided_into() {
+    let mut random = support::Random::new(setting("STACK_TEST_SEED", 1) as u64);
+    let all: usize = AT_JOINTS.iter().flatten().map(Vec::len).sum();
+    let step = (all / setting("STACK_TEST_SEARCH", 3_000)).max(1);
+    let mut most = (0.0, String::new());
+    for [left, right] in AT_JOINTS.iter() {
+        let mut one = |characters: &[char]| characters[random.below(characters.len())];
+        let lefts: Vec<[char; 2]> = left.iter().step_by(step).map(|left| [*left, one(right)]).collect();
+        let rights = right.iter().step_by(step).map(|right| [one(left), *right]);
+        for pair in lefts.into_iter().chain(rights) {
+            let pair = String::from_iter(pair);
+            for text in [pair.clone(), format!("a{pair}a"), pair.repeat(8)] {
+                let excess = excess(&Approx, &text);
+                assert!(excess <= EXCESS, "{excess:.3} times: {text:?}");
+                if excess > most.0 {
+                    most = (excess, text);
+                }
+            }
+        }
+    }
+    println!("the worst characters at a joint: {:.3} times: {:?}", most.0, most.1);
 }

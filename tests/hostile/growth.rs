@@ -5,30 +5,44 @@
 use callstack_core::StackOptions;
 use callstack_core::{NewFrame, PopStatus, Results, Settings, Stack};
 
-/// Random words in the texts of many siblings must not fill the memory, so only the first words of a text count. What they
-/// take is measured in `tests/allocations`.
+/// Random words in the texts of many siblings must not fill the memory, so only the first different words of a text count.
+/// What they take is measured in `tests/allocations`.
 #[test]
 fn the_first_words_of_a_sibling_decide_about_its_relevance() {
-    let score = |words_before: usize| {
-        let stack = Stack::in_memory();
-        let root = stack.push(NewFrame::new("Root")).unwrap();
-        let mut random = support::Random::new(1);
-        let mut word = |_| -> String { (0..8).map(|_| char::from(b'a' + random.below(26) as u8)).collect() };
-        let mut finish = |title: &str, before: usize, last: &str, after: usize| {
-            let words = (0..before).map(&mut word).collect::<Vec<_>>().join(" ");
-            let others = (0..after).map(&mut word).collect::<Vec<_>>().join(" ");
-            let frame = stack.push(NewFrame::new(title).below(root)).unwrap();
-            stack.pop(frame, PopStatus::Completed, Results::new(format!("{words} {last} {others}"))).unwrap();
-            frame
+    // The first letter of a script, the number of letters, the letters of a word, and a word to find.
+    for (first, letters, length, animal) in
+        [('a', 26, 8, "zebra"), ('a', 26, 20, "zebra"), ('а', 32, 8, "зебра"), ('一', 5_000, 2, "斑马")]
+    {
+        // The word stands behind this number of words, of at most so many kinds.
+        let score = |words_before: usize, kinds: usize| {
+            let stack = Stack::in_memory();
+            let root = stack.push(NewFrame::new("Root")).unwrap();
+            let mut random = support::Random::new(1);
+            let letter =
+                |random: &mut support::Random| char::from_u32(u32::from(first) + random.below(letters) as u32).unwrap();
+            let mut word = || -> String { (0..length).map(|_| letter(&mut random)).collect() };
+            let words: Vec<String> = (0..kinds).map(|_| word()).collect();
+            let finish = |title: &str, before: usize, last: &str, after: usize| {
+                let some = |from: usize, count: usize| -> String {
+                    words.iter().cycle().skip(from).take(count).map(|word| format!("{word} ")).collect()
+                };
+                let results = some(0, before) + last + " " + &some(before, after);
+                let frame = stack.push(NewFrame::new(title).below(root)).unwrap();
+                stack.pop(frame, PopStatus::Completed, Results::new(results)).unwrap();
+                frame
+            };
+            let found = finish("Part", words_before, animal, 1_000 - words_before);
+            finish("Other part", 500, "horse", 500);
+            let frame = stack.push(NewFrame::new(format!("Draw {animal}")).below(root)).unwrap();
+            let context = stack.context(frame, &Settings::default()).unwrap();
+            context.report.entries.iter().find(|entry| entry.handle == found).unwrap().score
         };
-        let found = finish("Part", words_before, "zebra", 1_000 - words_before);
-        finish("Other part", 500, "horse", 500);
-        let frame = stack.push(NewFrame::new("Draw a zebra").below(root)).unwrap();
-        let context = stack.context(frame, &Settings::default()).unwrap();
-        context.report.entries.iter().find(|entry| entry.handle == found).unwrap().score
-    };
-    let (early, late, later) = (score(200), score(300), score(900));
-    assert!(early > late && late == later, "{early} {late} {later}");
+        let (early, late, later) = (score(200, 1_000), score(300, 1_000), score(900, 1_000));
+        assert!(early > late && late == later, "{animal}: {early} {late} {later}");
+        // Repetitions take no place of another word.
+        let (repeated, early) = (score(600, 40), score(20, 40));
+        assert!(repeated > late && repeated == early, "{animal}: {repeated} {early} {late}");
+    }
 }
 
 /// The frames whose files say that they are planned.

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use callstack_core::{Frame, NewFrame, Stack, StackOptions, StackState};
-use support::processes::{Pauses, Suite, setting};
+use support::processes::{Pauses, Suite};
+use support::setting;
 use tempfile::tempdir;
 
 const SUITE: Suite =

@@ -42,6 +42,11 @@ pub fn read_data(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// A number that the environment can set.
+pub fn setting(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is `{value}`")))
+}
+
 /// Compares a text with a file of `tests/golden`; `UPDATE_GOLDEN=1` writes the file instead.
 pub fn assert_golden(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);

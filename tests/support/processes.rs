@@ -15,10 +15,7 @@ use callstack_core::{
 };
 use serde_json::json;
 
-/// A number that the environment can set.
-pub fn setting(name: &str, default: usize) -> usize {
-    std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is `{value}`")))
-}
+use crate::setting;
 
 /// A place for stacks, and what its tests have in particular.
 #[derive(Clone, Copy)]

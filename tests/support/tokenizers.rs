@@ -25,6 +25,9 @@ pub fn vocabularies() -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
+/// How many times as many tokens as the estimate says any text may have, in o200k and in cl100k.
+pub const EXCESS: f64 = 1.5;
+
 /// How many times as many tokens as the counter says the text has, in the vocabulary that cuts it into more.
 pub fn excess(counter: &dyn TokenCounter, text: &str) -> f64 {
     o200k(text).max(cl100k(text)) as f64 / counter.count(text).max(1) as f64
@@ -66,7 +69,7 @@ pub static JOINTS: LazyLock<Vec<[Vec<u8>; 2]>> = LazyLock::new(|| {
 });
 
 /// The first and the last of each range of characters that are marks on the character before them, or vowels of it.
-const MARKS: [(u32, u32); 32] = [
+const MARKS: [(u32, u32); 34] = [
     (0x300, 0x36f),
     (0x483, 0x489),
     (0x591, 0x5c7),
@@ -99,6 +102,8 @@ const MARKS: [(u32, u32); 32] = [
     (0x200b, 0x20f0),
     (0x3099, 0x309a),
     (0xfe00, 0xfe2f),
+    (0x1f3fb, 0x1f3ff),
+    (0xe0100, 0xe01ef),
 ];
 
 /// Kinds of pieces that a search combines.
@@ -120,35 +125,47 @@ fn mark(random: &mut Random) -> char {
     between(random, first, last)
 }
 
-/// All characters of the first two planes that are not ASCII, and some of a later plane, by their first byte and by their
-/// last one.
-static CHARACTERS: LazyLock<[Vec<Vec<char>>; 2]> = LazyLock::new(|| {
-    let mut by = [vec![Vec::new(); 256], vec![Vec::new(); 256]];
-    for character in ('\u{80}'..='\u{1ffff}').chain('\u{40000}'..='\u{403ff}') {
-        let text = character.to_string();
-        let bytes = text.as_bytes();
-        by[0][usize::from(bytes[0])].push(character);
-        by[1][usize::from(bytes[bytes.len() - 1])].push(character);
+/// For each of the [`JOINTS`], all characters that fit before it, and all that fit behind it.
+pub static AT_JOINTS: LazyLock<Vec<[Vec<char>; 2]>> =
+    LazyLock::new(|| JOINTS.iter().map(|[left, right]| [ending_with(left), beginning_with(right)]).collect());
+
+/// All characters whose last bytes are these.
+fn ending_with(bytes: &[u8]) -> Vec<char> {
+    if let Ok(whole) = std::str::from_utf8(bytes) {
+        return whole.chars().collect();
     }
-    by
-});
+    // Each byte that continues a character has six bits of its code.
+    let low = bytes.iter().fold(0, |code, byte| code << 6 | u32::from(byte & 0x3f));
+    let codes = (low..=u32::from(char::MAX)).step_by(1 << (6 * bytes.len()));
+    let fits = |character: &char| character.encode_utf8(&mut [0; 4]).as_bytes().ends_with(bytes);
+    codes.filter_map(char::from_u32).filter(fits).collect()
+}
+
+/// All characters whose first bytes are these.
+fn beginning_with(bytes: &[u8]) -> Vec<char> {
+    let missing = length(bytes[0]) - bytes.len();
+    let with = |rest: u32| {
+        let more = (0..missing).rev().map(|place| 0x80 | (rest >> (6 * place)) as u8 & 0x3f);
+        let all: Vec<u8> = bytes.iter().copied().chain(more).collect();
+        std::str::from_utf8(&all).ok()?.chars().next()
+    };
+    (0..1 << (6 * missing)).filter_map(with).collect()
+}
+
+/// Number of bytes of the character that begins with this byte.
+pub fn length(first: u8) -> usize {
+    match first {
+        0..0xc0 => 1,
+        0xc0..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        _ => 4,
+    }
+}
 
 /// Two random characters between which a token can begin or end inside of one of them.
 fn joined(random: &mut Random) -> String {
-    let [left, right] = &JOINTS[random.below(JOINTS.len())];
-    let mut with = |bytes: &[u8], is_right: bool| -> String {
-        if let Ok(whole) = std::str::from_utf8(bytes) {
-            return whole.to_owned();
-        }
-        let byte = if is_right { bytes[0] } else { bytes[bytes.len() - 1] };
-        let characters = &CHARACTERS[usize::from(!is_right)][usize::from(byte)];
-        let fits = |text: &String| {
-            if is_right { text.as_bytes().starts_with(bytes) } else { text.as_bytes().ends_with(bytes) }
-        };
-        let mut some = (0..1_000).map(|_| characters[random.below(characters.len())].to_string());
-        some.find(fits).unwrap_or_default()
-    };
-    with(left, false) + &with(right, true)
+    let sides = &AT_JOINTS[random.below(AT_JOINTS.len())];
+    sides.iter().map(|characters| characters[random.below(characters.len())]).collect()
 }
 
 /// A random piece of a text: a character of one of several kinds, a run of it, a word, or a mixture.
@@ -203,7 +220,7 @@ pub fn everyday(random: &mut Random, kind: usize) -> String {
     const VERBS: [&str; 8] = ["reads", "writes", "checks", "finds", "needs", "makes", "shows", "keeps"];
     const NOUNS: [&str; 12] =
         ["parser", "option", "file", "user", "test", "value", "list", "server", "error", "name", "page", "report"];
-    const DETERMINERS: [&str; 6] = ["the", "every", "a", "each", "this", "another"];
+    const DETERMINERS: [&str; 6] = ["the", "every", "one", "each", "this", "another"];
     let some = |random: &mut Random, make: &dyn Fn(&mut Random) -> String, between: &str| {
         let count = 3 + random.below(20);
         (0..count).map(|_| make(random)).collect::<Vec<_>>().join(between)
@@ -276,7 +293,8 @@ pub fn search(random: &mut Random, counter: &dyn TokenCounter, evaluations: usiz
     const STEPS: usize = 200;
     let third = evaluations / 3;
     let mark = |random: &mut Random, _| {
-        let base = if random.once_in(8) { 0x7f } else { *random.pick(&[&0x7ff, &0xffff, &0xffff, &0x1ffff]) };
+        let base =
+            if random.once_in(8) { 0x7f } else { *random.pick(&[&0x7ff, &0xffff, &0xffff, &0x1ffff, &0x10ffff]) };
         let (base, mark) = (between(random, 0x20, base), mark(random));
         let pattern =
             if random.once_in(4) { format!("{base}{mark}{}", self::mark(random)) } else { format!("{base}{mark}") };

@@ -14,13 +14,10 @@ use std::time::Duration;
 
 use callstack_core::{Change, Event, EventQuery, NewFrame, SqliteOptions, SqliteStore, Stack, StackOptions, Store};
 use rusqlite::Connection;
+use support::setting;
 use tempfile::tempdir;
 
 use super::{ids, open, push};
-
-fn setting(name: &str, default: usize) -> usize {
-    std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is `{value}`")))
-}
 
 fn start(role: &str, name: &str, folder: &Path) -> Child {
     Process::new(std::env::current_exe().unwrap())
