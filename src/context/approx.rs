@@ -21,7 +21,7 @@
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use super::keys::{KeyMap, mix};
+use super::keys::mix;
 use super::tokens::TokenCounter;
 use crate::keywords::{WINDOW, beginning_in, window};
 
@@ -374,8 +374,8 @@ fn pairs(list: &str) -> Vec<u128> {
 struct Signs {
     /// For each first sign, a bit for each second one with which a sequence begins.
     pairs: Vec<u128>,
-    /// The sequences, as [`window`] makes them.
-    sequences: KeyMap<u64, ()>,
+    /// The sequences, as [`window`] makes them, in ascending order. A hash table in a static would look like a leak.
+    sequences: Vec<u64>,
 }
 
 /// Most signs of a sequence.
@@ -384,13 +384,14 @@ const LONGEST_SEQUENCE: usize = 6;
 impl Signs {
     /// Reads sequences between blanks, with `¶` for a line end.
     fn new(list: &str) -> Self {
-        let (mut pairs, mut sequences) = (vec![0; 128], KeyMap::default());
+        let (mut pairs, mut sequences) = (vec![0; 128], Vec::new());
         for sequence in list.split_whitespace() {
             let sequence = sequence.replace('¶', "\n");
             let signs = sequence.as_bytes();
             pairs[usize::from(signs[0])] |= 1 << signs[1];
-            sequences.insert(window(signs, 0) as u64, ());
+            sequences.push(window(signs, 0) as u64);
         }
+        sequences.sort_unstable();
         Self { pairs, sequences }
     }
 
@@ -399,12 +400,16 @@ impl Signs {
         let is_listed = |second: &u8| self.pairs[usize::from(signs[0])] >> second & 1 == 1;
         let longest = if signs.get(1).is_some_and(is_listed) { signs.len().min(LONGEST_SEQUENCE) } else { 0 };
         let all = window(signs, 0) as u64;
-        (2..=longest).filter(move |length| self.sequences.contains_key(&(all & u64::MAX >> (64 - 8 * length))))
+        (2..=longest).filter(move |length| self.has_key(all & u64::MAX >> (64 - 8 * length)))
+    }
+
+    fn has_key(&self, sequence: u64) -> bool {
+        self.sequences.binary_search(&sequence).is_ok()
     }
 
     /// True if all of these signs are one sequence.
     fn has(&self, signs: &[u8]) -> bool {
-        (2..=LONGEST_SEQUENCE).contains(&signs.len()) && self.sequences.contains_key(&(window(signs, 0) as u64))
+        (2..=LONGEST_SEQUENCE).contains(&signs.len()) && self.has_key(window(signs, 0) as u64)
     }
 }
 
