@@ -106,7 +106,7 @@ impl Server {
     fn answer(&mut self, method: &str, params: Value) -> Value {
         self.requests += 1;
         let id = self.requests;
-        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        self.write(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
         self.answer_to(id)
     }
 
@@ -518,7 +518,7 @@ fn blocked_before_a_person(project: &Project) -> (Server, Value) {
     server.push("one", "Taxes");
     let arguments = json!({ "status": "blocked", "results": "The rest works", "question": "Which rate?\nOr none?" });
     let params = json!({ "name": "pop", "arguments": arguments, "_meta": { "threadId": "one" } });
-    server.write(&json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params }).to_string());
+    server.write(json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params }).to_string());
     let asked = server.read();
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
     assert_eq!(asked["params"]["message"], "f1 (Taxes) waits for an answer:\nWhich rate?\nOr none?");
@@ -530,7 +530,7 @@ fn blocked_before_a_person(project: &Project) -> (Server, Value) {
 }
 
 fn decide(server: &mut Server, asked: &Value, result: Value) {
-    server.write(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result }).to_string());
+    server.write(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result }).to_string());
 }
 
 #[test]
@@ -572,7 +572,7 @@ fn a_person_who_gives_no_answer_leaves_the_frame_blocked() {
     let project = Project::new();
     let (mut server, asked) = blocked_before_a_person(&project);
     let error = json!({ "code": -32603, "message": "There is no screen" });
-    server.write(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }).to_string());
+    server.write(json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }).to_string());
     let answer = server.answer_to(100);
     assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("Ask for the answer"), "{answer}");
 }
@@ -582,7 +582,7 @@ fn the_error_of_a_host_that_repeats_the_question_is_not_written_down() {
     let project = Project::new();
     let (mut server, asked) = blocked_before_a_person(&project);
     let error = json!({ "code": -32_603, "message": format!("cannot show: {}", asked["params"]["message"]) });
-    server.write(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }).to_string());
+    server.write(json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }).to_string());
     server.answer_to(100);
     drop(server.input.take());
     let errors = server.errors();
@@ -612,7 +612,7 @@ fn an_answer_after_the_call_is_kept() {
     let (mut server, asked) = blocked_before_a_person(&project);
     // The host gives up the call while the person still thinks.
     let cancelled = json!({ "requestId": 100, "reason": "timeout" });
-    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }).to_string());
+    server.write(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }).to_string());
     server.done(Some("one"), "status", json!({}));
     decide(&mut server, &asked, json!({ "action": "accept", "content": { "answer": "20 %" } }));
     let stack = project.stack();
@@ -676,7 +676,7 @@ fn a_wait_tells_its_progress() {
     let mut server = project.connected();
     server.push("one", "Shop");
     let params = json!({ "name": "status", "arguments": { "of": "f1", "wait": 12 }, "_meta": { "threadId": "one", "progressToken": 7 } });
-    server.write(&json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params }).to_string());
+    server.write(json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params }).to_string());
     let mut last = 0.0;
     for _ in 0..2 {
         let notice = server.read();
@@ -940,7 +940,7 @@ fn of_two_servers_that_want_a_frame_at_once_one_gets_it() {
             let params =
                 json!({ "name": "activate", "arguments": { "frame": frame }, "_meta": { "threadId": conversation } });
             server
-                .write(&json!({ "jsonrpc": "2.0", "id": 9_000, "method": "tools/call", "params": params }).to_string());
+                .write(json!({ "jsonrpc": "2.0", "id": 9_000, "method": "tools/call", "params": params }).to_string());
         }
         let answers: Vec<Value> = servers.iter_mut().map(|server| server.answer_to(9_000)).collect();
         let refused = answers.iter().filter(|answer| answer["result"]["isError"] == true);
@@ -1019,7 +1019,7 @@ fn waits_leave_the_server_awake() {
     server.push("one", "Shop");
     let params = json!({ "name": "status", "arguments": { "of": "f1", "wait": 20 }, "_meta": { "threadId": "one" } });
     for id in 2_000..2_600 {
-        server.write(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
+        server.write(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
     }
     let began = Instant::now();
     ends_with(&server.push("two", "Blog"), "You are in f2 (Blog).");
@@ -1337,7 +1337,7 @@ fn a_killed_server_loses_nothing() {
         // In the middle of a call.
         let decision = json!({ "decisions": [format!("Lost or not {round}")] });
         let params = json!({ "name": "record", "arguments": decision, "_meta": { "threadId": "one" } });
-        server.write(&json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params }).to_string());
+        server.write(json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params }).to_string());
         thread::sleep(Duration::from_micros(round * 150));
         server.child.kill().unwrap();
         server.child.wait().unwrap();
