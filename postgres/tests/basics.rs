@@ -246,7 +246,8 @@ fn names_and_texts_of_any_length_are_kept() {
     let stack = Stack::open_url(&url, StackOptions::default().finished_frames(0)).unwrap();
     let mut random = Random::new(11);
     let mut long = |length: usize| (0..length).map(|_| char::from(b'a' + random.below(26) as u8)).collect::<String>();
-    let ids: Vec<String> = (0..4).map(|_| format!("{}{}", "same beginning ".repeat(20), long(6_000))).collect();
+    let longest = callstack_core::Frame::LONGEST_ID;
+    let ids: Vec<String> = (0..4).map(|_| format!("{}{}", "same beginning ".repeat(20), long(longest - 300))).collect();
     for id in &ids {
         stack.push(NewFrame::new("Long").id(id.clone()).criteria(long(5_000_000)).root()).unwrap();
         stack.pop(id.as_str(), PopStatus::Completed, "done").unwrap();
