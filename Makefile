@@ -35,7 +35,7 @@ FUZZ_TARGETS := entry_points operations context counter host import state folder
 FUZZ_SECONDS ?= 60
 # The version of the packages.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-# What programs outside of cargo use: copies of the C library and of the program that a target of this file has built last.
+# Copies of the C library and of the program that a target of this file has built last. Programs outside of cargo use them.
 NATIVE := target/native
 # Copies files that a profile has built: $(call use,PROFILE,FILES). A running program keeps the file that it has.
 use = mkdir -p $(NATIVE) && for file in $(2); do [ ! -e target/$(1)/$$file ] || { rm -f $(NATIVE)/$$file; cp target/$(1)/$$file $(NATIVE); }; done
@@ -43,7 +43,7 @@ LIBRARY := libcallstack.so libcallstack.dylib libcallstack.a
 LIBRARY_WITH_POSTGRES := libcallstack_postgres.so libcallstack_postgres.dylib
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 
-# The tests of which profile in .config/nextest.toml run.
+# The profile of .config/nextest.toml that selects the tests in Rust.
 NEXTEST_PROFILE ?= default
 # The one configuration of cargo for all tests in Rust, and for the unoptimized library and program that other tests use.
 ALL := --workspace --exclude callstack-fuzz --all-features
@@ -114,7 +114,7 @@ build:
 # The library and the program as they are released, and their sizes.
 dist: native program
 
-# What the tests need that is not built by cargo.
+# Installs the tools of the tests that cargo does not build.
 test-tools: system-tools $(PROGRAMS) $(PYTHON) $(TRAJECTORY_READER) $(PYTHON_BINDING) $(NODE_MODULES) $(VIEW_MODULES) $(MCP_MODULES) $(MCP_PYTHON)
 	scripts/install-postgres || [ $$? -eq 3 ]
 
@@ -227,7 +227,7 @@ postgres: $(call needs,build typescript) $(PYTHON_BINDING)
 release: $(call needs,typescript) $(RELEASE_TOOLS)
 	$(TOOLS)/release/bin/python -m unittest --buffer --verbose release.tests.test_release
 
-# What the packages promise and can be checked fast: licenses and other properties of dependencies, and none that is not used.
+# Promises of the packages that can be checked fast: licenses and other properties of dependencies, and none that is not used.
 promises-short: $(PROGRAMS) $(CARGO_MACHETE)
 	scripts/promises dependencies
 

@@ -1,4 +1,4 @@
-/* Measures contexts through the C interface: from the cache, made anew, and after a decision. In each
+/* Measures contexts through the C interface: from the cache, made again, and after a decision. In each
  * round every library is measured, so that load from other processes falls on all of them: contexts LIBRARY… (`make bench-c`).
  * The tree has 63 frames of about 3 KB, eight below each. */
 #define _POSIX_C_SOURCE 200809L
@@ -11,7 +11,7 @@
 
 #define TEXT(text) (text), strlen(text)
 enum { FRAMES = 63, FAN_OUT = 8, WORDS = 300, ROUNDS = 41, LIBRARIES = 8, KINDS = 3 };
-static const char *const NAMES[KINDS] = {"from the cache", "made anew", "after a decision"};
+static const char *const NAMES[KINDS] = {"from the cache", "made again", "after a decision"};
 static const int CALLS[KINDS] = {5000, 1000, 500};
 
 typedef struct {
