@@ -330,7 +330,10 @@ impl Contexts {
 
     /// Allows contexts to name a log of a frame outside of the folder, because the host of this process has named it.
     pub(crate) fn allow_log(&self, handle: Handle, path: &str) {
-        self.logs_of_host.lock().insert((handle, self.folder.join(path)));
+        if self.logs_of_host.lock().insert((handle, self.folder.join(path))) {
+            // Contexts that were made before do not name it, also if the frame has had this path already.
+            self.clear_cache(None);
+        }
     }
 
     /// Not inlined, because its many registers and its stack would burden callers that seldom call it.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::context::CacheStatistics;
-use callstack_core::{Context, FrameStatus, Handle, NewFrame, PopStatus, Results, Settings, Stack};
+use callstack_core::{
+    Context, Frame, FrameStatus, Handle, NewFrame, PopStatus, Results, Settings, Stack, StackOptions, StackState,
+};
 
 struct Setting {
     stack: Stack,
@@ -162,4 +164,22 @@ fn a_new_id_of_a_finished_sibling_counts_at_once() {
     assert_eq!(kept, context());
     let score = kept.report.entries.iter().find(|entry| entry.handle.to_string() == "f2").unwrap().score;
     assert!(kept.report.entries.iter().all(|entry| entry.score <= score || entry.score == 100.0), "{:#?}", kept.report);
+}
+
+#[test]
+fn a_log_that_the_host_names_is_in_the_next_context_also_if_the_frame_had_its_path() {
+    let frame = Frame {
+        session_id: "ses_1".into(),
+        status: FrameStatus::InProgress,
+        title: "Build".into(),
+        log_path: Some("Cargo.toml".into()),
+        ..Frame::default()
+    };
+    let state = StackState { frames: vec![frame], root_frame_ids: vec!["ses_1".into()], ..StackState::default() };
+    let (stack, repairs) = Stack::from_state(state, StackOptions::default());
+    assert_eq!(repairs, []);
+    let names_log = || stack.context("ses_1", &Settings::default()).unwrap().xml.contains("Cargo.toml");
+    assert!(!names_log(), "the state may come from a stranger");
+    stack.log("ses_1").set_path("Cargo.toml").unwrap();
+    assert!(names_log());
 }

@@ -11,8 +11,7 @@ use callstack_core::frame::ToolCall;
 use callstack_core::memory::{NewRun, Reply};
 use callstack_core::stack::Clock;
 use callstack_core::{
-    Error, EventQuery, MemoryStore, NewFrame, OutlineOptions, PopStatus, Result, Settings, Stack, StackOptions, Store,
-    Tree,
+    Error, MemoryStore, NewFrame, OutlineOptions, PopStatus, Result, Settings, Stack, StackOptions, Tree,
 };
 use support::in_time;
 use support::wrapped::{Hooks, StoreCall, Wrapped};
@@ -435,7 +434,7 @@ mod on_disk {
     use std::collections::BTreeMap;
     use std::fs::{self, File};
 
-    use callstack_core::{LogQuery, SqliteOptions, SqliteStore};
+    use callstack_core::{EventQuery, LogQuery, SqliteOptions, SqliteStore, Store};
     use serde_json::json;
 
     use super::*;
