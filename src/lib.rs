@@ -27,6 +27,7 @@
 //! | [`vocabulary`] | the names of the agent's tools in the host, and which it offers |
 //! | [`tree`] | the tree of frames: queries, and every change as *decide* and *apply* |
 //! | [`context`] | the context of a frame: tokens, relevance, selection, XML, cache |
+//! | [`fold`] | a request to a model -> the same request without what its finished frames have said |
 //! | [`memory`] | runs: agents that manage their own memory (registers, stack and heap) |
 //! | [`import`] | plans of other tools as frames |
 //! | `session` | host events and the actions that follow from them; with the feature `session` |
@@ -59,6 +60,7 @@ pub mod capi;
 pub mod context;
 pub mod error;
 mod error_source;
+pub mod fold;
 pub mod frame;
 pub mod import;
 mod keywords;

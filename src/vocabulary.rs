@@ -5,6 +5,8 @@
 //! contains the host's names, and all texts for agents use them. If the host does not have a tool, the texts do not
 //! mention it. [`ToolSet`] is the setting of a host with sessions that says which tools it offers.
 
+pub(crate) mod calls;
+mod place;
 #[cfg(feature = "session")]
 mod tool_set;
 
@@ -15,6 +17,8 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use self::place::Place;
+pub(crate) use self::place::Told;
 #[cfg(feature = "session")]
 pub use self::tool_set::ToolSet;
 use crate::error::{Error, Result};

@@ -4,6 +4,7 @@
 #[cfg(feature = "capi")]
 mod capi;
 mod context;
+mod fold;
 mod hostile;
 mod house;
 #[cfg(feature = "tools")]

@@ -3,6 +3,7 @@
 #[cfg(feature = "tools")]
 pub mod agent;
 pub mod claims;
+pub mod conversations;
 #[cfg(feature = "tools")]
 pub mod faults;
 #[cfg(feature = "sqlite")]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use callstack_core::context::Guidance;
 use callstack_core::text::{floor_char_boundary, one_line};
+use callstack_core::vocabulary::Place;
 use callstack_core::{Error, FrameStatus, Handle, Settings, Stack, Tree};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -253,6 +254,11 @@ impl Call<'_> {
     pub fn leave(&self, frame: Handle) -> bool {
         // What it goes back to is free until it is there.
         let _alone = self.caller.and_then(|_| self.callers.alone());
+        self.leave_alone(frame)
+    }
+
+    /// As [`Call::leave`], while no other conversation can enter a frame.
+    pub fn leave_alone(&self, frame: Handle) -> bool {
         self.stack.read(|tree| {
             let is_handed_over = self.callers.is_handed_over(frame, tree);
             let Some(caller) = self.caller else { return is_handed_over };
@@ -295,13 +301,10 @@ impl Call<'_> {
         })
     }
 
-    /// The first planned child of a frame that can begin.
-    pub fn next_ready(&self, parent: Handle) -> Option<Handle> {
-        self.stack.read(|tree| {
-            let can_begin =
-                |child: &Handle| tree.node(*child).status() == FrameStatus::Planned && tree.is_ready(*child);
-            tree.node(parent).children().iter().copied().find(can_begin)
-        })
+    /// The answer for a frame that has begun, in which the conversation works now.
+    pub fn begun(&self, frame: Handle) -> Result<String, Refusal> {
+        let context = self.context(frame, Guidance::None)?;
+        Ok(format!("{} is in progress: work in it now, then pop it.\n{context}", self.name(frame)))
     }
 
     /// The handle and title of a frame, such as `f1 (Shop)`.
@@ -330,14 +333,14 @@ impl Call<'_> {
     /// An answer that ends with the frame in which the conversation is: compaction may have removed every other mention.
     pub fn answer_from(&self, own: Option<Handle>, text: impl Into<String>) -> Answer {
         let mut text = text.into();
-        let end = match own {
-            Some(own) if self.bound() == Some(own) => format!("You are in {}.", self.name(own)),
-            Some(own) => format!("This was for {}: pass \"frame\": \"{own}\" to go on in it.", self.name(own)),
-            None => "You are in no frame.".to_owned(),
+        let name = own.map(|own| self.name(own)).unwrap_or_default();
+        let place = match own {
+            Some(own) if self.bound() == Some(own) => Place::In(&name),
+            Some(own) => Place::Of(own, &name),
+            None => Place::Nowhere,
         };
         text.truncate(text.trim_end().len());
-        text.push('\n');
-        text.push_str(&end);
+        text.push_str(&format!("\n{place}"));
         Ok(Reply { text, asks: None })
     }
 }

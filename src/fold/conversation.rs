@@ -1,0 +1,230 @@
+//! A conversation as the rules of folding see it: items in their order, whatever the wire. The readers make it of a request.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+
+use super::json::Value;
+use crate::vocabulary::calls::CallRole;
+
+/// A part of a message.
+#[derive(Debug)]
+pub(super) struct Item<'a> {
+    pub kind: Kind<'a>,
+    /// Its bytes in the request.
+    pub bytes: Range<usize>,
+    /// The message that it is a part of.
+    pub message: usize,
+    /// How it is taken out.
+    pub removal: Removal,
+    /// The mark that a provider's cache ends here: the value of its key.
+    pub mark: Option<Value<'a>>,
+    /// Where such a mark can be written: the end of an object, before its bracket.
+    pub mark_place: Option<usize>,
+}
+
+/// What an item is.
+#[derive(Debug)]
+pub(super) enum Kind<'a> {
+    /// What the person has written or attached.
+    Words,
+    /// What the host has added by itself.
+    Note,
+    /// What the model has said.
+    Answer,
+    /// What the model has thought.
+    Reasoning,
+    /// A call of a tool.
+    Call(Call<'a>),
+    /// What a tool has returned.
+    Outcome(Outcome<'a>),
+    /// What stays where it is, such as a summary that stands for an earlier conversation.
+    Fixed,
+}
+
+/// A call of a tool.
+#[derive(Debug, Default)]
+pub(super) struct Call<'a> {
+    /// The call's ID, with the escapes of JSON. `None`: the outcome is found by the name.
+    pub id: Option<&'a str>,
+    /// The tool's name, with the escapes of JSON.
+    pub name: &'a str,
+    /// What the call does to frames, if the tool is one of the stack's.
+    pub role: Option<CallRole>,
+    /// An object, or a string with the text of one.
+    pub arguments: Option<Value<'a>>,
+    /// The provider has signed the call, and checks the signature of the first one of a message.
+    pub is_signed: bool,
+}
+
+/// The outcome of a call.
+#[derive(Debug, Default)]
+pub(super) struct Outcome<'a> {
+    /// The ID of the call. `None`: the call is found by the name.
+    pub id: Option<&'a str>,
+    /// The tool's name, if the outcome has it.
+    pub name: &'a str,
+    /// What the tool has returned, in any form that the wire has.
+    pub content: Option<Value<'a>>,
+    /// The host says that the call has failed.
+    pub is_error: bool,
+}
+
+/// How an item is taken out of its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removal {
+    /// It is the whole message.
+    Message,
+    /// It is an element of a list of the message. A message has one list, or two.
+    Element(List),
+    /// It is the value of a key, which becomes `null`.
+    Null,
+    /// It is a part of the item of its call.
+    WithCall,
+}
+
+/// A list of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    /// What a message says.
+    Content,
+    /// The calls of a message that has them beside its content.
+    Calls,
+}
+
+/// A message: an element of the list that is the conversation.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub bytes: Range<usize>,
+    pub items: Range<usize>,
+    pub author: Author,
+}
+
+/// Who has written a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Author {
+    Model,
+    /// The person, the host, or tools.
+    Other,
+    /// The host alone, in a message that is no turn of its own.
+    System,
+}
+
+/// How the outcomes of calls must be placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// In the message behind that of the calls.
+    NextMessage,
+    /// In messages of their own behind that of the calls.
+    NextMessages,
+    /// Anywhere behind the calls.
+    Behind,
+    /// A call of an agent's history can be without an outcome.
+    Any,
+}
+
+/// The conversation of a request.
+#[derive(Debug)]
+pub(super) struct Conversation<'a> {
+    pub messages: Vec<Message>,
+    pub items: Vec<Item<'a>>,
+    pub order: Order,
+    /// A message can hold the items of several requests, and thinking goes with the call behind it. Otherwise that of a message stays
+    /// whole.
+    pub has_loose_reasoning: bool,
+}
+
+impl<'a> Conversation<'a> {
+    pub fn new(order: Order) -> Self {
+        Self { messages: Vec::new(), items: Vec::new(), order, has_loose_reasoning: false }
+    }
+
+    /// Adds an item to the message that is being read.
+    pub fn add(&mut self, kind: Kind<'a>, bytes: Range<usize>, removal: Removal, mark: Option<Value<'a>>) {
+        self.items.push(Item { kind, bytes, message: self.messages.len(), removal, mark, mark_place: None });
+    }
+
+    /// Says that the item that was added last is an object that can have a mark, or has such an object at its end.
+    pub fn can_be_marked(&mut self, object: &Range<usize>) {
+        if let Some(last) = self.items.last_mut() {
+            last.mark_place = object.end.checked_sub(1);
+        }
+    }
+
+    /// Ends the message that is being read: the items since the last one are its own.
+    pub fn end_message(&mut self, bytes: Range<usize>, author: Author) {
+        let start = self.messages.last().map_or(0, |message| message.items.end);
+        self.messages.push(Message { bytes, items: start..self.items.len(), author });
+    }
+
+    /// True if some call may have ended a frame.
+    pub fn has_ended_frames(&self) -> bool {
+        let ends = |item: &Item<'_>| match &item.kind {
+            Kind::Call(call) => matches!(call.role, Some(CallRole::Pop | CallRole::Invalidate)),
+            _ => false,
+        };
+        self.items.iter().any(ends)
+    }
+
+    /// For each item, its partner: for a call its outcome, and for an outcome its call. `None` if outcomes have no calls, stand where
+    /// no provider accepts them, or are missing before the end.
+    pub fn pairs(&self) -> Option<Vec<Option<usize>>> {
+        let mut pairs = vec![None; self.items.len()];
+        let mut by_id: HashMap<&str, usize> = HashMap::new();
+        let mut by_name: HashMap<&str, VecDeque<usize>> = HashMap::new();
+        for (place, item) in self.items.iter().enumerate() {
+            match &item.kind {
+                Kind::Call(Call { id: Some(id), .. }) => {
+                    if by_id.insert(id, place).is_some() {
+                        return None;
+                    }
+                }
+                Kind::Call(call) => by_name.entry(call.name).or_default().push_back(place),
+                Kind::Outcome(outcome) => {
+                    let call = match outcome.id {
+                        Some(id) => by_id.get(id).copied().filter(|call| pairs[*call].is_none()),
+                        None => None,
+                    };
+                    // An outcome with an ID can answer a call without one.
+                    let call = call.or_else(|| by_name.get_mut(outcome.name)?.pop_front())?;
+                    if !self.may_answer(call, place) {
+                        return None;
+                    }
+                    (pairs[call], pairs[place]) = (Some(place), Some(call));
+                }
+                _ => {}
+            }
+        }
+        self.are_answered(&pairs).then_some(pairs)
+    }
+
+    /// True if an outcome stands where the provider accepts that of a call.
+    fn may_answer(&self, call: usize, outcome: usize) -> bool {
+        let (call, outcome) = (self.items[call].message, self.items[outcome].message);
+        let mut between = self.messages.get(call + 1..outcome).unwrap_or_default().iter();
+        match self.order {
+            Order::NextMessage => outcome > call && between.all(|message| message.author == Author::System),
+            Order::NextMessages => {
+                let is_outcome = |item: &Item<'_>| matches!(item.kind, Kind::Outcome(_));
+                outcome > call && between.all(|message| self.items[message.items.clone()].iter().all(is_outcome))
+            }
+            Order::Behind | Order::Any => true,
+        }
+    }
+
+    /// True if only calls of the last message of the model are without an outcome.
+    fn are_answered(&self, pairs: &[Option<usize>]) -> bool {
+        if self.order == Order::Any {
+            return true;
+        }
+        let by_model = |message: &Message| message.author == Author::Model;
+        let last = self.messages.iter().rposition(by_model);
+        // Where each item is a message, the last answer of the model has several.
+        let last = match self.order {
+            Order::Behind => self.messages.iter().rposition(|message| !by_model(message)).map(|other| other + 1),
+            _ => last,
+        };
+        let unanswered = self.items.iter().zip(pairs);
+        let mut unanswered = unanswered.filter(|(item, pair)| matches!(item.kind, Kind::Call(_)) && pair.is_none());
+        unanswered.all(|(item, _)| last.is_none_or(|last| item.message >= last))
+    }
+}

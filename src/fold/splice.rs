@@ -1,0 +1,101 @@
+//! The writer: a request without what goes, and with the texts that stand in its place. All other bytes are copied.
+
+use std::ops::Range;
+
+use super::conversation::{Conversation, List, Removal};
+use super::stretches::Plan;
+
+/// A change of a request: these bytes become this text.
+struct Edit {
+    bytes: Range<usize>,
+    text: String,
+}
+
+/// Writes the request. `None` if something cannot be taken out.
+pub(super) fn write(request: &str, conversation: &Conversation<'_>, plan: &Plan<'_>) -> Option<String> {
+    let mut edits = Vec::new();
+    let is_gone = |place: usize| plan.gone[place].is_some();
+    let are_messages_gone: Vec<bool> = { conversation.messages.iter() }
+        .map(|message| !message.items.is_empty() && message.items.clone().all(is_gone))
+        .collect();
+    let messages = conversation.messages.iter().zip(&are_messages_gone);
+    cut(&messages.map(|(message, gone)| (message.bytes.clone(), *gone)).collect::<Vec<_>>(), &mut edits)?;
+    for (message, _) in conversation.messages.iter().zip(&are_messages_gone).filter(|(_, gone)| !**gone) {
+        for list in [List::Content, List::Calls] {
+            let elements = message.items.clone().filter(|place| conversation.items[*place].removal == Removal::Element(list));
+            let elements: Vec<_> = elements.map(|place| (conversation.items[place].bytes.clone(), is_gone(place))).collect();
+            cut(&elements, &mut edits)?;
+        }
+        for place in message.items.clone().filter(|place| is_gone(*place)) {
+            match conversation.items[place].removal {
+                Removal::Null => {
+                    edits.push(Edit { bytes: conversation.items[place].bytes.clone(), text: "null".to_owned() });
+                }
+                // A message that stays has no item that is all of it.
+                Removal::Message => return None,
+                Removal::Element(_) | Removal::WithCall => {}
+            }
+        }
+    }
+    for stretch in &plan.stretches {
+        let text = serde_json::to_string(&stretch.text).ok()?;
+        edits.push(Edit { bytes: stretch.value.range(), text });
+    }
+    edits.extend(marks(conversation, plan));
+    Some(apply(request, edits))
+}
+
+/// Takes elements out of a list, with the commas beside them. `None` if none would be left.
+fn cut(elements: &[(Range<usize>, bool)], edits: &mut Vec<Edit>) -> Option<()> {
+    let mut place = 0;
+    while place < elements.len() {
+        let run = elements[place..].iter().take_while(|(_, gone)| *gone).count();
+        if run == 0 {
+            place += 1;
+            continue;
+        }
+        let behind = elements.get(place + run);
+        let bytes = match (place.checked_sub(1), behind) {
+            (Some(before), _) => elements[before].0.end..elements[place + run - 1].0.end,
+            (None, Some((behind, _))) => elements[place].0.start..behind.start,
+            (None, None) => return None,
+        };
+        edits.push(Edit { bytes, text: String::new() });
+        place += run;
+    }
+    Some(())
+}
+
+/// The marks of a cache that stood on what goes: each moves to the nearest place before it that can have one.
+fn marks(conversation: &Conversation<'_>, plan: &Plan<'_>) -> Vec<Edit> {
+    let mut edits: Vec<Edit> = Vec::new();
+    // The last place that stays, until it has a mark.
+    let mut free = None;
+    for (item, gone) in conversation.items.iter().zip(&plan.gone) {
+        match (gone, item.mark, item.mark_place) {
+            (Some(_), Some(mark), _) => edits.extend(free.take().map(|place: usize| Edit {
+                bytes: place..place,
+                text: format!(",\"cache_control\":{}", mark.text),
+            })),
+            (None, None, Some(place)) => free = Some(place),
+            (None, Some(_), _) => free = None,
+            _ => {}
+        }
+    }
+    edits
+}
+
+fn apply(request: &str, mut edits: Vec<Edit>) -> String {
+    edits.sort_by_key(|edit| (edit.bytes.start, edit.bytes.end));
+    let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let removed: usize = edits.iter().map(|edit| edit.bytes.len()).sum();
+    let mut text = String::with_capacity((request.len() + added).saturating_sub(removed));
+    let mut rest = 0;
+    for edit in edits {
+        text.push_str(&request[rest..edit.bytes.start]);
+        text.push_str(&edit.text);
+        rest = edit.bytes.end;
+    }
+    text.push_str(&request[rest..]);
+    text
+}

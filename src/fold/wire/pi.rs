@@ -1,0 +1,78 @@
+//! pi: the messages that its `context` event may change. A message of the model has a list of blocks; each outcome is a message.
+
+use super::words_or_note;
+use crate::fold::conversation::{Author, Call, Conversation, Kind, List, Order, Outcome, Removal};
+use crate::fold::json::{Reader, Value};
+use crate::vocabulary::calls::CallNames;
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
+    let mut conversation = Conversation::new(Order::Any);
+    reader.array(|reader| message(reader, names, &mut conversation))?;
+    Some(conversation)
+}
+
+fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut Conversation<'a>) -> Option<()> {
+    let (mut role, mut content, mut id, mut name, mut is_error) = (None, None, None, "", false);
+    let bytes = reader.spanned(|reader| {
+        reader.object(|reader, key| {
+            let value = reader.value()?;
+            match key {
+                "role" => role = value.raw(),
+                "content" => content = Some(value),
+                "toolCallId" => id = value.raw(),
+                "toolName" => name = value.raw()?,
+                "isError" => is_error = value.text == "true",
+                _ => {}
+            }
+            Some(())
+        })
+    })?;
+    let blocks = content.filter(|content| content.text.starts_with('['));
+    let author = match role? {
+        "assistant" => {
+            let content = blocks?;
+            for block in content.elements() {
+                conversation.add(of_model(block, names), block.range(), Removal::Element(List::Content), None);
+            }
+            Author::Model
+        }
+        "toolResult" => {
+            let outcome = Outcome { id, name, content, is_error };
+            conversation.add(Kind::Outcome(outcome), bytes.clone(), Removal::Message, None);
+            Author::Other
+        }
+        "user" => match blocks {
+            Some(content) => {
+                for block in content.elements() {
+                    let kind = words_or_note(block.get("text"));
+                    conversation.add(kind, block.range(), Removal::Element(List::Content), None);
+                }
+                Author::Other
+            }
+            None => {
+                conversation.add(words_or_note(content), bytes.clone(), Removal::Message, None);
+                Author::Other
+            }
+        },
+        // Summaries, commands of the person, and messages of extensions.
+        _ => {
+            conversation.add(Kind::Fixed, bytes.clone(), Removal::Message, None);
+            Author::System
+        }
+    };
+    conversation.end_message(bytes, author);
+    Some(())
+}
+
+fn of_model<'a>(block: Value<'a>, names: &CallNames<'_>) -> Kind<'a> {
+    let text = |key: &str| block.get(key).and_then(Value::raw);
+    match text("type") {
+        Some("toolCall") => {
+            let name = text("name").unwrap_or_default();
+            let arguments = block.get("arguments");
+            Kind::Call(Call { id: text("id"), name, role: names.role("", name), arguments, is_signed: false })
+        }
+        Some("thinking") => Kind::Reasoning,
+        _ => Kind::Answer,
+    }
+}

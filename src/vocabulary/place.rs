@@ -1,0 +1,140 @@
+//! The lines of answers from which a reader of a conversation knows which frame a call was about, and where the conversation
+//! is now. The tools write them, and [`fold`](crate::fold) reads them.
+
+use std::fmt;
+
+use crate::frame::Handle;
+
+const IN: &str = "You are in ";
+const FOR: &str = "This was for ";
+const NOWHERE: &str = "You are in no frame.";
+
+/// Where a conversation is after a call: the last line of each answer of the tools that is no refusal.
+///
+/// ```
+/// use callstack_core::vocabulary::Place;
+/// assert_eq!(Place::In("f2 (Cart)").to_string(), "You are in f2 (Cart).");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place<'a> {
+    /// In a frame, which is given with its title, such as `f2 (Cart)`.
+    In(&'a str),
+    /// In a frame, by a caller that nobody knows. It has to name the frame in each call.
+    Of(Handle, &'a str),
+    /// In no frame.
+    Nowhere,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::In(name) => write!(formatter, "{IN}{name}."),
+            Self::Of(frame, name) => write!(formatter, "{FOR}{name}: pass \"frame\": \"{frame}\" to go on in it."),
+            Self::Nowhere => formatter.write_str(NOWHERE),
+        }
+    }
+}
+
+/// What an answer of a tool says, in a text to which a host may have added lines before and behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Told<'a> {
+    /// The part of the text that is the answer, up to the end of the line about the place.
+    pub answer: &'a str,
+    /// The frame that the call was about.
+    pub subject: Handle,
+    /// The frame in which the conversation is now.
+    pub place: Option<Handle>,
+    /// The line about the place.
+    pub last: &'a str,
+}
+
+impl<'a> Told<'a> {
+    /// Reads an answer. `None` if it is a refusal, or nothing of these tools.
+    pub fn read(text: &'a str) -> Option<Self> {
+        let (last, place) = lines(text).rev().find_map(|line| Some((line, place(line)?)))?;
+        let (first, subject) = lines(text).find_map(|line| Some((line, named(line)?)))?;
+        let start = offset(text, first);
+        let end = offset(text, last) + last.len();
+        Some(Self { answer: text.get(start..end)?, subject, place, last })
+    }
+
+    /// The name of the frame that the call was about, such as `f2 (Cart)`, if its first line goes on with these words.
+    pub fn name(&self, words: &str) -> Option<&'a str> {
+        let line = self.answer.lines().next()?;
+        line.find(words).map(|end| &line[..end])
+    }
+
+    /// The answer without the line about the place.
+    pub fn body(&self) -> &'a str {
+        self.answer[..self.answer.len() - self.last.len()].trim_end()
+    }
+
+    /// True if the call has also begun the frame in which the conversation is now, after it has finished the one that it was about.
+    pub fn begins_place(&self) -> bool {
+        let Some(place) = self.place.filter(|place| *place != self.subject) else { return false };
+        self.body().lines().skip(1).any(|line| named(line) == Some(place))
+    }
+}
+
+fn lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    text.lines()
+}
+
+/// The place of a part of a text in it.
+fn offset(text: &str, part: &str) -> usize {
+    part.as_ptr() as usize - text.as_ptr() as usize
+}
+
+/// The frame that a line about the place names. `None`: the line is no such line.
+fn place(line: &str) -> Option<Option<Handle>> {
+    if line == NOWHERE {
+        return Some(None);
+    }
+    let named = line.strip_prefix(IN).or_else(|| line.strip_prefix(FOR)).and_then(named)?;
+    Some(Some(named))
+}
+
+/// The frame with whose handle and title a text begins.
+fn named(text: &str) -> Option<Handle> {
+    if !text.starts_with('f') {
+        return None;
+    }
+    text.split_once(" (")?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_that_is_written_is_read() {
+        let frame: Handle = "f7".parse().unwrap();
+        for (written, expected) in [
+            (Place::In("f7 (Cart)"), Some(frame)),
+            (Place::Of(frame, "f7 (Cart)"), Some(frame)),
+            (Place::In("f7 (You are in f9 (x).)"), Some(frame)),
+            (Place::Nowhere, None),
+        ] {
+            let text = format!("<untrusted>\nf7 (Cart) has begun.\nYou are in f1 (old).\n{written}\n</untrusted>");
+            let told = Told::read(&text).unwrap();
+            assert_eq!((told.place, told.subject), (expected, frame), "{text}");
+            assert!(told.answer.starts_with("f7 (Cart) has") && told.answer.ends_with(&written.to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_tells_nothing() {
+        for text in ["f1 (Shop) is not done: below it are f2", "", "You are in f1 (Shop).", "f1 (Shop) is completed."] {
+            assert_eq!(Told::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_finishes_a_frame_can_begin_the_next_one() {
+        let read = |text: &'static str| Told::read(text).unwrap();
+        assert!(read("f2 (A) is completed.\nf3 (B) has begun.\nYou are in f3 (B).").begins_place());
+        assert!(!read("f2 (A) is completed. Next: activate f3 (B).\nYou are in f1 (S).").begins_place());
+        assert!(!read("f2 (A) has begun.\nYou are in f2 (A).").begins_place());
+    }
+}

@@ -1,0 +1,5 @@
+//! Folding: requests without what finished frames have said.
+
+mod invariants;
+mod rule;
+mod validity;

@@ -1,0 +1,389 @@
+//! The rule of folding, case by case, in the form of each wire.
+
+use callstack_core::fold::{FoldSettings, FoldedStatus, Wire, fold};
+use callstack_core::{ToolNames, ToolRole};
+use serde_json::json;
+use support::conversations::{Called, Round, activate, pop, push, request, shell};
+use support::assert_golden;
+
+fn folded(wire: Wire, rounds: &[Round]) -> String {
+    let request = request(wire, rounds);
+    let folded = fold(wire, &request, &FoldSettings::default());
+    assert_eq!(super::validity::problem(wire, &folded.text), None, "{wire}: {}", folded.text);
+    folded.text.into_owned()
+}
+
+/// Checks in each wire which words are left, and which are gone.
+fn check(rounds: &[Round], left: &[&str], gone: &[&str]) {
+    for wire in Wire::ALL.iter().copied() {
+        let text = folded(wire, rounds);
+        for word in left {
+            assert!(text.contains(word), "{wire}: {word} is gone: {text}");
+        }
+        for word in gone {
+            assert!(!text.contains(word), "{wire}: {word} is left: {text}");
+        }
+    }
+}
+
+fn with(round: Round, status_of: &str, key: &str, value: serde_json::Value) -> Round {
+    let mut round = round;
+    let call = round.calls.iter_mut().find(|call| call.name == status_of).unwrap();
+    call.arguments[key] = value;
+    round
+}
+
+/// The conversation of docs/fold.md.
+fn shop() -> Vec<Round> {
+    vec![
+        push("f1", "Shop").words("Build the shop."),
+        push("f2", "Cart").text("First the cart."),
+        shell("cat src/cart.rs", "struct Cart;").reasoning("What is there?").text("I read what is there."),
+        Round::call("record", json!({ "decisions": ["Prices are integers"], "artifacts": ["src/cart.rs"] }), "f2 (Cart) has it.\nYou are in f2 (Cart)."),
+        shell("cargo test", "9 tests passed"),
+        pop("f2", "Cart", "completed", "Cart::total() in src/cart.rs; 9 tests", "f1 (Shop)"),
+        push("f3", "Pay"),
+        shell("cat src/pay.rs", "struct Pay;"),
+    ]
+}
+
+#[test]
+fn a_finished_frame_is_a_call_and_its_return() {
+    for wire in Wire::ALL.iter().copied() {
+        let request = request(wire, &shop());
+        let pretty = |text: &str| serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(text).unwrap()).unwrap() + "\n";
+        assert_golden(&format!("fold/{wire}.before.json"), &pretty(&request));
+        assert_golden(&format!("fold/{wire}.json"), &pretty(&folded(wire, &shop())));
+    }
+    check(
+        &shop(),
+        &["Cart::total() in src/cart.rs; 9 tests", "Prices are integers", "First the cart.", "struct Pay", "Build the shop."],
+        &["struct Cart", "What is there?", "I read what is there.", "9 tests passed"],
+    );
+}
+
+#[test]
+fn the_report_says_what_is_gone() {
+    let request = request(Wire::Anthropic, &shop());
+    let report = fold(Wire::Anthropic, &request, &FoldSettings::default()).report;
+    let stretch = &report.stretches[0];
+    assert_eq!((report.stretches.len(), stretch.frame.to_string(), stretch.status), (1, "f2".into(), FoldedStatus::Completed));
+    // A thought, a text, four calls and their outcomes.
+    assert_eq!(stretch.items, 10);
+    assert!(stretch.bytes > 400 && stretch.tokens > 100 && stretch.returned > 100, "{stretch:?}");
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["stretches"][0]["frame"], "f2", "{json}");
+}
+
+#[test]
+fn what_was_pushed_within_goes_with_it() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        push("f3", "Totals"),
+        shell("inner", "innermost"),
+        pop("f3", "Totals", "completed", "inner-results", "f2 (Cart)"),
+        pop("f2", "Cart", "completed", "outer-results", "f1 (Shop)"),
+    ];
+    check(&rounds, &["outer-results"], &["innermost", "inner-results", "Totals"]);
+}
+
+#[test]
+fn decisions_of_a_frame_within_stay_with_that() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        push("f3", "Totals"),
+        Round::call("record", json!({ "decisions": ["inner-decision"] }), "f3 (Totals) has it.\nYou are in f3 (Totals)."),
+        pop("f3", "Totals", "completed", "inner-results", "f2 (Cart)"),
+        Round::call("record", json!({ "decisions": ["own-decision"], "frame": "f2" }), "f2 (Cart) has it.\nYou are in f2 (Cart)."),
+        pop("f2", "Cart", "completed", "outer-results", "f1 (Shop)"),
+    ];
+    check(&rounds, &["own-decision"], &["inner-decision"]);
+}
+
+#[test]
+fn calls_of_one_message_are_read_in_their_order() {
+    // A pop and the next push: the pop goes, the push stays.
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)").and(push("f3", "Pay")),
+        shell("ls", "pay-files"),
+    ];
+    check(&rounds, &["cart-results", "Pay", "pay-files"], &["cart-files"]);
+    // A command behind a push is the pushed frame's, one before it the outer frame's.
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        shell("ls", "outer-files").and(push("f2", "Cart")).and(shell("ls", "inner-files")),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)").and(shell("ls", "later-files")),
+    ];
+    for wire in Wire::ALL.iter().copied() {
+        let text = folded(wire, &rounds);
+        for (word, is_left) in [("outer-files", true), ("inner-files", false), ("later-files", true), ("cart-results", true)] {
+            assert_eq!(text.contains(word), is_left, "{wire}: {word}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_pop_that_begins_the_next_frame_stays_as_its_beginning() {
+    let next = Round::call(
+        "pop",
+        json!({ "status": "completed", "results": "cart-results", "next": true }),
+        "f2 (Cart) is completed.\nf3 (Pay) is in progress: work in it now, then pop it.\n<stack-context>\n</stack-context>\nYou are in f3 (Pay).",
+    );
+    let mut rounds = vec![push("f1", "Shop").words("Build."), push("f2", "Cart"), shell("ls", "cart-files"), next, shell("ls", "pay-files")];
+    check(&rounds, &["cart-results", "f2 (Cart) is completed: its results are in the call below", "pay-files", "f3 (Pay) is in progress"], &["cart-files"]);
+    rounds.push(pop("f3", "Pay", "completed", "pay-results", "f1 (Shop)"));
+    check(&rounds, &["cart-results", "f2 (Cart) is completed.", "pay-results"], &["cart-files", "pay-files", "stack-context"]);
+}
+
+#[test]
+fn a_refused_call_is_no_boundary() {
+    let refused = |name: &'static str, text: &str| {
+        let mut round = Round::call(name, json!({ "status": "completed", "results": "too-early" }), text);
+        round.calls[0].is_error = true;
+        round
+    };
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        shell("ls", "files"),
+        refused("pop", "f1 (Shop) is not done: below it are f2"),
+        refused("push", "the depth is too large"),
+        shell("ls", "more-files"),
+    ];
+    for wire in Wire::ALL.iter().copied() {
+        assert_eq!(folded(wire, &rounds), request(wire, &rounds), "{wire}");
+    }
+}
+
+#[test]
+fn a_pop_of_an_outer_frame_ends_those_within() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        push("f3", "Totals"),
+        shell("ls", "inner-files"),
+        with(pop("f2", "Cart", "failed", "outer-results", "f1 (Shop)"), "pop", "frame", json!("f2")),
+        shell("ls", "later-files"),
+    ];
+    check(&rounds, &["outer-results", "f2 (Cart) is failed", "later-files"], &["inner-files", "Totals"]);
+}
+
+#[test]
+fn calls_without_an_answer_at_the_end_stay() {
+    let mut rounds = vec![push("f1", "Shop").words("Build."), push("f2", "Cart"), shell("ls", "files"), pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)")];
+    let mut last = push("f3", "Pay").and(shell("make", ""));
+    last.calls.iter_mut().for_each(|call| call.answer = None);
+    rounds.push(last);
+    check(&rounds, &["cart-results", "make", "Pay"], &["\"files\"", "files\\n"]);
+}
+
+#[test]
+fn the_persons_words_stay_in_their_place() {
+    let mut rounds = vec![
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "files-of-cart").words("Use <b>integers</b> for prices!"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        shell("ls", "later"),
+    ];
+    rounds[2].note = Some("a-note-of-the-host".into());
+    for wire in Wire::ALL.iter().copied() {
+        let text = folded(wire, &rounds);
+        let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("{wire}: {word}: {text}"));
+        let (returned, words, later) = (place("cart-results"), place("Use <b>integers</b> for prices!"), place("later"));
+        assert!(returned < words && words < later, "{wire}: {text}");
+        assert!(!text.contains("a-note-of-the-host") && !text.contains("files-of-cart"), "{wire}: {text}");
+    }
+}
+
+#[test]
+fn a_blocked_frame_goes_when_another_one_begins_and_comes_back() {
+    let blocked = with(pop("f2", "Cart", "blocked", "so-far", "f1 (Shop)"), "pop", "question", json!("which-rate"));
+    let mut rounds = vec![push("f1", "Shop").words("Build."), push("f2", "Cart"), shell("ls", "cart-files"), blocked, shell("ls", "outer-files")];
+    check(&rounds, &["cart-files", "which-rate"], &[]);
+    rounds.push(push("f3", "Pay"));
+    check(&rounds, &["f2 (Cart) is blocked", "which-rate", "so-far", "outer-files"], &["cart-files"]);
+    rounds.push(pop("f3", "Pay", "completed", "pay-results", "f1 (Shop)"));
+    rounds.push(activate("f2", "Cart"));
+    check(&rounds, &["cart-files", "which-rate", "pay-results"], &[]);
+    rounds.push(shell("ls", "new-files"));
+    rounds.push(pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"));
+    check(&rounds, &["cart-results", "f2 (Cart) is completed: it went on below"], &["cart-files", "new-files", "which-rate"]);
+}
+
+#[test]
+fn an_invalidated_frame_returns_the_reason() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        Round::call("invalidate", json!({ "frame": "f2", "reason": "nobody-buys" }), "f2 (Cart) is out of the plan.\nYou are in f1 (Shop)."),
+    ];
+    check(&rounds, &["nobody-buys", "out of the plan"], &["cart-files"]);
+}
+
+#[test]
+fn long_results_are_cut_with_a_pointer() {
+    let results = "ü".repeat(16_000) + "behind the limit";
+    let rounds = [push("f1", "Shop").words("Build."), push("f2", "Cart"), pop("f2", "Cart", "completed", &results, "f1 (Shop)")];
+    check(&rounds, &["(16 more characters)", "status {\\\"of\\\": \\\"f2\\\"} shows all of it"], &["behind the limit"]);
+    let exactly = [push("f1", "Shop").words("Build."), push("f2", "Cart"), pop("f2", "Cart", "completed", &results[..32_000], "f1 (Shop)")];
+    check(&exactly, &[], &["more characters"]);
+}
+
+#[test]
+fn the_pointer_can_be_set() {
+    let request = request(Wire::Chat, &shop());
+    let with = |pointer: &str| {
+        fold(Wire::Chat, &request, &FoldSettings::default().pointer(Some(pointer.into()))).text.into_owned()
+    };
+    assert!(with("Log: callstack log {frame}").contains("Log: callstack log f2\\nYou are in f1 (Shop)."));
+    assert!(!with("").contains("shows all of it"));
+}
+
+#[test]
+fn work_that_was_handed_over_is_no_stretch() {
+    let handed = Round::call(
+        "push",
+        json!({ "title": "Cart", "handOver": true }),
+        "f2 (Cart) has begun, for a subagent. Give it this prompt:\nYour task is frame f2 (Cart).\nYou are in f1 (Shop).",
+    );
+    let rounds = [push("f1", "Shop").words("Build."), handed, shell("ls", "files")];
+    for wire in Wire::ALL.iter().copied() {
+        assert_eq!(folded(wire, &rounds), request(wire, &rounds), "{wire}");
+    }
+}
+
+#[test]
+fn a_conversation_can_begin_within_a_frame() {
+    // A compaction has taken the push away.
+    let rounds = [
+        shell("ls", "old-files").words("A summary."),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        push("f3", "Pay"),
+        shell("ls", "pay-files"),
+        pop("f3", "Pay", "completed", "pay-results", "f1 (Shop)"),
+        pop("f1", "Shop", "completed", "shop-results", ""),
+    ];
+    check(&rounds, &["old-files", "cart-results", "pay-results", "shop-results"], &["pay-files"]);
+}
+
+#[test]
+fn names_of_tools_can_be_those_of_the_host() {
+    let mut rounds = shop();
+    for call in rounds.iter_mut().flat_map(|round| &mut round.calls) {
+        call.name = match call.name {
+            "push" => "begin_task",
+            "pop" => "end_task",
+            other => other,
+        };
+    }
+    let request = request(Wire::Chat, &rounds);
+    let tools = ToolNames::default().name(ToolRole::Push, "begin_task").name(ToolRole::Pop, "end_task");
+    let fold = |settings: FoldSettings| fold(Wire::Chat, &request, &settings).text.into_owned();
+    assert!(!fold(FoldSettings::default().tools(tools)).contains("struct Cart"));
+    assert_eq!(fold(FoldSettings::default()), request);
+}
+
+#[test]
+fn half_characters_and_control_characters_are_returned_as_they_can_be() {
+    let rounds = [push("f1", "Shop").words("Build."), push("f2", "Cart"), pop("f2", "Cart", "completed", "cut HALF \u{1}\n\"", "f1 (Shop)")];
+    for wire in Wire::ALL.iter().copied() {
+        let half = if matches!(wire, Wire::Chat | Wire::Responses) { "\\\\ud83d" } else { "\\ud83d" };
+        let request = request(wire, &rounds).replace("HALF", half);
+        let folded = fold(wire, &request, &FoldSettings::default()).text;
+        assert!(folded.contains("cut \u{fffd}") && !folded.contains("ud83d"), "{wire}: {folded}");
+    }
+}
+
+#[test]
+fn a_gemini_call_whose_signature_is_checked_stays() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)").and(push("f3", "Pay")),
+    ];
+    let text = folded(Wire::Gemini, &rounds);
+    assert_eq!(text.matches("mcp_callstack_pop").count(), 2, "the call and its outcome: {text}");
+    assert_eq!(text.matches("cart-results").count(), 1, "{text}");
+    assert_eq!(folded(Wire::Chat, &rounds).matches("callstack-pop").count(), 0);
+}
+
+#[test]
+fn requests_of_which_a_part_is_elsewhere_stay() {
+    let request = request(Wire::Responses, &shop());
+    for (key, value, is_folded) in [
+        ("previous_response_id", "\"resp_1\"", false),
+        ("conversation", "{\"id\":\"conv_1\"}", false),
+        ("previous_response_id", "null", true),
+    ] {
+        let request = request.replacen('{', &format!("{{\"{key}\":{value},"), 1);
+        let folded = fold(Wire::Responses, &request, &FoldSettings::default()).text;
+        assert_eq!(*folded != *request, is_folded, "{key}: {value}");
+    }
+    let text = r#"{"input": "Build the shop."}"#;
+    assert_eq!(&*fold(Wire::Responses, text, &FoldSettings::default()).text, text);
+}
+
+#[test]
+fn a_request_that_breaks_a_rule_stays() {
+    for wire in [Wire::Anthropic, Wire::Responses, Wire::Chat] {
+        let request = request(wire, &shop());
+        // An outcome without a call; two calls with one ID; the conversation twice.
+        for broken in [request.replacen("\"call_2\"", "\"call_99\"", 1), request.replace("\"call_4\"", "\"call_2\"")] {
+            assert_ne!(broken, request);
+            assert_eq!(&*fold(wire, &broken, &FoldSettings::default()).text, &*broken, "{wire}");
+        }
+    }
+    let request = request(Wire::Anthropic, &shop());
+    let twice = format!("{},\"messages\":[]}}", &request[..request.len() - 1]);
+    assert_eq!(&*fold(Wire::Anthropic, &twice, &FoldSettings::default()).text, &*twice);
+}
+
+#[test]
+fn states_of_the_host_and_summaries_stay() {
+    let state = r#"{"type":"message","role":"developer","content":"approvals are off"},"#;
+    let summary = r#"{"type":"compaction","encrypted_content":"c3VtbWFyeQ=="},"#;
+    let request = request(Wire::Responses, &shop());
+    let place = request.find(r#"{"type":"reasoning""#).or_else(|| request.find(r#"{"encrypted_content""#)).unwrap();
+    let request = format!("{}{state}{summary}{}", &request[..place], &request[place..]);
+    let folded = fold(Wire::Responses, &request, &FoldSettings::default()).text;
+    assert!(folded.contains(state) && folded.contains(summary) && !folded.contains("cargo test"), "{folded}");
+}
+
+#[test]
+fn a_mark_moves_to_what_is_last() {
+    let rounds = &shop()[..6];
+    let request = request(Wire::Anthropic, rounds);
+    let folded = fold(Wire::Anthropic, &request, &FoldSettings::default()).text;
+    let folded: serde_json::Value = serde_json::from_str(&folded).unwrap();
+    let last = folded["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["content"][0]["cache_control"], json!({ "type": "ephemeral" }), "{folded:#}");
+}
+
+#[test]
+fn callers_that_no_host_names_are_understood() {
+    let place = "This was for f1 (Shop): pass \"frame\": \"f1\" to go on in it.";
+    let rounds = [
+        Round::call("push", json!({ "title": "Shop" }), format!("f1 (Shop) has begun: work in it now, then pop it.\n{place}")).words("Build."),
+        Round::call("push", json!({ "title": "Cart", "frame": "f1" }), "f2 (Cart) has begun.\nThis was for f2 (Cart): pass \"frame\": \"f2\" to go on in it."),
+        shell("ls", "cart-files"),
+        Round::call("pop", json!({ "status": "completed", "results": "cart-results", "frame": "f2" }), format!("f2 (Cart) is completed.\n{place}")),
+    ];
+    check(&rounds, &["cart-results"], &["cart-files"]);
+}
+
+#[test]
+fn a_request_without_frames_is_not_copied() {
+    let rounds = [shell("ls", "files").words("Look."), Round { calls: vec![Called::new("git_push", json!({}), "pushed")], ..Round::default() }];
+    for wire in Wire::ALL.iter().copied() {
+        let request = request(wire, &rounds);
+        let folded = fold(wire, &request, &FoldSettings::default());
+        assert!(matches!(folded.text, std::borrow::Cow::Borrowed(_)), "{wire}");
+    }
+}

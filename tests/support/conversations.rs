@@ -1,0 +1,557 @@
+//! Conversations of an agent that works on frames, as each wire writes them, and what is to be left of them when they are
+//! folded.
+
+use callstack_core::fold::Wire;
+use serde_json::{Value, json};
+
+use crate::Random;
+
+/// A step of a conversation: what the person says, and what the model answers, with the outcomes of its calls.
+#[derive(Debug, Clone, Default)]
+pub struct Round {
+    /// What the person writes before the model's answer.
+    pub words: Option<String>,
+    /// What the host adds to it.
+    pub note: Option<String>,
+    pub reasoning: Option<String>,
+    pub text: Option<String>,
+    pub calls: Vec<Called>,
+}
+
+/// A call, and its outcome.
+#[derive(Debug, Clone)]
+pub struct Called {
+    /// The name in the MCP server, or that of a tool of the host.
+    pub name: &'static str,
+    pub arguments: Value,
+    /// `None`: the conversation ends before the outcome.
+    pub answer: Option<String>,
+    pub is_error: bool,
+}
+
+impl Round {
+    /// A call whose answer is this.
+    pub fn call(name: &'static str, arguments: Value, answer: impl Into<String>) -> Self {
+        Self { calls: vec![Called::new(name, arguments, answer)], ..Self::default() }
+    }
+
+    pub fn words(mut self, words: impl Into<String>) -> Self {
+        self.words = Some(words.into());
+        self
+    }
+
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+
+    pub fn reasoning(mut self, reasoning: impl Into<String>) -> Self {
+        self.reasoning = Some(reasoning.into());
+        self
+    }
+
+    pub fn and(mut self, other: Self) -> Self {
+        self.calls.extend(other.calls);
+        self
+    }
+}
+
+impl Called {
+    pub fn new(name: &'static str, arguments: Value, answer: impl Into<String>) -> Self {
+        Self { name, arguments, answer: Some(answer.into()), is_error: false }
+    }
+}
+
+/// Begins a frame.
+pub fn push(frame: &str, title: &str) -> Round {
+    Round::call("push", json!({ "title": title }), format!("{frame} ({title}) has begun: work in it now, then pop it.\nYou are in {frame} ({title})."))
+}
+
+/// Goes on with a frame.
+pub fn activate(frame: &str, title: &str) -> Round {
+    Round::call("activate", json!({ "frame": frame }), format!("{frame} ({title}) is in progress: work in it now, then pop it.\n<stack-context/>\nYou are in {frame} ({title})."))
+}
+
+/// Ends a frame; the conversation is in the frame `place` then, such as `f1 (Shop)`, or in none.
+pub fn pop(frame: &str, title: &str, status: &str, results: &str, place: &str) -> Round {
+    let last = if place.is_empty() { "You are in no frame.".to_owned() } else { format!("You are in {place}.") };
+    Round::call("pop", json!({ "status": status, "results": results }), format!("{frame} ({title}) is {status}.\n{last}"))
+}
+
+/// A command of a shell, with what it prints.
+pub fn shell(command: &str, output: &str) -> Round {
+    Round::call("Bash", json!({ "command": command }), output)
+}
+
+/// The tools of the MCP server, which hosts give a prefix.
+const SERVED: [&str; 7] = ["push", "pop", "activate", "invalidate", "record", "plan", "status"];
+
+/// A number as a program may write it: whoever reads and writes it again changes its bytes.
+const NUMBER: &str = "1.50E+2";
+const PLACEHOLDER: &str = "\"@number\"";
+
+/// Writes a request as hosts do: unknown keys, numbers in an unusual form, and escapes that are not necessary.
+pub fn request(wire: Wire, rounds: &[Round]) -> String {
+    let body = match wire {
+        Wire::Anthropic => anthropic(rounds),
+        Wire::Responses => responses(rounds),
+        Wire::Chat => chat(rounds),
+        Wire::Gemini => gemini(rounds),
+        Wire::Opencode => opencode(rounds),
+        Wire::Pi => pi(rounds),
+        other => unreachable!("{other}"),
+    };
+    body.to_string().replace(PLACEHOLDER, NUMBER).replace('é', "\\u00e9").replace("},{\"role\"", "},\n  {\"role\"")
+}
+
+fn full_name(name: &str, prefix: &str) -> String {
+    if SERVED.contains(&name) { format!("{prefix}{name}") } else { name.to_owned() }
+}
+
+/// Each call with its number in the conversation, by rounds.
+fn numbered(rounds: &[Round]) -> Vec<(&Round, Vec<(String, &Called)>)> {
+    let mut number = 0;
+    let mut of_round = |round: &'_ Round| -> Vec<String> {
+        let ids = (number..number + round.calls.len()).map(|number| format!("call_{number}"));
+        number += round.calls.len();
+        ids.collect()
+    };
+    rounds.iter().map(|round| (round, of_round(round).into_iter().zip(&round.calls).collect())).collect()
+}
+
+fn note(text: &str) -> String {
+    format!("<system-reminder>\n{text}\n</system-reminder>")
+}
+
+fn anthropic(rounds: &[Round]) -> Value {
+    let mut messages: Vec<Value> = Vec::new();
+    let mut outcomes: Vec<Value> = Vec::new();
+    for (round, calls) in numbered(rounds) {
+        let mut content = std::mem::take(&mut outcomes);
+        content.extend(round.note.iter().map(|text| json!({ "type": "text", "text": note(text) })));
+        content.extend(round.words.iter().map(|text| json!({ "type": "text", "text": text })));
+        if !content.is_empty() {
+            messages.push(json!({ "role": "user", "content": content }));
+        }
+        let mut said: Vec<Value> = Vec::new();
+        said.extend(round.reasoning.iter().map(|text| json!({ "type": "thinking", "thinking": text, "signature": "c2ln", "n": "@number" })));
+        said.extend(round.text.iter().map(|text| json!({ "type": "text", "text": text })));
+        for (id, call) in &calls {
+            said.push(json!({ "type": "tool_use", "id": id, "name": full_name(call.name, "mcp__callstack__"), "input": call.arguments }));
+            if let Some(answer) = &call.answer {
+                let mut outcome = json!({ "tool_use_id": id, "type": "tool_result" });
+                outcome["content"] = match SERVED.contains(&call.name) {
+                    true => json!([{ "type": "text", "text": answer }, { "type": "text", "text": note("tokens left") }]),
+                    false => json!(answer),
+                };
+                if call.is_error {
+                    outcome["is_error"] = json!(true);
+                }
+                outcomes.push(outcome);
+            }
+        }
+        if !said.is_empty() {
+            messages.push(json!({ "role": "assistant", "content": said }));
+        }
+    }
+    if !outcomes.is_empty() {
+        messages.push(json!({ "role": "user", "content": outcomes }));
+    }
+    if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut()?.last_mut()) {
+        last["cache_control"] = json!({ "type": "ephemeral" });
+    }
+    json!({ "model": "m", "temperature": "@number", "system": "é", "messages": messages, "stream": true })
+}
+
+fn responses(rounds: &[Round]) -> Value {
+    let mut input: Vec<Value> = Vec::new();
+    let mut outcomes: Vec<Value> = Vec::new();
+    for (round, calls) in numbered(rounds) {
+        input.append(&mut outcomes);
+        let words = round.note.iter().map(|text| format!("<environment_context>{text}</environment_context>"));
+        for text in words.chain(round.words.clone()) {
+            input.push(json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] }));
+        }
+        input.extend(round.reasoning.iter().map(|text| {
+            json!({ "type": "reasoning", "summary": [{ "type": "summary_text", "text": text }], "encrypted_content": "ZW5j", "n": "@number" })
+        }));
+        input.extend(round.text.iter().map(|text| {
+            json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }] })
+        }));
+        for (id, call) in &calls {
+            let mut item = json!({ "type": "function_call", "name": call.name, "arguments": call.arguments.to_string(), "call_id": id });
+            if SERVED.contains(&call.name) {
+                item["namespace"] = json!("mcp__callstack");
+            }
+            input.push(item);
+            if let Some(answer) = &call.answer {
+                let output = match SERVED.contains(&call.name) && !call.is_error {
+                    true => json!([{ "type": "input_text", "text": "Wall time: 0.1 seconds\nOutput:" }, { "type": "input_text", "text": answer }]),
+                    false => json!(answer),
+                };
+                outcomes.push(json!({ "type": "function_call_output", "call_id": id, "output": output }));
+            }
+        }
+    }
+    input.append(&mut outcomes);
+    json!({ "model": "m", "instructions": "é", "input": input, "store": false })
+}
+
+fn chat(rounds: &[Round]) -> Value {
+    let mut messages = vec![json!({ "role": "system", "content": "é" })];
+    for (round, calls) in numbered(rounds) {
+        let words = round.note.iter().map(|text| note(text));
+        messages.extend(words.chain(round.words.clone()).map(|text| json!({ "role": "user", "content": text })));
+        let mut said = json!({ "role": "assistant", "content": round.text, "refusal": null });
+        if let Some(reasoning) = &round.reasoning {
+            said["reasoning_content"] = json!(reasoning);
+        }
+        let call = |(id, call): &(String, &Called)| {
+            let function = json!({ "name": full_name(call.name, "callstack-"), "arguments": call.arguments.to_string() });
+            json!({ "id": id, "type": "function", "function": function })
+        };
+        if !calls.is_empty() {
+            said["tool_calls"] = calls.iter().map(call).collect();
+        }
+        if !calls.is_empty() || round.text.is_some() {
+            messages.push(said);
+        }
+        for (id, call) in &calls {
+            if let Some(answer) = &call.answer {
+                messages.push(json!({ "role": "tool", "tool_call_id": id, "content": answer }));
+            }
+        }
+    }
+    json!({ "model": "m", "temperature": "@number", "messages": messages })
+}
+
+fn gemini(rounds: &[Round]) -> Value {
+    let mut contents: Vec<Value> = Vec::new();
+    for (round, calls) in numbered(rounds) {
+        let words: Vec<Value> = { round.note.iter().map(|text| note(text)) }
+            .chain(round.words.clone())
+            .map(|text| json!({ "text": text }))
+            .collect();
+        if !words.is_empty() {
+            contents.push(json!({ "role": "user", "parts": words }));
+        }
+        let mut said: Vec<Value> = Vec::new();
+        said.extend(round.reasoning.iter().map(|text| json!({ "text": text, "thought": true })));
+        said.extend(round.text.iter().map(|text| json!({ "text": text, "n": "@number" })));
+        for (place, (_, call)) in calls.iter().enumerate() {
+            let mut part = json!({ "functionCall": { "name": full_name(call.name, "mcp_callstack_"), "args": call.arguments } });
+            if place == 0 {
+                part["thoughtSignature"] = json!("c2ln");
+            }
+            said.push(part);
+        }
+        if !said.is_empty() {
+            contents.push(json!({ "role": "model", "parts": said }));
+        }
+        let outcome = |call: &Called| {
+            let answer = call.answer.as_ref()?;
+            let response = match call.is_error {
+                true => json!({ "error": answer }),
+                false => json!({ "output": format!("<untrusted_context>\n{answer}\n</untrusted_context>") }),
+            };
+            Some(json!({ "functionResponse": { "name": full_name(call.name, "mcp_callstack_"), "response": response } }))
+        };
+        let outcomes: Vec<Value> = calls.iter().filter_map(|(_, call)| outcome(call)).collect();
+        if !outcomes.is_empty() {
+            contents.push(json!({ "role": "user", "parts": outcomes }));
+        }
+    }
+    json!({ "contents": contents, "generationConfig": { "temperature": "@number" } })
+}
+
+fn opencode(rounds: &[Round]) -> Value {
+    let mut messages: Vec<Value> = Vec::new();
+    for (round, calls) in numbered(rounds) {
+        let mut parts: Vec<Value> = Vec::new();
+        parts.extend(round.words.iter().map(|text| json!({ "type": "text", "text": text })));
+        parts.extend(round.note.iter().map(|text| json!({ "type": "text", "text": text, "synthetic": true })));
+        if !parts.is_empty() {
+            messages.push(json!({ "info": { "role": "user", "id": "msg" }, "parts": parts }));
+        }
+        let mut parts = vec![json!({ "type": "step-start" })];
+        parts.extend(round.reasoning.iter().map(|text| json!({ "type": "reasoning", "text": text })));
+        parts.extend(round.text.iter().map(|text| json!({ "type": "text", "text": text })));
+        for (id, call) in &calls {
+            let state = match (&call.answer, call.is_error) {
+                (None, _) => json!({ "status": "running", "input": call.arguments }),
+                (Some(answer), true) => json!({ "status": "error", "input": call.arguments, "error": answer }),
+                (Some(answer), false) => json!({ "status": "completed", "input": call.arguments, "output": answer, "time": "@number" }),
+            };
+            parts.push(json!({ "type": "tool", "callID": id, "tool": full_name(call.name, "callstack_"), "state": state }));
+        }
+        messages.push(json!({ "info": { "role": "assistant", "id": "msg" }, "parts": parts }));
+    }
+    Value::Array(messages)
+}
+
+fn pi(rounds: &[Round]) -> Value {
+    let mut messages: Vec<Value> = Vec::new();
+    for (round, calls) in numbered(rounds) {
+        messages.extend(round.words.iter().map(|text| json!({ "role": "user", "content": text, "timestamp": "@number" })));
+        let mut content: Vec<Value> = Vec::new();
+        content.extend(round.reasoning.iter().map(|text| json!({ "type": "thinking", "thinking": text })));
+        content.extend(round.text.iter().map(|text| json!({ "type": "text", "text": text })));
+        content.extend(calls.iter().map(|(id, call)| {
+            json!({ "type": "toolCall", "id": id, "name": full_name(call.name, "callstack_"), "arguments": call.arguments })
+        }));
+        messages.push(json!({ "role": "assistant", "content": content }));
+        for (id, call) in &calls {
+            if let Some(answer) = &call.answer {
+                let content = json!([{ "type": "text", "text": answer }]);
+                messages.push(json!({ "role": "toolResult", "toolCallId": id, "toolName": full_name(call.name, "callstack_"), "content": content, "isError": call.is_error }));
+            }
+        }
+    }
+    Value::Array(messages)
+}
+
+/// A frame of a [`Job`].
+#[derive(Debug, Clone)]
+struct Work {
+    title: String,
+    status: &'static str,
+    /// Another frame was begun after it was blocked.
+    is_passed: bool,
+    /// The frames around the place where it went on after it was blocked.
+    resumed: Option<Vec<usize>>,
+    /// The frames around the place where it has ended.
+    ended: Vec<usize>,
+    /// The frames around its beginning.
+    around: Vec<usize>,
+}
+
+/// A word that nobody else writes, and where in the conversation it was written.
+#[derive(Debug, Clone)]
+struct Word {
+    text: String,
+    /// The frames around the place.
+    around: Vec<usize>,
+    kind: WordKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WordKind {
+    /// Goes when one of the frames around has ended.
+    Plain,
+    /// What was thought before calls of which one can stay.
+    Shared,
+    /// The first call of such a message, whose signature a provider checks.
+    Signed,
+    /// Stays always.
+    Person,
+}
+
+/// An agent at work: makes a random conversation, and knows what is to be left of it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub rounds: Vec<Round>,
+    frames: Vec<Work>,
+    /// The frames in which the conversation is, the outermost one first.
+    path: Vec<usize>,
+    words: Vec<Word>,
+    /// The results of each frame, and the frames around its beginning.
+    results: Vec<(usize, String)>,
+    /// For each round, whether it has begun or ended a frame.
+    pub boundaries: Vec<bool>,
+}
+
+impl Job {
+    pub fn new(random: &mut Random, rounds: usize) -> Self {
+        let mut job = Self {
+            rounds: Vec::new(),
+            frames: Vec::new(),
+            path: Vec::new(),
+            words: Vec::new(),
+            results: Vec::new(),
+            boundaries: Vec::new(),
+        };
+        for _ in 0..rounds {
+            job.round(random);
+        }
+        job
+    }
+
+    fn word(&mut self, kind: WordKind) -> String {
+        let text = format!("nonsense{}é", self.words.len());
+        self.words.push(Word { text: text.clone(), around: self.path.clone(), kind });
+        text
+    }
+
+    fn round(&mut self, random: &mut Random) {
+        let mut round = Round::default();
+        if self.rounds.is_empty() || random.once_in(6) {
+            round.words = Some(self.word(WordKind::Person));
+        }
+        if random.once_in(8) {
+            round.note = Some(self.word(WordKind::Plain));
+        }
+        let thinks = random.once_in(3);
+        let count = if random.once_in(3) { 2 + random.below(3) } else { 1 };
+        let names: Vec<usize> = (0..count).map(|_| random.below(12)).collect();
+        // Those of which a part can stay: a call of the stack and another call.
+        let is_mixed = names.iter().any(|name| *name < 7);
+        if thinks {
+            round.reasoning = Some(self.word(if is_mixed { WordKind::Shared } else { WordKind::Plain }));
+        }
+        if random.once_in(2) {
+            round.text = Some(self.word(WordKind::Plain));
+        }
+        self.boundaries.push(false);
+        for (place, name) in names.into_iter().enumerate() {
+            let kind = if is_mixed && place == 0 { WordKind::Signed } else { WordKind::Plain };
+            let called = self.call(random, name, kind);
+            round.calls.push(called);
+        }
+        self.rounds.push(round);
+    }
+
+    fn name(&self, frame: usize) -> String {
+        format!("f{} ({})", frame + 1, self.frames[frame].title)
+    }
+
+    fn last_line(&self) -> String {
+        self.path.last().map_or("You are in no frame.".into(), |frame| format!("You are in {}.", self.name(*frame)))
+    }
+
+    fn enter(&mut self, frame: usize) {
+        self.at_boundary();
+        for (other, work) in self.frames.iter_mut().enumerate() {
+            work.is_passed |= other != frame && work.status == "blocked";
+        }
+        if self.frames[frame].status == "blocked" {
+            self.frames[frame].resumed = Some(self.path.clone());
+        }
+        (self.frames[frame].status, self.frames[frame].is_passed) = ("in_progress", false);
+        match self.path.iter().position(|other| *other == frame) {
+            Some(place) => self.path.truncate(place + 1),
+            None => self.path.push(frame),
+        }
+    }
+
+    fn begin(&mut self) -> usize {
+        let frame = self.frames.len();
+        let title = ["Cart", "You are in f1 (x)", "is completed.", "Pay \"now\""][frame % 4].to_owned();
+        self.frames.push(Work { title, status: "in_progress", is_passed: false, resumed: None, ended: Vec::new(), around: self.path.clone() });
+        self.enter(frame);
+        frame
+    }
+
+    fn at_boundary(&mut self) {
+        if let Some(boundary) = self.boundaries.last_mut() {
+            *boundary = true;
+        }
+    }
+
+    fn end(&mut self, frame: usize, status: &'static str) -> String {
+        self.at_boundary();
+        let results = format!("results{}of{frame}", self.results.len());
+        self.results.push((frame, results.clone()));
+        self.frames[frame].status = status;
+        self.frames[frame].ended = self.path.iter().copied().filter(|other| *other != frame).collect();
+        if let Some(place) = self.path.iter().position(|other| *other == frame) {
+            self.path.truncate(place);
+        }
+        results
+    }
+
+    fn call(&mut self, random: &mut Random, name: usize, kind: WordKind) -> Called {
+        let current = self.path.last().copied();
+        let blocked = self.frames.iter().position(|frame| frame.status == "blocked");
+        match (name, current) {
+            (0 | 1, _) if self.frames.len() < 12 => {
+                let frame = self.begin();
+                let answer = format!("{} has begun: work in it now, then pop it.\n{}", self.name(frame), self.last_line());
+                Called::new("push", json!({ "title": self.frames[frame].title }), answer)
+            }
+            (2 | 3, Some(_)) => {
+                // Mostly its own frame, else one around it.
+                let place = if random.once_in(5) { random.below(self.path.len()) } else { self.path.len() - 1 };
+                let frame = self.path[place];
+                let status = *random.pick(&[&"completed", &"completed", &"failed", &"blocked"]);
+                let results = self.end(frame, status);
+                let mut arguments = json!({ "status": status, "results": results });
+                let mut answer = format!("{} is {status}.", self.name(frame));
+                if status != "blocked" && random.once_in(3) {
+                    arguments["next"] = json!(true);
+                    let next = self.begin();
+                    answer += &format!("\n{} is in progress: work in it now.\n<stack-context/>", self.name(next));
+                }
+                answer += &format!("\n{}", self.last_line());
+                Called::new("pop", arguments, answer)
+            }
+            (4, _) if blocked.is_some() => {
+                let frame = blocked.unwrap_or_default();
+                self.enter(frame);
+                let answer = format!("{} is in progress: work in it now, then pop it.\n{}", self.name(frame), self.last_line());
+                Called::new("activate", json!({ "frame": format!("f{}", frame + 1), "answer": "yes" }), answer)
+            }
+            (5, Some(frame)) if random.once_in(3) => {
+                let reason = self.end(frame, "invalidated");
+                let answer = format!("{} is out of the plan.\n{}", self.name(frame), self.last_line());
+                Called::new("invalidate", json!({ "frame": format!("f{}", frame + 1), "reason": reason }), answer)
+            }
+            (6, Some(frame)) => {
+                let arguments = json!({ "status": "completed", "results": self.word(kind) });
+                let answer = format!("{} is not done: below it are f9", self.name(frame));
+                Called { is_error: random.once_in(2), ..Called::new("pop", arguments, answer) }
+            }
+            _ => {
+                let (command, output) = (self.word(kind), self.word(kind));
+                Called { is_error: random.once_in(9), ..Called::new("Bash", json!({ "command": command }), output) }
+            }
+        }
+    }
+
+    fn is_folded(&self, around: &[usize]) -> bool {
+        around.iter().any(|frame| match self.frames[*frame].status {
+            // Where nobody sees any more that it has gone on, it is blocked.
+            "in_progress" => self.frames[*frame].resumed.as_ref().is_some_and(|around| self.is_folded(around)),
+            "blocked" => self.frames[*frame].is_passed || self.is_folded(&self.frames[*frame].ended),
+            _ => true,
+        })
+    }
+
+    /// Says what is wrong with a folded request of this conversation.
+    ///
+    /// # Panics
+    /// If something is left that must go, or gone that must stay.
+    pub fn check(&self, wire: Wire, folded: &str) {
+        // The words have an escape, and some wires have JSON within JSON.
+        let has = |text: &str| folded.contains(text.trim_end_matches('é'));
+        for word in &self.words {
+            let goes = word.kind != WordKind::Person && self.is_folded(&word.around);
+            let may_stay = match word.kind {
+                WordKind::Shared => true,
+                WordKind::Signed => wire == Wire::Gemini,
+                _ => false,
+            };
+            let is_left = has_word(folded, &word.text);
+            assert!(!(goes && is_left && !may_stay), "{wire}: {} of {:?} is left: {folded}", word.text, word.around);
+            let is_missing_here = wire == Wire::Pi && word.text.is_empty();
+            assert!(goes || is_left || is_missing_here || self.is_note_of_pi(wire, &word.text), "{wire}: {} is gone: {folded}", word.text);
+        }
+        for (frame, results) in &self.results {
+            let work = &self.frames[*frame];
+            let is_last = self.results.iter().rfind(|(other, _)| other == frame).is_some_and(|(_, last)| last == results);
+            if is_last && work.status != "in_progress" && !self.is_folded(&work.around) {
+                assert!(has(results), "{wire}: the results of f{} are gone: {folded}", frame + 1);
+            }
+        }
+    }
+
+    /// pi's messages have no notes.
+    fn is_note_of_pi(&self, wire: Wire, word: &str) -> bool {
+        wire == Wire::Pi && self.rounds.iter().any(|round| round.note.as_deref() == Some(word))
+    }
+}
+
+/// True if a text has this word, and not only a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let word = word.trim_end_matches('é');
+    text.match_indices(word).any(|(place, _)| !text[place + word.len()..].starts_with(|next: char| next.is_ascii_digit()))
+}
