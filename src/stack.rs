@@ -236,7 +236,7 @@ impl Default for StackOptions {
 /// The result of [`Stack::pop`].
 ///
 /// In JSON: `{"handle": "f2", "parent": "f1", "active": "f1", "stillOpen": [], "stillPlanned": ["f4"]}`; `parent` and
-/// `active` can be null.
+/// `active` can be null. With [`Stack::pop_and_begin`] also `"next": "f3"`, if a frame has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -252,6 +252,9 @@ pub struct Popped {
     pub still_open: Vec<Handle>,
     /// Frames below the popped frame that are still planned.
     pub still_planned: Vec<Handle>,
+    /// The frame that has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Handle>,
 }
 
 /// The result of [`Stack::invalidate`].
@@ -572,6 +575,34 @@ impl Stack {
         self.ended(Command::Pop { frame: frame.into(), status, results: results.into() })
     }
 
+    /// Pops a frame, and begins a planned one in the same command: `next`, or with `None` the first planned sibling that can
+    /// begin then. Without such a sibling it only pops.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, PopStatus, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop"))?;
+    /// let cart = stack.push(NewFrame::new("Cart").below(root))?;
+    /// let pay = stack.plan(NewFrame::new("Pay").below(root).depends_on(cart))?;
+    /// let popped = stack.pop_and_begin(cart, PopStatus::Completed, "Totals are right", None)?;
+    /// assert_eq!((popped.next, stack.active()), (Some(pay), Some(pay)));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Stack::pop`]; for `next` [`Error::Transition`] if it is not planned, and [`Error::NotReady`] if it depends on a frame
+    /// that is not completed then. Nothing has changed then.
+    pub fn pop_and_begin(
+        &self,
+        frame: impl Into<FrameRef>,
+        status: PopStatus,
+        results: impl Into<Results>,
+        next: Option<FrameRef>,
+    ) -> Result<Popped> {
+        self.ended(Command::PopAndBegin { frame: frame.into(), status, results: results.into(), next })
+    }
+
     /// Blocks a frame: it waits for something from outside. `question` says what it needs, and from whom; `results` are
     /// the results so far, and `None` keeps those that the frame has. With an empty question the results say what the frame
     /// needs; results so far are kept all the same.
@@ -701,7 +732,10 @@ impl Stack {
 
     /// Executes a command that finishes or blocks a frame.
     fn ended(&self, command: Command) -> Result<Popped> {
-        let handle = first_handle(self.execute(command)?);
+        let events = self.execute(command)?;
+        let is_begun = |change: &Change| matches!(change, Change::StatusChanged { status: FrameStatus::InProgress, .. });
+        let next = events.iter().find(|event| is_begun(&event.change)).map(|event| event.handle);
+        let handle = first_handle(events);
         let tree = self.inner.tree.read();
         let below = |is| unfinished_below(&tree, handle, is);
         Ok(Popped {
@@ -710,6 +744,7 @@ impl Stack {
             active: tree.active(),
             still_open: below(FrameStatus::is_open),
             still_planned: below(|status| status == FrameStatus::Planned),
+            next,
         })
     }
 

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use callstack_core::fold::{FoldSettings, FoldedStatus, Wire, fold};
 use callstack_core::{Frame, FrameStatus, NewClaim, NewFrame, PopStatus, Stack, StackOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -386,6 +387,93 @@ fn a_conversation_goes_down_and_up_the_tree() {
     let stack = project.stack();
     assert_eq!(stack.with_status(FrameStatus::Completed).len(), 3);
     assert_eq!(stack.frame("f2").unwrap().decisions, ["Cents, so that sums are exact"]);
+}
+
+#[test]
+fn a_pop_begins_the_next_frame_in_the_same_call() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let frames = json!([
+        { "title": "Cart", "successCriteria": "Totals are right" },
+        { "title": "Checkout", "successCriteria": "Orders are stored", "dependsOn": ["Cart"] },
+        { "title": "Search", "successCriteria": "Words are found" },
+        { "title": "Page", "successCriteria": "It is seen", "dependsOn": ["Search"] },
+    ]);
+    server.done(Some("one"), "plan", json!({ "frames": frames }));
+    server.done(Some("one"), "activate", json!({ "frame": "f2" }));
+    let pop = |next: Value| json!({ "status": "completed", "results": "done-it", "next": next });
+    // Nothing has changed if the next one cannot begin.
+    let refused = server.refused(Some("one"), "pop", pop(json!("Page")));
+    assert!(refused.contains("f5") && refused.contains("f4 (Search) is planned"), "{refused}");
+    let blocked = json!({ "status": "blocked", "results": "so far", "question": "Which?", "next": true });
+    assert!(server.refused(Some("one"), "pop", blocked).contains("next is for a frame that has ended"));
+    let begun = server.done(Some("one"), "pop", pop(json!(true)));
+    assert!(begun.starts_with("f2 (Cart) is completed.\nf3 (Checkout) is in progress: work in it now"), "{begun}");
+    assert!(begun.contains("Orders are stored") && begun.contains("done-it"), "its task and the results it needs: {begun}");
+    ends_with(&begun, "You are in f3 (Checkout).");
+    // By its name, as a text; then nothing is left.
+    ends_with(&server.done(Some("one"), "pop", pop(json!("f4"))), "You are in f4 (Search).");
+    ends_with(&server.done(Some("one"), "pop", pop(json!("true"))), "You are in f5 (Page).");
+    let popped = server.done(Some("one"), "pop", pop(json!(true)));
+    assert_eq!(popped, "f5 (Page) is completed. Nothing is left below f1: check its criteria, then pop it.\nYou are in f1 (Shop).");
+    assert_eq!(project.stack().with_status(FrameStatus::Completed).len(), 4);
+}
+
+#[test]
+fn a_pop_begins_no_frame_of_somebody_else() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let frames = json!([
+        { "title": "Cart", "successCriteria": "Totals are right" },
+        { "title": "Checkout", "successCriteria": "Orders are stored" },
+    ]);
+    server.done(Some("one"), "plan", json!({ "frames": frames }));
+    let handed = server.done(Some("one"), "activate", json!({ "frame": "f2", "handOver": true }));
+    assert!(handed.contains("for a subagent"), "{handed}");
+    server.done(Some("agent"), "activate", json!({ "frame": "f2" }));
+    let pop = json!({ "status": "completed", "results": "cart.rs", "next": true });
+    let refused = server.refused(Some("agent"), "pop", pop);
+    assert!(refused.contains("f2 (Cart) is all of your task"), "{refused}");
+    assert_eq!(project.stack().frame("f3").unwrap().status, FrameStatus::Planned);
+}
+
+#[test]
+fn what_the_tools_answer_can_be_folded() {
+    let project = Project::new();
+    let mut server = project.connected();
+    let calls = [
+        ("push", json!({ "title": "Shop", "successCriteria": "It works" })),
+        ("push", json!({ "title": "Cart", "successCriteria": "It works" })),
+        ("record", json!({ "decisions": ["Cents, so that sums are exact"] })),
+        ("plan", json!({ "frames": [{ "title": "Totals", "successCriteria": "They are right" }] })),
+        ("activate", json!({ "frame": "f3" })),
+        ("status", json!({})),
+        ("pop", json!({ "status": "completed", "results": "inner-results" })),
+        ("pop", json!({ "status": "completed", "results": "cart-results" })),
+        ("push", json!({ "title": "Pay", "successCriteria": "It works" })),
+        ("pop", json!({ "status": "blocked", "results": "so-far", "question": "Which rate?" })),
+        ("push", json!({ "title": "Search", "successCriteria": "It works" })),
+        ("invalidate", json!({ "frame": "f5", "reason": "nobody-searches" })),
+    ];
+    let mut messages = vec![json!({ "role": "user", "content": "Build the shop." })];
+    for (number, (tool, arguments)) in calls.into_iter().enumerate() {
+        let answer = server.done(Some("one"), tool, arguments.clone());
+        let function = json!({ "name": format!("callstack-{tool}"), "arguments": arguments.to_string() });
+        messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": number.to_string(), "type": "function", "function": function }] }));
+        messages.push(json!({ "role": "tool", "tool_call_id": number.to_string(), "content": answer }));
+    }
+    let request = json!({ "messages": messages }).to_string();
+    let folded = fold(Wire::Chat, &request, &FoldSettings::default());
+    let found: Vec<(String, FoldedStatus)> =
+        folded.report.stretches.iter().map(|stretch| (stretch.frame.to_string(), stretch.status)).collect();
+    let expected = [("f2", FoldedStatus::Completed), ("f4", FoldedStatus::Blocked), ("f5", FoldedStatus::Invalidated)];
+    assert_eq!(found, expected.map(|(frame, status)| (frame.to_owned(), status)), "{}", folded.text);
+    for word in ["cart-results", "Cents, so that sums are exact", "Which rate?", "so-far", "nobody-searches"] {
+        assert!(folded.text.contains(word), "{word}: {}", folded.text);
+    }
+    assert!(!folded.text.contains("inner-results"), "{}", folded.text);
 }
 
 #[test]

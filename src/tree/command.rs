@@ -83,6 +83,17 @@ pub enum Command {
         /// Its results.
         results: Results,
     },
+    /// Do the same as [`Command::Pop`], and begin a planned frame, which becomes the active one.
+    PopAndBegin {
+        /// The frame that ends.
+        frame: FrameRef,
+        /// Its new status.
+        status: PopStatus,
+        /// Its results.
+        results: Results,
+        /// The frame that begins. `None`: the first planned sibling that can begin; nothing begins if there is none.
+        next: Option<FrameRef>,
+    },
     /// Block a frame: it waits for something from outside. The active frame changes as by [`Command::Pop`].
     Block {
         /// The frame.

@@ -460,6 +460,16 @@ impl Tree {
         dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
     }
 
+    /// The first planned child of a frame that can begin; with `completed` the first one that can begin once that frame is
+    /// completed.
+    pub fn next_ready(&self, parent: Handle, completed: Option<Handle>) -> Option<Handle> {
+        let can_begin = |child: &Handle| {
+            let mut waits_for = self.unfinished_dependencies(*child);
+            self.node(*child).status() == FrameStatus::Planned && waits_for.all(|other| Some(other) == completed)
+        };
+        self.node(parent).children().iter().copied().find(can_begin)
+    }
+
     /// The frame itself if it is open, else its nearest open ancestor.
     pub fn nearest_open(&self, handle: Handle) -> Option<Handle> {
         self.lineage(handle).find(|frame| self.node(*frame).status().is_open())

@@ -64,6 +64,43 @@ fn pop_returns_to_the_nearest_open_frame_and_reports_what_is_left() {
 }
 
 #[test]
+fn a_pop_can_begin_the_next_frame() {
+    let stack = Stack::in_memory();
+    let root = push(&stack, "root", None);
+    let first = push(&stack, "first", Some("root"));
+    let later = stack.plan(NewFrame::new("Later").below("root").depends_on("other")).err();
+    assert!(later.is_some());
+    let other = plan(&stack, "other", "root");
+    let needs_both = stack.plan(NewFrame::new("Both").id("both").below("root").depends_on("first").depends_on("other")).unwrap();
+    let needs_first = stack.plan(NewFrame::new("Needs first").id("needs").below("root").depends_on("first")).unwrap();
+    let before = (stack.state().to_json(), stack.read(callstack_core::Tree::revision));
+    // What cannot begin changes nothing.
+    for (status, next, code) in [
+        (PopStatus::Completed, "both", "not_ready"),
+        (PopStatus::Failed, "needs", "not_ready"),
+        (PopStatus::Completed, "root", "transition"),
+        (PopStatus::Completed, "nobody", "unknown_frame"),
+    ] {
+        let error = stack.pop_and_begin("first", status, "No", Some(next.into())).unwrap_err();
+        assert_eq!(error.code(), code, "{next}: {error}");
+        assert_eq!((stack.state().to_json(), stack.read(callstack_core::Tree::revision)), before, "{next}");
+    }
+    // The frame that is popped is there for the next one.
+    let popped = stack.pop_and_begin("first", PopStatus::Completed, "Done", Some("needs".into())).unwrap();
+    assert_eq!((popped.handle, popped.parent, popped.next, popped.active), (first, Some(root), Some(needs_first), Some(needs_first)));
+    assert_eq!(stack.read(callstack_core::Tree::revision) > before.1, true);
+    // Without a name the first one that can begin; with a failed one the dependents wait.
+    let popped = stack.pop_and_begin("needs", PopStatus::Failed, "No", None).unwrap();
+    assert_eq!(popped.next, Some(other));
+    let popped = stack.pop_and_begin("other", PopStatus::Completed, "Done", None).unwrap();
+    assert_eq!(popped.next, Some(needs_both));
+    let popped = stack.pop_and_begin("both", PopStatus::Completed, "Done", None).unwrap();
+    assert_eq!((popped.next, popped.active), (None, Some(root)), "nothing is left");
+    let popped = stack.pop_and_begin("root", PopStatus::Completed, "Done", None).unwrap();
+    assert_eq!((popped.next, popped.active), (None, None));
+}
+
+#[test]
 fn pop_elsewhere_leaves_the_active_frame() {
     let stack = Stack::in_memory();
     push(&stack, "root", None);

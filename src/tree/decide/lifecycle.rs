@@ -48,6 +48,25 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// Pops a frame, and begins a planned one: the given one, or the first sibling that can begin then, if there is one.
+    pub(super) fn pop_and_begin(
+        &mut self,
+        handle: Handle,
+        status: PopStatus,
+        results: Results,
+        next: Option<Handle>,
+    ) -> Result<()> {
+        self.pop(handle, status, results)?;
+        let tree = self.tree;
+        // The results of the popped frame are there for the next one.
+        let completed = (status == PopStatus::Completed).then_some(handle);
+        let Some(next) = next.or_else(|| tree.next_ready(tree.node(handle).parent()?, completed)) else { return Ok(()) };
+        if tree.unfinished_dependencies(next).any(|other| Some(other) != completed) {
+            tree.check_ready(next)?;
+        }
+        self.begin(next)
+    }
+
     pub(super) fn block(
         &mut self,
         handle: Handle,

@@ -32,6 +32,7 @@ pub(crate) use memory::known_chunk;
 ///   that create frames. [`Error::Child`]: a child of [`Command::PlanChildren`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
+/// - [`Error::NotReady`]: the next frame of [`Command::PopAndBegin`].
 /// - [`Error::Running`]: [`Command::BeginCall`] of a frame that a host runs or a worker has already; [`Command::SetStatus`] with
 ///   in_progress of one that a worker has.
 /// - [`Error::NotClaimable`], [`Error::ClaimLost`], [`Error::Setting`]: the commands for claims.
@@ -62,6 +63,10 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
             draft.set_status(tree.resolve(&frame)?, status, results, results_compacted)?;
         }
         Command::Pop { frame, status, results } => draft.pop(tree.resolve(&frame)?, status, results)?,
+        Command::PopAndBegin { frame, status, results, next } => {
+            let next = next.map(|next| tree.resolve(&next)).transpose()?;
+            draft.pop_and_begin(tree.resolve(&frame)?, status, results, next)?;
+        }
         Command::Block { frame, question, results, interruption } => {
             draft.block(tree.resolve(&frame)?, question, results, interruption)?;
         }

@@ -1,6 +1,5 @@
 //! The tool `activate`: begins a planned frame, or goes on with one that is blocked, failed or in progress.
 
-use callstack_core::context::Guidance;
 use callstack_core::text::one_line;
 use callstack_core::{FrameStatus, Handle};
 use schemars::JsonSchema;
@@ -67,9 +66,7 @@ impl McpTool for Activate {
             return call.answer_from(own, call.prompt(frame));
         }
         call.enter(frame);
-        let context = call.context(frame, Guidance::None)?;
-        let text = format!("{} is in progress: work in it now, then pop it.\n{context}", call.name(frame));
-        call.answer_from(Some(frame), text)
+        call.answer_from(Some(frame), call.begun(frame)?)
     }
 }
 

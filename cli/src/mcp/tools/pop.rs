@@ -1,11 +1,11 @@
 //! The tool `pop`: finishes a frame with results, or blocks it with a question.
 
-use callstack_core::{FrameStatus, PopStatus, Results};
+use callstack_core::{FrameStatus, Handle, PopStatus, Results};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call, Reply, listed};
+use crate::mcp::call::{Answer, Call, Refusal, Reply, listed};
 
 /// Finish your frame. The frame above it goes on and sees resultsCompacted, so that must contain all that it needs.
 #[derive(Deserialize, JsonSchema)]
@@ -20,11 +20,28 @@ pub(super) struct Pop {
     results_compacted: String,
     /// With blocked: what the work needs, and from whom.
     question: Option<String>,
+    /// Begin this planned frame in the same call; true: the first that can begin. The answer shows all that you need for it.
+    #[serde(default)]
+    next: Next,
     /// Although frames below it are open or planned.
     #[serde(default)]
     anyway: bool,
     /// Default: the frame of this conversation.
     frame: Option<String>,
+}
+
+/// Whether another frame begins, and which one.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Next {
+    First(bool),
+    Named(String),
+}
+
+impl Default for Next {
+    fn default() -> Self {
+        Self::First(false)
+    }
 }
 
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq)]
@@ -52,6 +69,8 @@ impl McpTool for Pop {
     const EFFECT: Effect = Effect::Adds;
 
     fn run(self, call: &Call<'_>) -> Answer {
+        // Of two conversations that want the same next frame, the second one must see that the first has it.
+        let _alone = self.next.is_asked().then(|| call.callers.alone());
         let frame = call.own(self.frame.as_deref())?;
         call.check_free(frame)?;
         let results = Results::new(self.results).compacted(self.results_compacted);
@@ -71,13 +90,16 @@ impl McpTool for Pop {
             )
             .into());
         }
+        let next = self.next.checked(call, frame, self.status)?;
         let popped = match (self.question, self.status) {
-            (None, status) => call.stack.pop(frame, status.into(), results)?,
+            (None, status) => match next {
+                Some(next) => call.stack.pop_and_begin(frame, status.into(), results, Some(next.into()))?,
+                None => call.stack.pop(frame, status.into(), results)?,
+            },
             (Some(question), Ended::Blocked) => call.stack.block(frame, question, Some(results))?,
             (Some(_), _) => return Err("question is only for the status blocked".into()),
         };
-        let is_over = call.leave(frame);
-        let own = if is_over { None } else { call.place_after(popped.parent) };
+        let is_over = if self.next.is_asked() { call.leave_alone(frame) } else { call.leave(frame) };
         let status = call.stack.read(|tree| tree.node(frame).status());
         let mut text = format!("{} is {status}.", call.name(frame));
         if !popped.still_open.is_empty() {
@@ -86,6 +108,12 @@ impl McpTool for Pop {
         if !popped.still_planned.is_empty() {
             text.push_str(&format!(" Planned below it and not begun: {}.", listed(&popped.still_planned)));
         }
+        if let Some(next) = popped.next {
+            call.enter(next);
+            text.push_str(&format!("\n{}", call.begun(next)?));
+            return call.answer_from(Some(next), text);
+        }
+        let own = if is_over { None } else { call.place_after(popped.parent) };
         match popped.parent {
             _ if status == FrameStatus::Blocked => text.push_str(&format!(
                 " Ask for the answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} goes on with it."
@@ -93,7 +121,7 @@ impl McpTool for Pop {
             _ if is_over => text.push_str(" End your turn with these results."),
             // What is left there is for those who work there.
             Some(parent) if call.check_free(parent).is_err() => {}
-            Some(parent) => match call.next_ready(parent) {
+            Some(parent) => match call.stack.read(|tree| tree.next_ready(parent, None)) {
                 Some(next) => text.push_str(&format!(" Next of the plan: activate {}.", call.name(next))),
                 None if call.unfinished_below(parent).is_empty() => {
                     text.push_str(&format!(" Nothing is left below {parent}: check its criteria, then pop it."));
@@ -104,5 +132,35 @@ impl McpTool for Pop {
         }
         let reply = call.answer_from(own, text)?;
         Ok(Reply { asks: (status == FrameStatus::Blocked).then_some(frame), ..reply })
+    }
+}
+
+impl Next {
+    /// Models write texts for what is true or false, too.
+    fn is_asked(&self) -> bool {
+        !matches!(self, Self::First(false)) && !matches!(self, Self::Named(name) if name == "false")
+    }
+
+    /// The frame that begins when another one is popped. `None`: none was asked for, or none can begin.
+    ///
+    /// # Errors
+    /// If the conversation may not begin it.
+    fn checked(&self, call: &Call<'_>, popped: Handle, status: Ended) -> Result<Option<Handle>, Refusal> {
+        if !self.is_asked() {
+            return Ok(None);
+        }
+        if status == Ended::Blocked {
+            return Err("next is for a frame that has ended: while this one is blocked, activate begins another one".into());
+        }
+        if call.stack.read(|tree| call.callers.is_handed_over(popped, tree)) {
+            return Err(format!("{} is all of your task: pop it without next, and end your turn", call.name(popped)).into());
+        }
+        let completed = (status == Ended::Completed).then_some(popped);
+        let next = match self {
+            Self::Named(name) if name != "true" => Some(call.resolve(name)?),
+            _ => call.stack.read(|tree| tree.next_ready(tree.node(popped).parent()?, completed)),
+        };
+        next.map_or(Ok(()), |next| call.check_free(next))?;
+        Ok(next)
     }
 }
