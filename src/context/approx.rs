@@ -80,6 +80,9 @@ const JOINED_SIGN: usize = 45;
 /// listed sequence. Two runs that are listed sequences cost 2 × `SIGN` apart. Joined, they cost at most `BEGINNING_SIGNS`
 /// more, so the count stays subadditive.
 const BEGINNING_SIGNS: usize = 244;
+/// Additional cost of signs that are listed alone and follow a space: tokenizers join the space to them, and divide them
+/// elsewhere.
+const DIVIDED_SIGNS: usize = 40;
 /// Cost of up to three digits.
 const DIGITS: usize = 95;
 /// Cost of up to 16 times the same blank character.
@@ -691,8 +694,11 @@ impl Tables {
         let without_space = || if self.signs.has(signs) { SIGN } else { self.divided_signs(signs, false) };
         match after_space {
             true if self.spaced_signs.has(signs) => SIGN,
-            // Never more than apart from the space.
-            true => self.divided_signs(signs, true).min(BLANKS + without_space()),
+            // Never more than apart from the space, as the beginning of a text. Before `<` contexts are divided.
+            true => {
+                let divided = if signs[0] == b'<' { 0 } else { DIVIDED_SIGNS };
+                self.divided_signs(signs, true).min(BLANKS + divided + without_space())
+            }
             false => without_space(),
         }
     }
