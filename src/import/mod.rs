@@ -166,7 +166,7 @@ fn in_sibling_order(tree: &Tree) -> Vec<Frame> {
 }
 
 fn state(text: &str) -> Result<(Tree, Vec<Problem>)> {
-    let (state, mut repairs) = StackState::from_json(&readable_json(text))?;
+    let (state, mut repairs) = StackState::from_json(text)?;
     let (tree, more) = Tree::from_state(state);
     repairs.extend(more);
     let notes = tree.handles().filter_map(|frame| handle_form(tree.node(frame).session_id()));

@@ -1,6 +1,7 @@
 //! Tests of the C interface, called from Rust: every function with valid arguments, then with invalid ones.
 #![allow(unsafe_code, reason = "the functions under test take pointers")]
 
+mod marks;
 mod panics;
 
 use std::ffi::{CStr, c_char};

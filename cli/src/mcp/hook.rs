@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use callstack_core::context::{Budget, Guidance};
-use callstack_core::text::readable_json;
+use callstack_core::text::from_json;
 use callstack_core::{Error, FrameStatus, Handle, Identity, PopStatus, Settings, Stack};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -97,7 +97,7 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     let mut text = String::new();
     io::stdin().take(LONGEST_EVENT).read_to_string(&mut text).map_err(|error| error.to_string())?;
     let unreadable = |error: serde_json::Error| format!("the event cannot be read: {error}");
-    let mut event: Map<String, Value> = serde_json::from_str(&readable_json(&text)).map_err(unreadable)?;
+    let mut event: Map<String, Value> = from_json(&text).map_err(unreadable)?;
     event.retain(|_, value| !value.is_null());
     let event: Event = serde_json::from_value(Value::Object(event)).map_err(unreadable)?;
     let Ok(path) = folder.existing() else { return Ok(None) };

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-use callstack_core::text::readable_json;
+use callstack_core::text::{from_json, readable_json};
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId};
 use rmcp::service::{RoleServer, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -385,8 +385,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
 
 /// The messages of a batch, a list of messages in one line, as the version 2025-03-26 has it. Each is answered by itself.
 fn batch(line: &[u8]) -> Option<Vec<Value>> {
-    let text = String::from_utf8_lossy(line);
-    let messages: Vec<Value> = serde_json::from_str(&readable_json(&text)).ok()?;
+    let messages: Vec<Value> = from_json(&String::from_utf8_lossy(line)).ok()?;
     (!messages.is_empty()).then_some(messages)
 }
 
