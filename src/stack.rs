@@ -846,7 +846,7 @@ impl Stack {
 
     /// Adds frames as they are, all or none, for example a plan read by [`crate::import`]. Returns the handles in the
     /// order of creation: that of the list, except that parents come before their children. They have no logs here, so a `logPath` is
-    /// left out.
+    /// left out; [`import::frames`](crate::import::frames) has reported it.
     ///
     /// # Errors
     /// - [`Error::Empty`] if an ID is blank; [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`] characters;
