@@ -217,11 +217,9 @@ impl Session<'_> {
         });
         let Some(parent) = parent.filter(|_| made.is_none()) else { return Ok(made) };
         let frame = self.stack.ensure(agent.as_str(), Some(title), Some(parent.into()))?;
-        self.stack.read(|tree| {
-            // The frame of the session stays its own: the subagent works beside it.
-            let _ = self.callers.hand_over(frame, None, tree);
-            let _ = self.callers.enter(agent, frame, tree);
-        });
+        // The frame of the session stays its own: the subagent works beside it.
+        let _ = self.stack.read(|tree| self.callers.hand_over(frame, None, tree));
+        let _ = self.callers.enter(agent, frame, self.stack);
         Ok(Some(frame))
     }
 
@@ -247,11 +245,9 @@ impl Session<'_> {
             (tree.by_id(agent.as_str()), named.filter(is_task))
         });
         if let Some(frame) = handed_over {
-            self.stack.read(|tree| {
-                if self.callers.entered(&agent, tree) == made {
-                    let _ = self.callers.enter(&agent, frame, tree);
-                }
-            });
+            if self.stack.read(|tree| self.callers.entered(&agent, tree)) == made {
+                let _ = self.callers.enter(&agent, frame, self.stack);
+            }
             return match made.filter(|made| self.status(*made).is_open()) {
                 Some(made) => self.stack.invalidate(made, format!("The subagent works in {frame}")).map(drop),
                 None => Ok(()),
