@@ -714,8 +714,20 @@ fn calls_are_written_down() {
     ] {
         assert!(server.answer(method, params)["error"].is_object(), "{method}");
     }
+    for unreadable in [
+        r#"{"jsonrpc": "2.0", "id": 90, "method": "tools/call", "params": Shop}"#,
+        r#"{"jsonrpc": "Cart", "id": 91, "method": "Shop", "params": "Shelf", "result": "Cart"}"#,
+        r#"[{"jsonrpc": "2.0", "id": 92, "method": "Shop", "result": "Cart"}]"#,
+    ] {
+        server.write(unreadable);
+    }
+    for id in [90, 91, 92] {
+        assert!(server.answer_to(id)["error"].is_object(), "{id}");
+    }
     assert_eq!(server.end(), Some(0));
     let text = fs::read_to_string(&log).unwrap();
+    assert!(text.contains("a message cannot be read: it is no JSON, at line 1 column "), "{text}");
+    assert!(text.contains("a message cannot be read: it is JSON of another kind\n"), "{text}");
     assert!(text.contains(" push caller=\"codex/one\"") && text.contains("activate"), "{text}");
     assert!(text.contains("frame=\"f9\" refusal=\"unknown_frame\""), "{text}");
     for word in ["It works", "Shop", "Cart", "Shelf"] {
