@@ -733,7 +733,8 @@ impl Stack {
     /// Executes a command that finishes or blocks a frame.
     fn ended(&self, command: Command) -> Result<Popped> {
         let events = self.execute(command)?;
-        let is_begun = |change: &Change| matches!(change, Change::StatusChanged { status: FrameStatus::InProgress, .. });
+        let is_begun =
+            |change: &Change| matches!(change, Change::StatusChanged { status: FrameStatus::InProgress, .. });
         let next = events.iter().find(|event| is_begun(&event.change)).map(|event| event.handle);
         let handle = first_handle(events);
         let tree = self.inner.tree.read();
@@ -881,7 +882,7 @@ impl Stack {
 
     /// Adds frames as they are, all or none, for example a plan read by [`crate::import`]. Returns the handles in the
     /// order of creation: that of the list, except that parents come before their children. They have no logs here, so a `logPath` is
-    /// left out.
+    /// left out; [`import::frames`](crate::import::frames) has reported it.
     ///
     /// # Errors
     /// - [`Error::Empty`] if an ID is blank; [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`] characters;

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::RangeFrom;
 
+use serde::de::DeserializeOwned;
+
 use crate::steps::step;
 
 /// The replacement of a hidden character in plain texts.
@@ -110,20 +112,15 @@ pub fn escape_hidden(json: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns a text without the byte order mark at its beginning, which is no part of what it says. Everything that reads a file or
-/// a message as text calls this or [`readable_json`] first.
+/// Returns a text without the byte order mark at its beginning, which is no part of what it says. What reads a file that is no JSON
+/// calls this first.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }
 
 /// Returns JSON in which U+FFFD stands for each escape of one half of a character. Hosts that cut texts between UTF-16 units write
 /// such escapes. They are JSON by its grammar, but no Rust text can hold them, so parsers refuse the whole text.
-///
-/// ```
-/// use callstack_core::text::whole_characters;
-/// assert_eq!(whole_characters(r#"{"title": "cut \ud83d"}"#), r#"{"title": "cut \ufffd"}"#);
-/// ```
-pub fn whole_characters(json: &str) -> Cow<'_, str> {
+fn whole_characters(json: &str) -> Cow<'_, str> {
     if !json.contains("\\ud") && !json.contains("\\uD") {
         return Cow::Borrowed(json);
     }
@@ -149,9 +146,24 @@ pub fn whole_characters(json: &str) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-/// Returns JSON of another program as a parser can read it: [without a mark](without_mark), and with [whole characters](whole_characters).
+/// Returns JSON of another program as a parser can read it: [without a mark](without_mark), and with U+FFFD for each escape of one half
+/// of a character. For readers that parse piece by piece; the others call [`from_json`].
+///
+/// ```
+/// use callstack_core::text::readable_json;
+/// assert_eq!(readable_json("\u{feff}{\"title\": \"cut \\ud83d\"}"), r#"{"title": "cut \ufffd"}"#);
+/// ```
 pub fn readable_json(json: &str) -> Cow<'_, str> {
     whole_characters(without_mark(json))
+}
+
+/// Reads JSON that another program may have written, as [`readable_json`] makes it. Each reader of such JSON calls one of the two, so
+/// that none of its callers has to.
+///
+/// # Errors
+/// The text is not JSON, or JSON of another shape.
+pub fn from_json<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    serde_json::from_str(&readable_json(json))
 }
 
 /// Returns a text with every hidden character replaced by U+FFFD.
@@ -370,7 +382,7 @@ mod tests {
             (r#""\ude00\ud83d\ude00 \uD83D\u0041""#, "\u{fffd}\u{1f600} \u{fffd}A"),
             (r#""\\ud83d \n \"é""#, "\\ud83d \n \"é"),
         ] {
-            assert_eq!(serde_json::from_str::<String>(&whole_characters(json)).unwrap(), expected, "{json}");
+            assert_eq!(from_json::<String>(json).unwrap(), expected, "{json}");
         }
         for json in ["\\", "\\u", "\\ud8", "é\\é", "\\\\ud83d"] {
             assert_eq!(whole_characters(json), json);

@@ -20,7 +20,7 @@ pub fn with_worker(stack: &Stack, frame: Handle) -> Option<String> {
 }
 
 /// As [`with_worker`], for code that has the tree. `own`: the claim for which this program was started.
-pub fn with_worker_in(tree: &Tree, own: Option<&ClaimedFrame>, frame: Handle) -> Option<String> {
+fn with_worker_in(tree: &Tree, own: Option<&ClaimedFrame>, frame: Handle) -> Option<String> {
     if works_on(tree, own, frame) {
         return None;
     }

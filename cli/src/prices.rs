@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use callstack_core::frame::Prices;
-use callstack_core::text::{readable_json, without_mark};
+use callstack_core::text::{from_json, without_mark};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -47,7 +47,7 @@ fn read(path: &Path) -> Result<Prices, Failure> {
     let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     let read: Result<Prices, String> = match is_toml {
         true => toml::from_str(without_mark(&text)).map_err(|error| error.to_string()),
-        false => serde_json::from_str(&readable_json(&text)).map_err(|error| error.to_string()),
+        false => from_json(&text).map_err(|error| error.to_string()),
     };
     let prices = read.map_err(wrong)?;
     match prices.invalid() {

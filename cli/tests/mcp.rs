@@ -410,13 +410,19 @@ fn a_pop_begins_the_next_frame_in_the_same_call() {
     assert!(server.refused(Some("one"), "pop", blocked).contains("next is for a frame that has ended"));
     let begun = server.done(Some("one"), "pop", pop(json!(true)));
     assert!(begun.starts_with("f2 (Cart) is completed.\nf3 (Checkout) is in progress: work in it now"), "{begun}");
-    assert!(begun.contains("Orders are stored") && begun.contains("done-it"), "its task and the results it needs: {begun}");
+    assert!(
+        begun.contains("Orders are stored") && begun.contains("done-it"),
+        "its task and the results it needs: {begun}"
+    );
     ends_with(&begun, "You are in f3 (Checkout).");
     // By its name, as a text; then nothing is left.
     ends_with(&server.done(Some("one"), "pop", pop(json!("f4"))), "You are in f4 (Search).");
     ends_with(&server.done(Some("one"), "pop", pop(json!("true"))), "You are in f5 (Page).");
     let popped = server.done(Some("one"), "pop", pop(json!(true)));
-    assert_eq!(popped, "f5 (Page) is completed. Nothing is left below f1: check its criteria, then pop it.\nYou are in f1 (Shop).");
+    assert_eq!(
+        popped,
+        "f5 (Page) is completed. Nothing is left below f1: check its criteria, then pop it.\nYou are in f1 (Shop)."
+    );
     assert_eq!(project.stack().with_status(FrameStatus::Completed).len(), 4);
 }
 
@@ -802,8 +808,20 @@ fn calls_are_written_down() {
     ] {
         assert!(server.answer(method, params)["error"].is_object(), "{method}");
     }
+    for unreadable in [
+        r#"{"jsonrpc": "2.0", "id": 90, "method": "tools/call", "params": Shop}"#,
+        r#"{"jsonrpc": "Cart", "id": 91, "method": "Shop", "params": "Shelf", "result": "Cart"}"#,
+        r#"[{"jsonrpc": "2.0", "id": 92, "method": "Shop", "result": "Cart"}]"#,
+    ] {
+        server.write(unreadable);
+    }
+    for id in [90, 91, 92] {
+        assert!(server.answer_to(id)["error"].is_object(), "{id}");
+    }
     assert_eq!(server.end(), Some(0));
     let text = fs::read_to_string(&log).unwrap();
+    assert!(text.contains("a message cannot be read: it is no JSON, at line 1 column "), "{text}");
+    assert!(text.contains("a message cannot be read: it is JSON of another kind\n"), "{text}");
     assert!(text.contains(" push caller=\"codex/one\"") && text.contains("activate"), "{text}");
     assert!(text.contains("frame=\"f9\" refusal=\"unknown_frame\""), "{text}");
     for word in ["It works", "Shop", "Cart", "Shelf"] {

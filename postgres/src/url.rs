@@ -77,6 +77,34 @@ impl StackUrl {
         self.server.config.get_password().map(|password| String::from_utf8_lossy(password).into_owned())
     }
 
+    /// Returns the text of a URL without its password, for messages and for files that others read. Unlike the URL that [`Display`]
+    /// writes, it has the user and all other options.
+    ///
+    /// ```
+    /// use callstack_postgres::StackUrl;
+    ///
+    /// let shown = StackUrl::without_password("postgres://me:secret@db.example/agents/shop?sslmode=require")?;
+    /// assert_eq!(shown, "postgres://me@db.example/agents/shop?sslmode=require");
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if the text is no such URL.
+    ///
+    /// [`Display`]: std::fmt::Display
+    pub fn without_password(text: &str) -> Result<String> {
+        text.parse::<Self>()?;
+        let Parts { scheme, authority, path, options } = Parts::of(text)?;
+        let authority = match authority.rsplit_once('@') {
+            Some((user, hosts)) => format!("{}@{hosts}", user.split(':').next().unwrap_or_default()),
+            None => authority.to_owned(),
+        };
+        let is_shown = |option: &&str| !option.is_empty() && !is_password(option);
+        let others = options.split('&').filter(is_shown).collect::<Vec<_>>().join("&");
+        let mark = if others.is_empty() { "" } else { "?" };
+        Ok(format!("{scheme}{authority}/{path}{mark}{others}"))
+    }
+
     /// The folder of the mirror, if the URL has the option `mirror`.
     pub fn mirror(&self) -> Option<&PathBuf> {
         self.mirror.as_ref()
@@ -116,7 +144,7 @@ impl FromStr for StackUrl {
     /// # Errors
     /// [`Error::Setting`] if the text has another form. The error does not contain the text, which can have a password.
     fn from_str(text: &str) -> Result<Self> {
-        let Parts { authority, path, options } = Parts::of(text)?;
+        let Parts { authority, path, options, .. } = Parts::of(text)?;
         let names: Vec<String> = path.split('/').map(decoded).collect::<Result<_>>()?;
         let (database, tenant, stack) = match names.as_slice() {
             [database, stack] => (database, DEFAULT_TENANT, stack),
@@ -147,7 +175,7 @@ impl FromStr for ServerUrl {
     /// Reads the URL of a server and a database. A stack behind the database is left out.
     fn from_str(text: &str) -> Result<Self> {
         let of_database = |_| refused("the URL of the database", EXPECTED_DATABASE);
-        let Parts { authority, path, options } = Parts::of(text).map_err(of_database)?;
+        let Parts { authority, path, options, .. } = Parts::of(text).map_err(of_database)?;
         let database = decoded(path.split('/').next().unwrap_or_default())?;
         if database.is_empty() {
             return Err(refused("the URL of the database", EXPECTED_DATABASE));
@@ -236,6 +264,7 @@ fn shown_hosts(config: &Config) -> String {
 
 /// The parts of a URL, as they are written.
 struct Parts<'a> {
+    scheme: &'a str,
     authority: &'a str,
     path: &'a str,
     options: &'a str,
@@ -243,17 +272,24 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     fn of(text: &'a str) -> Result<Self> {
-        let rest = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme));
-        let parts = rest.and_then(|rest| {
+        let scheme = SCHEMES.into_iter().find(|scheme| text.starts_with(scheme));
+        let parts = scheme.and_then(|scheme| {
+            let (scheme, rest) = text.split_at(scheme.len());
             let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
             let (authority, path) = rest.split_once('/')?;
             let path = path.strip_suffix('/').unwrap_or(path);
             // A password that has a `/` of its own is not taken for a host.
             let is_encoded = !path.split('/').next().is_some_and(|database| database.contains('@'));
-            is_encoded.then_some(Self { authority, path, options })
+            is_encoded.then_some(Self { scheme, authority, path, options })
         });
         parts.ok_or_else(|| refused("the URL of the stack", EXPECTED))
     }
+}
+
+/// True if an option is the password, also if characters of its name are percent-encoded.
+fn is_password(option: &str) -> bool {
+    let name = option.split('=').next().unwrap_or_default();
+    percent_decode_str(name).eq(b"password".iter().copied())
 }
 
 fn decoded(text: &str) -> Result<String> {
@@ -341,6 +377,29 @@ mod tests {
             assert!(!message.contains("secret"), "{text}: {message}");
         }
         assert!(message("postgres://host/data").contains("postgres://HOST/DATABASE/STACK"));
+    }
+
+    #[test]
+    fn a_url_without_its_password_has_everything_else() {
+        for (url, shown) in [
+            ("postgres://me:secret@host/d/s", "postgres://me@host/d/s"),
+            ("postgres://me@host/d/s?password=secret&sslmode=require", "postgres://me@host/d/s?sslmode=require"),
+            ("postgres://me@host/d/s?%70assword=secret&sslmode=require", "postgres://me@host/d/s?sslmode=require"),
+            ("postgres://host/d/s?password=s@cret", "postgres://host/d/s"),
+            (
+                "postgres://me@host/d/s?notify=true&passw%6Frd=secret%21&pass%77ord=b",
+                "postgres://me@host/d/s?notify=true",
+            ),
+            ("postgresql://me@host:5433/d/s", "postgresql://me@host:5433/d/s"),
+            ("postgres://host:5433/d/s", "postgres://host:5433/d/s"),
+            ("postgres://me:s@cret@host/d/team@home/s", "postgres://me@host/d/team@home/s"),
+            ("postgres://host:5433/d/team@home/s", "postgres://host:5433/d/team@home/s"),
+            ("postgres://me@work:secret@one,two:5433/d/s", "postgres://me@work@one,two:5433/d/s"),
+        ] {
+            assert_eq!(StackUrl::without_password(url).unwrap(), shown);
+            assert!(shown.parse::<StackUrl>().is_ok(), "{shown}");
+        }
+        assert!(StackUrl::without_password("postgres://me:secret@host").is_err());
     }
 
     #[test]

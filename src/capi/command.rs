@@ -643,7 +643,8 @@ struct ImportedPlan {
 ///   detects the format.
 /// - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message": "…"}]}`: the
 ///   handles of the new frames, and the parts of the plan that were unreadable or inconsistent and were left out or
-///   changed.
+///   changed. The logs of a state's frames stay where the state comes from: each `logPath` is left out, and is one of the
+///   problems.
 ///
 /// Errors: _JSON if the plan is in none of the formats, _VERSION if a newer version wrote the state.json, _DUPLICATE_ID
 /// if a frame with the same ID exists, _FULL; the storage errors.

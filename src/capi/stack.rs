@@ -14,7 +14,6 @@ use crate::error::Error;
 use crate::frame::{Handle, Repair, StackState};
 use crate::stack::{Stack, StackOptions};
 use crate::store::{Durability, LogLimits, MemoryStore, MirrorStatus};
-use crate::text::readable_json;
 
 /// A call stack: a tree of frames, in a folder or in memory.
 ///
@@ -297,7 +296,7 @@ pub unsafe extern "C" fn callstack_from_state(
         made(out_stack, error, || {
             let state = text("state", state, state_len)?;
             let StateOptions { counter } = optional_record("options", options, options_len)?;
-            let (state, unreadable) = StackState::from_json(&readable_json(state)).map_err(Error::from)?;
+            let (state, unreadable) = StackState::from_json(state).map_err(Error::from)?;
             let options = options_with(counter.as_deref())?;
             Ok(Callstack::new(Stack::from_state(state, options).0, unreadable))
         })

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::Failure;
 use crate::error::Error;
-use crate::text::readable_json;
+use crate::text::without_mark;
 
 /// A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does not count.
 /// The text itself can contain NUL bytes.
@@ -105,7 +105,7 @@ pub(super) unsafe fn record<T: DeserializeOwned>(
 ) -> Result<T, Failure> {
     // SAFETY: the caller promises as much as the callee asks.
     let json = unsafe { text(argument, data, len) }?;
-    if json.trim_ascii_start().starts_with('[') {
+    if without_mark(json).trim_ascii_start().starts_with('[') {
         // serde would read an array as the fields in their order.
         return Err(Error::json(argument, "an array, where an object is expected").into());
     }
@@ -126,7 +126,7 @@ pub(super) unsafe fn optional_record<T: DeserializeOwned + Default>(
 }
 
 fn from_json<T: DeserializeOwned>(argument: &'static str, json: &str) -> Result<T, Failure> {
-    serde_json::from_str(&readable_json(json)).map_err(|error| Error::of_json(argument, error).into())
+    crate::text::from_json(json).map_err(|error| Error::of_json(argument, error).into())
 }
 
 /// Converts a record to JSON.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::cost::Cost;
 use crate::error::{Error, Result};
 use crate::frame::RunSettings;
+use crate::text::from_json;
 use crate::variables::{self, Variables};
 use crate::vocabulary::ToolNames;
 
@@ -239,7 +240,7 @@ impl Settings {
     /// [`Error::Json`] if the text is not a JSON object of this shape or has unknown keys; [`Error::Setting`] if a
     /// value is out of range.
     pub fn from_json(text: &str) -> Result<Self> {
-        let settings: Self = serde_json::from_str(text).map_err(|error| Error::of_json("the settings", error))?;
+        let settings: Self = from_json(text).map_err(|error| Error::of_json("the settings", error))?;
         settings.check()?;
         Ok(settings)
     }

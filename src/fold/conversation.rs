@@ -174,9 +174,8 @@ impl<'a> Conversation<'a> {
         for (place, item) in self.items.iter().enumerate() {
             match &item.kind {
                 Kind::Call(Call { id: Some(id), .. }) => {
-                    if by_id.insert(id, place).is_some() {
-                        return None;
-                    }
+                    // Nobody could say which of two calls an outcome is for.
+                    by_id.insert(id, place).is_none().then_some(())?;
                 }
                 Kind::Call(call) => by_name.entry(call.name).or_default().push_back(place),
                 Kind::Outcome(outcome) => {

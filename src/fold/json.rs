@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::text::whole_characters;
+use crate::text::from_json;
 
 /// The deepest nesting of arrays and objects within a value that is skipped.
 const DEEPEST: u32 = 127;
@@ -43,7 +43,7 @@ impl<'a> Value<'a> {
     /// The string that this is.
     pub fn string(self) -> Option<String> {
         self.raw()?;
-        serde_json::from_str(&whole_characters(self.text)).ok()
+        from_json(self.text).ok()
     }
 
     /// Reads this value.
@@ -317,10 +317,49 @@ mod tests {
     #[test]
     fn it_accepts_what_another_parser_accepts() {
         for text in [
-            "{}", "[]", " [ ] ", "[1,2]", "[1,]", "[,1]", "{\"a\":1}", "{\"a\":1,}", "{\"a\"}", "{1:2}", "[}", "{]", "",
-            "-", "-0", "01", "0", "1.", "1.5e+3", "1e", ".5", "+1", "true", "tru", "nul", "null", "\"", "\"a", "\"\\x\"",
-            "\"\\u12\"", "\"\\u123g\"", "\"\\u00e9 \\\\ \\/ \\\"\"", "\"a\nb\"", "[[[[{}]]]]", "[[]", "{\"a\":[{\"b\":{}}]}", "1 2",
-            "{\"a\":{}}}", "[{},[],\"\",0]", "\u{a0}1", "[true false]", "{\"a\" 1}", "{\"a\":}",
+            "{}",
+            "[]",
+            " [ ] ",
+            "[1,2]",
+            "[1,]",
+            "[,1]",
+            "{\"a\":1}",
+            "{\"a\":1,}",
+            "{\"a\"}",
+            "{1:2}",
+            "[}",
+            "{]",
+            "",
+            "-",
+            "-0",
+            "01",
+            "0",
+            "1.",
+            "1.5e+3",
+            "1e",
+            ".5",
+            "+1",
+            "true",
+            "tru",
+            "nul",
+            "null",
+            "\"",
+            "\"a",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\u123g\"",
+            "\"\\u00e9 \\\\ \\/ \\\"\"",
+            "\"a\nb\"",
+            "[[[[{}]]]]",
+            "[[]",
+            "{\"a\":[{\"b\":{}}]}",
+            "1 2",
+            "{\"a\":{}}}",
+            "[{},[],\"\",0]",
+            "\u{a0}1",
+            "[true false]",
+            "{\"a\" 1}",
+            "{\"a\":}",
         ] {
             let expected = serde_json::from_str::<serde_json::Value>(text).is_ok();
             assert_eq!(is_json(text), expected, "{text:?}");

@@ -74,8 +74,7 @@ pub enum Wire {
 
 impl Wire {
     /// All wires.
-    pub const ALL: &[Self] =
-        &[Self::Anthropic, Self::Responses, Self::Chat, Self::Gemini, Self::Opencode, Self::Pi];
+    pub const ALL: &[Self] = &[Self::Anthropic, Self::Responses, Self::Chat, Self::Gemini, Self::Opencode, Self::Pi];
 
     /// The name, such as `anthropic`.
     pub const fn as_str(self) -> &'static str {

@@ -22,8 +22,10 @@ pub(super) fn write(request: &str, conversation: &Conversation<'_>, plan: &Plan<
     cut(&messages.map(|(message, gone)| (message.bytes.clone(), *gone)).collect::<Vec<_>>(), &mut edits)?;
     for (message, _) in conversation.messages.iter().zip(&are_messages_gone).filter(|(_, gone)| !**gone) {
         for list in [List::Content, List::Calls] {
-            let elements = message.items.clone().filter(|place| conversation.items[*place].removal == Removal::Element(list));
-            let elements: Vec<_> = elements.map(|place| (conversation.items[place].bytes.clone(), is_gone(place))).collect();
+            let elements =
+                message.items.clone().filter(|place| conversation.items[*place].removal == Removal::Element(list));
+            let elements: Vec<_> =
+                elements.map(|place| (conversation.items[place].bytes.clone(), is_gone(place))).collect();
             cut(&elements, &mut edits)?;
         }
         for place in message.items.clone().filter(|place| is_gone(*place)) {
@@ -73,10 +75,12 @@ fn marks(conversation: &Conversation<'_>, plan: &Plan<'_>) -> Vec<Edit> {
     let mut free = None;
     for (item, gone) in conversation.items.iter().zip(&plan.gone) {
         match (gone, item.mark, item.mark_place) {
-            (Some(_), Some(mark), _) => edits.extend(free.take().map(|place: usize| Edit {
-                bytes: place..place,
-                text: format!(",\"cache_control\":{}", mark.text),
-            })),
+            (Some(_), Some(mark), _) => {
+                edits.extend(free.take().map(|place: usize| Edit {
+                    bytes: place..place,
+                    text: format!(",\"cache_control\":{}", mark.text),
+                }))
+            }
             (None, None, Some(place)) => free = Some(place),
             (None, Some(_), _) => free = None,
             _ => {}

@@ -11,9 +11,9 @@ use serde_json::Value as Json;
 use super::conversation::{Call, Conversation, Item, Kind};
 use super::json::Value;
 use super::returned::Returned;
-use super::{FoldedStatus, FoldSettings};
+use super::{FoldSettings, FoldedStatus};
 use crate::frame::Handle;
-use crate::text::whole_characters;
+use crate::text::from_json;
 use crate::vocabulary::Told;
 use crate::vocabulary::calls::CallRole;
 
@@ -390,7 +390,7 @@ fn arguments(call: &Call<'_>) -> Json {
         Some(_) => value.string().unwrap_or_default(),
         None => value.text.to_owned(),
     };
-    serde_json::from_str(&whole_characters(&text)).unwrap_or_default()
+    from_json(&text).unwrap_or_default()
 }
 
 /// Gives each string of a value to a function.

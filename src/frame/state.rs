@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{Frame, FrameStatus, PLANNED_PREFIX, shown, shown_message};
 use crate::error_source::ErrorSource;
+use crate::text::{from_json, readable_json};
 
 /// The version of the JSON layout that this library writes. It is also the newest version that it reads.
 pub const STATE_VERSION: u64 = 1;
@@ -256,7 +257,7 @@ fn json_error(error: serde_json::Error) -> StateError {
 /// # Errors
 /// The text is not a JSON object.
 pub(crate) fn frame_from_json(text: &str, name: &str, repairs: &mut Vec<Repair>) -> serde_json::Result<Frame> {
-    let object: Map<String, Value> = serde_json::from_str(text)?;
+    let object: Map<String, Value> = from_json(text)?;
     let id = object.get("sessionID").and_then(Value::as_str).unwrap_or(name).to_owned();
     Ok(read_frame(id, Value::Object(object), repairs).expect("an object is always kept"))
 }
@@ -418,7 +419,8 @@ struct StateFile {
 impl StateFile {
     /// Reads up to the end, or up to the first error. Everything before the error is kept.
     fn read(&mut self, text: &str) -> serde_json::Result<()> {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let text = readable_json(text);
+        let mut deserializer = serde_json::Deserializer::from_str(&text);
         FileSeed(self).deserialize(&mut deserializer)?;
         deserializer.end()
     }

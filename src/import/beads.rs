@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Collector, Imported, Texts, take_list, take_text, task_frame, time};
 use crate::frame::{Frame, FrameStatus};
-use crate::text::{whole_characters, without_mark};
+use crate::text::readable_json;
 
 /// ID of the root frame, the parent of all issues without a parent.
 const ROOT: &str = "beads";
@@ -40,9 +40,9 @@ const ROOT: &str = "beads";
 pub fn beads(text: &str) -> Imported {
     let mut collector = Collector::default();
     collector.add(Frame { session_id: ROOT.into(), title: "Issues".into(), ..Frame::default() }, ROOT);
-    for (index, line) in without_mark(text).lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (index, line) in readable_json(text).lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = format!("line {}", index + 1);
-        match serde_json::from_str(&whole_characters(line)) {
+        match serde_json::from_str(line) {
             Ok(Value::Object(issue)) => read_issue(issue, &place, &mut collector),
             Ok(_) => collector.report(place, "is not an object; left out"),
             Err(error) => collector.report(place, format!("is not JSON ({error}); left out")),

@@ -32,8 +32,8 @@ const RESULTS_CHARACTERS: usize = 400;
 pub struct Imported {
     /// The frames. IDs are unique, and parents and dependencies exist.
     pub frames: Vec<Frame>,
-    /// Defects of the file: entries that were left out or changed, and IDs that have the form of a handle (see
-    /// [`FrameRef`](crate::FrameRef)).
+    /// Defects of the file: entries that were left out or changed, logs that do not come with their frames, and IDs that have the form
+    /// of a handle (see [`FrameRef`](crate::FrameRef)).
     pub problems: Vec<Problem>,
 }
 
@@ -118,7 +118,8 @@ pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
     Ok((tree, problems))
 }
 
-/// Detects the format of a text and reads frames from it, to be added to an existing tree.
+/// Detects the format of a text and reads frames from it, to be added to an existing tree. The logs of a state's frames stay where the
+/// state comes from, so a `logPath` is taken out of its frame and reported in [`Imported::problems`].
 ///
 /// ```
 /// use callstack_core::{Stack, import};
@@ -135,8 +136,10 @@ pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
 pub fn frames(text: &str) -> Result<Imported> {
     match Format::of(text)? {
         Format::State => {
-            let (tree, problems) = state(text)?;
-            Ok(Imported { frames: in_sibling_order(&tree), problems })
+            let (tree, mut problems) = state(text)?;
+            let mut frames = in_sibling_order(&tree);
+            problems.extend(frames.iter_mut().filter_map(take_log));
+            Ok(Imported { frames, problems })
         }
         Format::TaskMaster => task_master(text),
         Format::Beads => issues(text),
@@ -165,8 +168,15 @@ fn in_sibling_order(tree: &Tree) -> Vec<Frame> {
     order.into_iter().map(|handle| tree.frame(handle)).collect()
 }
 
+/// Takes the path of its log out of a frame for another tree, where it would be that of another file, or of none.
+fn take_log(frame: &mut Frame) -> Option<Problem> {
+    let path = frame.log_path.take().filter(|path| !path.is_empty())?;
+    let message = format!("its logPath `{}` leads to no log here; left out", shown(&path));
+    Some(Problem { place: frame.session_id.clone(), message })
+}
+
 fn state(text: &str) -> Result<(Tree, Vec<Problem>)> {
-    let (state, mut repairs) = StackState::from_json(&readable_json(text))?;
+    let (state, mut repairs) = StackState::from_json(text)?;
     let (tree, more) = Tree::from_state(state);
     repairs.extend(more);
     let notes = tree.handles().filter_map(|frame| handle_form(tree.node(frame).session_id()));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Collector, Imported, Texts, take_list, take_text, task_frame, time};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus};
-use crate::text::readable_json;
+use crate::text::from_json;
 
 /// The name of the file in errors.
 const WHAT: &str = "the Task Master file";
@@ -32,8 +32,7 @@ const ONLY_TAG: &str = "master";
 /// # Errors
 /// [`Error::Json`] if the text is not a JSON object or contains no list of tasks.
 pub fn task_master(text: &str) -> Result<Imported> {
-    let file: Map<String, Value> =
-        serde_json::from_str(&readable_json(text)).map_err(|error| Error::of_json(WHAT, error))?;
+    let file: Map<String, Value> = from_json(text).map_err(|error| Error::of_json(WHAT, error))?;
     let mut collector = Collector::default();
     let mut found = false;
     let tags = if file.contains_key("tasks") {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::section::{MEMORY_BEGINS, MEMORY_ENDS};
 use super::step::Prompt;
 use crate::frame::{Handle, Message, ToolCall};
-use crate::text::{beginning, ending};
+use crate::text::{beginning, ending, from_json};
 
 /// Texts up to this length are never shortened, in characters.
 const SHORT: usize = 1_000;
@@ -176,7 +176,7 @@ fn shorten_arguments(call: &mut ToolCall) -> bool {
     if call.arguments.len() <= SHORT {
         return false;
     }
-    let Ok(Value::Object(mut arguments)) = serde_json::from_str(&call.arguments) else { return false };
+    let Ok(Value::Object(mut arguments)) = from_json(&call.arguments) else { return false };
     let mut has_changed = false;
     for argument in arguments.values_mut() {
         let advice = " The call was made with all of them.";

@@ -20,7 +20,7 @@ use crate::session::subagents::SubagentSettings;
 use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, TitlePatterns, Turn};
 use crate::store::presence::{self, Presence};
 use crate::store::{DATABASE, LogQuery};
-use crate::text::readable_json;
+use crate::text::from_json;
 use crate::tree::Command;
 use crate::variables;
 use crate::vocabulary::{ToolNames, ToolSet};
@@ -180,7 +180,7 @@ impl HostSettings {
     /// Applies the values of a JSON object, section by section and key by key.
     pub(super) fn overlay(&mut self, json: &str, problems: &mut Vec<Error>) {
         let unreadable = |message: String| Error::json("the settings", message);
-        let sections: Map<String, Value> = match serde_json::from_str(&readable_json(json)) {
+        let sections: Map<String, Value> = match from_json(json) {
             Ok(sections) => sections,
             Err(error) => return problems.push(Error::of_json("the settings", error)),
         };

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 #[cfg(feature = "tools")]
 use crate::session::LogLevel;
 use crate::store::folder::Folder;
-use crate::text::readable_json;
+use crate::text::from_json;
 
 /// The file: an object with the changed values, section by section as in [`HostSettings`].
 const FILE: &str = "settings.json";
@@ -64,7 +64,7 @@ impl Stack {
 /// Reads the sections of the file that tools can change. `None`: there is no file.
 fn read_kept(folder: &Folder) -> Result<Option<Map<String, Value>>> {
     let Some(bytes) = folder.read(FILE)? else { return Ok(None) };
-    let sections: Map<String, Value> = serde_json::from_str(&readable_json(&String::from_utf8_lossy(&bytes)))
-        .map_err(|error| Error::of_json(FILE, error))?;
+    let sections: Map<String, Value> =
+        from_json(&String::from_utf8_lossy(&bytes)).map_err(|error| Error::of_json(FILE, error))?;
     Ok(Some(sections.into_iter().filter(|(section, _)| SECTIONS.contains(&section.as_str())).collect()))
 }

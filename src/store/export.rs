@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::archive::ArchivedFrame;
 use crate::error::{Error, Result};
 use crate::frame::Event;
-use crate::text::without_mark;
+use crate::text::readable_json;
 
 /// The name of the text in errors.
 pub(crate) const NAME: &str = "the exported history";
@@ -77,20 +77,19 @@ pub fn read_history(reader: impl BufRead) -> impl Iterator<Item = Result<Event>>
 pub(crate) fn read_lines(reader: impl BufRead) -> impl Iterator<Item = Result<HistoryLine>> {
     let lines = reader.lines().enumerate().map(|(index, line)| (index + 1, line.map_err(failed("read"))));
     lines.filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty())).map(|(number, line)| {
-        let line = line?;
-        let line = if number == 1 { without_mark(&line) } else { &line };
-        read_line(line).map_err(|error| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
+        read_line(&line?).map_err(|error| Error::json(NAME, format!("line {number}: {error}")).with_source(error))
     })
 }
 
 /// Reads a line: an event, or else a line about the base.
 fn read_line(line: &str) -> serde_json::Result<HistoryLine> {
-    let no_event = match serde_json::from_str(line) {
+    let line = readable_json(line);
+    let no_event = match serde_json::from_str(&line) {
         Ok(event) => return Ok(HistoryLine::Event(event)),
         Err(error) => error,
     };
-    serde_json::from_str(line).map_err(|no_base| {
-        let value = serde_json::from_str::<Value>(line).unwrap_or_default();
+    serde_json::from_str(&line).map_err(|no_base| {
+        let value = serde_json::from_str::<Value>(&line).unwrap_or_default();
         if BASE_KEYS.iter().any(|key| value.get(key).is_some()) { no_base } else { no_event }
     })
 }

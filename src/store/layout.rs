@@ -6,7 +6,6 @@
 //! revision of the tree that they show. A file without a revision is older than one with a revision, because the original
 //! plugin, whose files have none, was there first. Between two files without a revision the frame's time decides.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path};
@@ -17,7 +16,6 @@ use crate::error::{Error, Result};
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::frame::file_name;
 use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, StateError, frame_from_json, shown};
-use crate::text::readable_json;
 
 /// The first bytes of a `state.json` that this library wrote.
 const BEGINNING: &str = "{\"version\":1,\"revision\":";
@@ -40,7 +38,7 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
     let name = folder.path_of(STATE).display().to_string();
     let mut repairs = Vec::new();
     let mut unreadable = None;
-    let mut state = match folder.read(STATE)?.map(|bytes| StackState::salvage(&readable(bytes))) {
+    let mut state = match folder.read(STATE)?.map(|bytes| StackState::salvage(&bytes)) {
         None => StackState::default(),
         Some(Ok((state, found))) => {
             repairs = found;
@@ -85,17 +83,6 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
         }
         _ if state.frames.is_empty() => Ok(None),
         _ => Ok(Some((state, repairs))),
-    }
-}
-
-/// A file of another program without what parsers refuse. One that is not UTF-8 stays as it is, for the report about it.
-fn readable(bytes: Vec<u8>) -> Vec<u8> {
-    match String::from_utf8(bytes) {
-        Ok(text) => match readable_json(&text) {
-            Cow::Borrowed(rest) if rest.len() == text.len() => text.into_bytes(),
-            changed => changed.into_owned().into_bytes(),
-        },
-        Err(error) => error.into_bytes(),
     }
 }
 
@@ -152,7 +139,7 @@ impl Frames {
         let mut found = Vec::new();
         let read = folder.read(place).map_err(|error| error.to_string()).and_then(|bytes| {
             let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default());
-            frame_from_json(&readable_json(&text), stem, &mut found).map_err(|error| error.to_string())
+            frame_from_json(&text, stem, &mut found).map_err(|error| error.to_string())
         });
         let mut frame = match read {
             Ok(frame) => frame,

@@ -22,7 +22,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::text::whole_characters;
+use crate::text::from_json;
 
 /// Maximum size of the arguments, in bytes of JSON.
 const LONGEST: usize = 1 << 20;
@@ -50,7 +50,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(json: &str, example: &str) -> Resu
 fn fitted(value: Value, schema: &Value) -> Value {
     let name = schema["type"].as_str().unwrap_or_default();
     match value {
-        Value::String(text) if !matches!(name, "" | "string") => match serde_json::from_str(&text) {
+        Value::String(text) if !matches!(name, "" | "string") => match from_json(&text) {
             // A text within a text is no number.
             Ok(Value::String(_)) | Err(_) => Value::String(text),
             Ok(read) => match too_long(&read) {
@@ -81,8 +81,7 @@ fn object(json: &str) -> Result<Value, String> {
         return Err(format!("the arguments have {} bytes, and the maximum is {LONGEST}", json.len()));
     }
     let json = if json.trim().is_empty() { "{}" } else { json };
-    let arguments: Value = serde_json::from_str(&whole_characters(json))
-        .map_err(|error| format!("the arguments are not valid JSON: {error}"))?;
+    let arguments: Value = from_json(json).map_err(|error| format!("the arguments are not valid JSON: {error}"))?;
     if !arguments.is_object() {
         return Err("the arguments are not a JSON object".into());
     }

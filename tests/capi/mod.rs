@@ -1,6 +1,7 @@
 //! Tests of the C interface, called from Rust: every function with valid arguments, then with invalid ones.
 #![allow(unsafe_code, reason = "the functions under test take pointers")]
 
+mod marks;
 mod panics;
 
 use std::ffi::{CStr, c_char};
@@ -251,6 +252,11 @@ fn commands_and_queries_do_what_the_stack_does() {
         let imported = parsed(ask(|out, error| callstack_import(stack, p(plan), plan.len(), out, error)).unwrap());
         assert_eq!(imported["handles"], json!(["f6", "f7"]));
         assert!(!imported["problems"].as_array().unwrap().is_empty(), "{imported}");
+        let state = r#"{"frames": {"old_1": {"status": "planned", "title": "Later", "logPath": "/etc/passwd"}}}"#;
+        let imported = parsed(ask(|out, error| callstack_import(stack, p(state), state.len(), out, error)).unwrap());
+        let message = "its logPath `/etc/passwd` leads to no log here; left out";
+        let problems = imported["problems"].as_array().unwrap();
+        assert!(problems.contains(&json!({"place": "old_1", "message": message})), "{imported}");
     }
     close(stack);
 }

@@ -3,8 +3,8 @@
 use callstack_core::fold::{FoldSettings, FoldedStatus, Wire, fold};
 use callstack_core::{ToolNames, ToolRole};
 use serde_json::json;
-use support::conversations::{Called, Round, activate, pop, push, request, shell};
 use support::assert_golden;
+use support::conversations::{Called, Round, activate, pop, push, request, shell};
 
 fn folded(wire: Wire, rounds: &[Round]) -> String {
     let request = request(wire, rounds);
@@ -39,7 +39,11 @@ fn shop() -> Vec<Round> {
         push("f1", "Shop").words("Build the shop."),
         push("f2", "Cart").text("First the cart."),
         shell("cat src/cart.rs", "struct Cart;").reasoning("What is there?").text("I read what is there."),
-        Round::call("record", json!({ "decisions": ["Prices are integers"], "artifacts": ["src/cart.rs"] }), "f2 (Cart) has it.\nYou are in f2 (Cart)."),
+        Round::call(
+            "record",
+            json!({ "decisions": ["Prices are integers"], "artifacts": ["src/cart.rs"] }),
+            "f2 (Cart) has it.\nYou are in f2 (Cart).",
+        ),
         shell("cargo test", "9 tests passed"),
         pop("f2", "Cart", "completed", "Cart::total() in src/cart.rs; 9 tests", "f1 (Shop)"),
         push("f3", "Pay"),
@@ -51,13 +55,21 @@ fn shop() -> Vec<Round> {
 fn a_finished_frame_is_a_call_and_its_return() {
     for wire in Wire::ALL.iter().copied() {
         let request = request(wire, &shop());
-        let pretty = |text: &str| serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(text).unwrap()).unwrap() + "\n";
+        let pretty = |text: &str| {
+            serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(text).unwrap()).unwrap() + "\n"
+        };
         assert_golden(&format!("fold/{wire}.before.json"), &pretty(&request));
         assert_golden(&format!("fold/{wire}.json"), &pretty(&folded(wire, &shop())));
     }
     check(
         &shop(),
-        &["Cart::total() in src/cart.rs; 9 tests", "Prices are integers", "First the cart.", "struct Pay", "Build the shop."],
+        &[
+            "Cart::total() in src/cart.rs; 9 tests",
+            "Prices are integers",
+            "First the cart.",
+            "struct Pay",
+            "Build the shop.",
+        ],
         &["struct Cart", "What is there?", "I read what is there.", "9 tests passed"],
     );
 }
@@ -67,7 +79,10 @@ fn the_report_says_what_is_gone() {
     let request = request(Wire::Anthropic, &shop());
     let report = fold(Wire::Anthropic, &request, &FoldSettings::default()).report;
     let stretch = &report.stretches[0];
-    assert_eq!((report.stretches.len(), stretch.frame.to_string(), stretch.status), (1, "f2".into(), FoldedStatus::Completed));
+    assert_eq!(
+        (report.stretches.len(), stretch.frame.to_string(), stretch.status),
+        (1, "f2".into(), FoldedStatus::Completed)
+    );
     // A thought, a text, four calls and their outcomes.
     assert_eq!(stretch.items, 10);
     assert!(stretch.bytes > 400 && stretch.tokens > 100 && stretch.returned > 100, "{stretch:?}");
@@ -94,9 +109,17 @@ fn decisions_of_a_frame_within_stay_with_that() {
         push("f1", "Shop").words("Build."),
         push("f2", "Cart"),
         push("f3", "Totals"),
-        Round::call("record", json!({ "decisions": ["inner-decision"] }), "f3 (Totals) has it.\nYou are in f3 (Totals)."),
+        Round::call(
+            "record",
+            json!({ "decisions": ["inner-decision"] }),
+            "f3 (Totals) has it.\nYou are in f3 (Totals).",
+        ),
         pop("f3", "Totals", "completed", "inner-results", "f2 (Cart)"),
-        Round::call("record", json!({ "decisions": ["own-decision"], "frame": "f2" }), "f2 (Cart) has it.\nYou are in f2 (Cart)."),
+        Round::call(
+            "record",
+            json!({ "decisions": ["own-decision"], "frame": "f2" }),
+            "f2 (Cart) has it.\nYou are in f2 (Cart).",
+        ),
         pop("f2", "Cart", "completed", "outer-results", "f1 (Shop)"),
     ];
     check(&rounds, &["own-decision"], &["inner-decision"]);
@@ -121,7 +144,9 @@ fn calls_of_one_message_are_read_in_their_order() {
     ];
     for wire in Wire::ALL.iter().copied() {
         let text = folded(wire, &rounds);
-        for (word, is_left) in [("outer-files", true), ("inner-files", false), ("later-files", true), ("cart-results", true)] {
+        for (word, is_left) in
+            [("outer-files", true), ("inner-files", false), ("later-files", true), ("cart-results", true)]
+        {
             assert_eq!(text.contains(word), is_left, "{wire}: {word}: {text}");
         }
     }
@@ -134,10 +159,29 @@ fn a_pop_that_begins_the_next_frame_stays_as_its_beginning() {
         json!({ "status": "completed", "results": "cart-results", "next": true }),
         "f2 (Cart) is completed.\nf3 (Pay) is in progress: work in it now, then pop it.\n<stack-context>\n</stack-context>\nYou are in f3 (Pay).",
     );
-    let mut rounds = vec![push("f1", "Shop").words("Build."), push("f2", "Cart"), shell("ls", "cart-files"), next, shell("ls", "pay-files")];
-    check(&rounds, &["cart-results", "f2 (Cart) is completed: its results are in the call below", "pay-files", "f3 (Pay) is in progress"], &["cart-files"]);
+    let mut rounds = vec![
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        next,
+        shell("ls", "pay-files"),
+    ];
+    check(
+        &rounds,
+        &[
+            "cart-results",
+            "f2 (Cart) is completed: its results are in the call below",
+            "pay-files",
+            "f3 (Pay) is in progress",
+        ],
+        &["cart-files"],
+    );
     rounds.push(pop("f3", "Pay", "completed", "pay-results", "f1 (Shop)"));
-    check(&rounds, &["cart-results", "f2 (Cart) is completed.", "pay-results"], &["cart-files", "pay-files", "stack-context"]);
+    check(
+        &rounds,
+        &["cart-results", "f2 (Cart) is completed.", "pay-results"],
+        &["cart-files", "pay-files", "stack-context"],
+    );
 }
 
 #[test]
@@ -174,7 +218,12 @@ fn a_pop_of_an_outer_frame_ends_those_within() {
 
 #[test]
 fn calls_without_an_answer_at_the_end_stay() {
-    let mut rounds = vec![push("f1", "Shop").words("Build."), push("f2", "Cart"), shell("ls", "files"), pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)")];
+    let mut rounds = vec![
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "files"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+    ];
     let mut last = push("f3", "Pay").and(shell("make", ""));
     last.calls.iter_mut().for_each(|call| call.answer = None);
     rounds.push(last);
@@ -194,7 +243,8 @@ fn the_persons_words_stay_in_their_place() {
     for wire in Wire::ALL.iter().copied() {
         let text = folded(wire, &rounds);
         let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("{wire}: {word}: {text}"));
-        let (returned, words, later) = (place("cart-results"), place("Use <b>integers</b> for prices!"), place("later"));
+        let (returned, words, later) =
+            (place("cart-results"), place("Use <b>integers</b> for prices!"), place("later"));
         assert!(returned < words && words < later, "{wire}: {text}");
         assert!(!text.contains("a-note-of-the-host") && !text.contains("files-of-cart"), "{wire}: {text}");
     }
@@ -203,7 +253,13 @@ fn the_persons_words_stay_in_their_place() {
 #[test]
 fn a_blocked_frame_goes_when_another_one_begins_and_comes_back() {
     let blocked = with(pop("f2", "Cart", "blocked", "so-far", "f1 (Shop)"), "pop", "question", json!("which-rate"));
-    let mut rounds = vec![push("f1", "Shop").words("Build."), push("f2", "Cart"), shell("ls", "cart-files"), blocked, shell("ls", "outer-files")];
+    let mut rounds = vec![
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        blocked,
+        shell("ls", "outer-files"),
+    ];
     check(&rounds, &["cart-files", "which-rate"], &[]);
     rounds.push(push("f3", "Pay"));
     check(&rounds, &["f2 (Cart) is blocked", "which-rate", "so-far", "outer-files"], &["cart-files"]);
@@ -212,7 +268,11 @@ fn a_blocked_frame_goes_when_another_one_begins_and_comes_back() {
     check(&rounds, &["cart-files", "which-rate", "pay-results"], &[]);
     rounds.push(shell("ls", "new-files"));
     rounds.push(pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"));
-    check(&rounds, &["cart-results", "f2 (Cart) is completed: it went on below"], &["cart-files", "new-files", "which-rate"]);
+    check(
+        &rounds,
+        &["cart-results", "f2 (Cart) is completed: it went on below"],
+        &["cart-files", "new-files", "which-rate"],
+    );
 }
 
 #[test]
@@ -221,7 +281,11 @@ fn an_invalidated_frame_returns_the_reason() {
         push("f1", "Shop").words("Build."),
         push("f2", "Cart"),
         shell("ls", "cart-files"),
-        Round::call("invalidate", json!({ "frame": "f2", "reason": "nobody-buys" }), "f2 (Cart) is out of the plan.\nYou are in f1 (Shop)."),
+        Round::call(
+            "invalidate",
+            json!({ "frame": "f2", "reason": "nobody-buys" }),
+            "f2 (Cart) is out of the plan.\nYou are in f1 (Shop).",
+        ),
     ];
     check(&rounds, &["nobody-buys", "out of the plan"], &["cart-files"]);
 }
@@ -229,9 +293,14 @@ fn an_invalidated_frame_returns_the_reason() {
 #[test]
 fn long_results_are_cut_with_a_pointer() {
     let results = "ü".repeat(16_000) + "behind the limit";
-    let rounds = [push("f1", "Shop").words("Build."), push("f2", "Cart"), pop("f2", "Cart", "completed", &results, "f1 (Shop)")];
+    let rounds =
+        [push("f1", "Shop").words("Build."), push("f2", "Cart"), pop("f2", "Cart", "completed", &results, "f1 (Shop)")];
     check(&rounds, &["(16 more characters)", "status {\\\"of\\\": \\\"f2\\\"} shows all of it"], &["behind the limit"]);
-    let exactly = [push("f1", "Shop").words("Build."), push("f2", "Cart"), pop("f2", "Cart", "completed", &results[..32_000], "f1 (Shop)")];
+    let exactly = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        pop("f2", "Cart", "completed", &results[..32_000], "f1 (Shop)"),
+    ];
     check(&exactly, &[], &["more characters"]);
 }
 
@@ -291,7 +360,11 @@ fn names_of_tools_can_be_those_of_the_host() {
 
 #[test]
 fn half_characters_and_control_characters_are_returned_as_they_can_be() {
-    let rounds = [push("f1", "Shop").words("Build."), push("f2", "Cart"), pop("f2", "Cart", "completed", "cut HALF \u{1}\n\"", "f1 (Shop)")];
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        pop("f2", "Cart", "completed", "cut HALF \u{1}\n\"", "f1 (Shop)"),
+    ];
     for wire in Wire::ALL.iter().copied() {
         let half = if matches!(wire, Wire::Chat | Wire::Responses) { "\\\\ud83d" } else { "\\ud83d" };
         let request = request(wire, &rounds).replace("HALF", half);
@@ -370,17 +443,33 @@ fn a_mark_moves_to_what_is_last() {
 fn callers_that_no_host_names_are_understood() {
     let place = "This was for f1 (Shop): pass \"frame\": \"f1\" to go on in it.";
     let rounds = [
-        Round::call("push", json!({ "title": "Shop" }), format!("f1 (Shop) has begun: work in it now, then pop it.\n{place}")).words("Build."),
-        Round::call("push", json!({ "title": "Cart", "frame": "f1" }), "f2 (Cart) has begun.\nThis was for f2 (Cart): pass \"frame\": \"f2\" to go on in it."),
+        Round::call(
+            "push",
+            json!({ "title": "Shop" }),
+            format!("f1 (Shop) has begun: work in it now, then pop it.\n{place}"),
+        )
+        .words("Build."),
+        Round::call(
+            "push",
+            json!({ "title": "Cart", "frame": "f1" }),
+            "f2 (Cart) has begun.\nThis was for f2 (Cart): pass \"frame\": \"f2\" to go on in it.",
+        ),
         shell("ls", "cart-files"),
-        Round::call("pop", json!({ "status": "completed", "results": "cart-results", "frame": "f2" }), format!("f2 (Cart) is completed.\n{place}")),
+        Round::call(
+            "pop",
+            json!({ "status": "completed", "results": "cart-results", "frame": "f2" }),
+            format!("f2 (Cart) is completed.\n{place}"),
+        ),
     ];
     check(&rounds, &["cart-results"], &["cart-files"]);
 }
 
 #[test]
 fn a_request_without_frames_is_not_copied() {
-    let rounds = [shell("ls", "files").words("Look."), Round { calls: vec![Called::new("git_push", json!({}), "pushed")], ..Round::default() }];
+    let rounds = [
+        shell("ls", "files").words("Look."),
+        Round { calls: vec![Called::new("git_push", json!({}), "pushed")], ..Round::default() },
+    ];
     for wire in Wire::ALL.iter().copied() {
         let request = request(wire, &rounds);
         let folded = fold(wire, &request, &FoldSettings::default());

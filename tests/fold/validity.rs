@@ -182,7 +182,10 @@ fn pi(request: &Value) -> Option<String> {
 #[test]
 fn requests_that_providers_refuse_are_found() {
     for (wire, request) in [
-        (Wire::Anthropic, r#"{"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}]}"#),
+        (
+            Wire::Anthropic,
+            r#"{"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}]}"#,
+        ),
         (Wire::Responses, r#"{"input": [{"type": "function_call_output", "call_id": "1"}]}"#),
         (Wire::Responses, r#"{"input": [{"type": "reasoning"}, {"type": "message", "role": "user"}]}"#),
         (Wire::Chat, r#"{"messages": [{"role": "tool", "tool_call_id": "1"}]}"#),

@@ -9,6 +9,8 @@ mod echoes;
 mod files;
 mod growth;
 mod histories;
+#[cfg(all(feature = "sqlite", feature = "tools"))]
+mod marks;
 mod markup;
 mod names;
 #[cfg(feature = "tools")]

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 /// Each layer (a module), and the layers that it may use. They are all listed before it.
 const LAYERS: &[(&str, &[&str])] = &[
     ("error_source", &[]),
-    ("frame", &["error_source"]),
+    ("steps", &[]),
+    ("text", &["steps"]),
+    ("frame", &["error_source", "text"]),
     ("error", &["error_source", "frame"]),
     ("archive", &["error", "frame"]),
     ("keywords", &[]),
     ("setters", &[]),
-    ("steps", &[]),
-    ("text", &["steps"]),
     ("threads", &[]),
     ("variables", &["error"]),
     ("vocabulary", &["error", "frame", "variables"]),

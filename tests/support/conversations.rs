@@ -64,18 +64,32 @@ impl Called {
 
 /// Begins a frame.
 pub fn push(frame: &str, title: &str) -> Round {
-    Round::call("push", json!({ "title": title }), format!("{frame} ({title}) has begun: work in it now, then pop it.\nYou are in {frame} ({title})."))
+    Round::call(
+        "push",
+        json!({ "title": title }),
+        format!("{frame} ({title}) has begun: work in it now, then pop it.\nYou are in {frame} ({title})."),
+    )
 }
 
 /// Goes on with a frame.
 pub fn activate(frame: &str, title: &str) -> Round {
-    Round::call("activate", json!({ "frame": frame }), format!("{frame} ({title}) is in progress: work in it now, then pop it.\n<stack-context/>\nYou are in {frame} ({title})."))
+    Round::call(
+        "activate",
+        json!({ "frame": frame }),
+        format!(
+            "{frame} ({title}) is in progress: work in it now, then pop it.\n<stack-context/>\nYou are in {frame} ({title})."
+        ),
+    )
 }
 
 /// Ends a frame; the conversation is in the frame `place` then, such as `f1 (Shop)`, or in none.
 pub fn pop(frame: &str, title: &str, status: &str, results: &str, place: &str) -> Round {
     let last = if place.is_empty() { "You are in no frame.".to_owned() } else { format!("You are in {place}.") };
-    Round::call("pop", json!({ "status": status, "results": results }), format!("{frame} ({title}) is {status}.\n{last}"))
+    Round::call(
+        "pop",
+        json!({ "status": status, "results": results }),
+        format!("{frame} ({title}) is {status}.\n{last}"),
+    )
 }
 
 /// A command of a shell, with what it prints.
@@ -134,14 +148,21 @@ fn anthropic(rounds: &[Round]) -> Value {
             messages.push(json!({ "role": "user", "content": content }));
         }
         let mut said: Vec<Value> = Vec::new();
-        said.extend(round.reasoning.iter().map(|text| json!({ "type": "thinking", "thinking": text, "signature": "c2ln", "n": "@number" })));
+        said.extend(
+            round
+                .reasoning
+                .iter()
+                .map(|text| json!({ "type": "thinking", "thinking": text, "signature": "c2ln", "n": "@number" })),
+        );
         said.extend(round.text.iter().map(|text| json!({ "type": "text", "text": text })));
         for (id, call) in &calls {
             said.push(json!({ "type": "tool_use", "id": id, "name": full_name(call.name, "mcp__callstack__"), "input": call.arguments }));
             if let Some(answer) = &call.answer {
                 let mut outcome = json!({ "tool_use_id": id, "type": "tool_result" });
                 outcome["content"] = match SERVED.contains(&call.name) {
-                    true => json!([{ "type": "text", "text": answer }, { "type": "text", "text": note("tokens left") }]),
+                    true => {
+                        json!([{ "type": "text", "text": answer }, { "type": "text", "text": note("tokens left") }])
+                    }
                     false => json!(answer),
                 };
                 if call.is_error {
@@ -170,7 +191,9 @@ fn responses(rounds: &[Round]) -> Value {
         input.append(&mut outcomes);
         let words = round.note.iter().map(|text| format!("<environment_context>{text}</environment_context>"));
         for text in words.chain(round.words.clone()) {
-            input.push(json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] }));
+            input.push(
+                json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] }),
+            );
         }
         input.extend(round.reasoning.iter().map(|text| {
             json!({ "type": "reasoning", "summary": [{ "type": "summary_text", "text": text }], "encrypted_content": "ZW5j", "n": "@number" })
@@ -186,7 +209,9 @@ fn responses(rounds: &[Round]) -> Value {
             input.push(item);
             if let Some(answer) = &call.answer {
                 let output = match SERVED.contains(&call.name) && !call.is_error {
-                    true => json!([{ "type": "input_text", "text": "Wall time: 0.1 seconds\nOutput:" }, { "type": "input_text", "text": answer }]),
+                    true => {
+                        json!([{ "type": "input_text", "text": "Wall time: 0.1 seconds\nOutput:" }, { "type": "input_text", "text": answer }])
+                    }
                     false => json!(answer),
                 };
                 outcomes.push(json!({ "type": "function_call_output", "call_id": id, "output": output }));
@@ -207,7 +232,8 @@ fn chat(rounds: &[Round]) -> Value {
             said["reasoning_content"] = json!(reasoning);
         }
         let call = |(id, call): &(String, &Called)| {
-            let function = json!({ "name": full_name(call.name, "callstack-"), "arguments": call.arguments.to_string() });
+            let function =
+                json!({ "name": full_name(call.name, "callstack-"), "arguments": call.arguments.to_string() });
             json!({ "id": id, "type": "function", "function": function })
         };
         if !calls.is_empty() {
@@ -239,7 +265,8 @@ fn gemini(rounds: &[Round]) -> Value {
         said.extend(round.reasoning.iter().map(|text| json!({ "text": text, "thought": true })));
         said.extend(round.text.iter().map(|text| json!({ "text": text, "n": "@number" })));
         for (place, (_, call)) in calls.iter().enumerate() {
-            let mut part = json!({ "functionCall": { "name": full_name(call.name, "mcp_callstack_"), "args": call.arguments } });
+            let mut part =
+                json!({ "functionCall": { "name": full_name(call.name, "mcp_callstack_"), "args": call.arguments } });
             if place == 0 {
                 part["thoughtSignature"] = json!("c2ln");
             }
@@ -254,7 +281,9 @@ fn gemini(rounds: &[Round]) -> Value {
                 true => json!({ "error": answer }),
                 false => json!({ "output": format!("<untrusted_context>\n{answer}\n</untrusted_context>") }),
             };
-            Some(json!({ "functionResponse": { "name": full_name(call.name, "mcp_callstack_"), "response": response } }))
+            Some(
+                json!({ "functionResponse": { "name": full_name(call.name, "mcp_callstack_"), "response": response } }),
+            )
         };
         let outcomes: Vec<Value> = calls.iter().filter_map(|(_, call)| outcome(call)).collect();
         if !outcomes.is_empty() {
@@ -280,9 +309,13 @@ fn opencode(rounds: &[Round]) -> Value {
             let state = match (&call.answer, call.is_error) {
                 (None, _) => json!({ "status": "running", "input": call.arguments }),
                 (Some(answer), true) => json!({ "status": "error", "input": call.arguments, "error": answer }),
-                (Some(answer), false) => json!({ "status": "completed", "input": call.arguments, "output": answer, "time": "@number" }),
+                (Some(answer), false) => {
+                    json!({ "status": "completed", "input": call.arguments, "output": answer, "time": "@number" })
+                }
             };
-            parts.push(json!({ "type": "tool", "callID": id, "tool": full_name(call.name, "callstack_"), "state": state }));
+            parts.push(
+                json!({ "type": "tool", "callID": id, "tool": full_name(call.name, "callstack_"), "state": state }),
+            );
         }
         messages.push(json!({ "info": { "role": "assistant", "id": "msg" }, "parts": parts }));
     }
@@ -292,7 +325,8 @@ fn opencode(rounds: &[Round]) -> Value {
 fn pi(rounds: &[Round]) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     for (round, calls) in numbered(rounds) {
-        messages.extend(round.words.iter().map(|text| json!({ "role": "user", "content": text, "timestamp": "@number" })));
+        messages
+            .extend(round.words.iter().map(|text| json!({ "role": "user", "content": text, "timestamp": "@number" })));
         let mut content: Vec<Value> = Vec::new();
         content.extend(round.reasoning.iter().map(|text| json!({ "type": "thinking", "thinking": text })));
         content.extend(round.text.iter().map(|text| json!({ "type": "text", "text": text })));
@@ -436,7 +470,14 @@ impl Job {
     fn begin(&mut self) -> usize {
         let frame = self.frames.len();
         let title = ["Cart", "You are in f1 (x)", "is completed.", "Pay \"now\""][frame % 4].to_owned();
-        self.frames.push(Work { title, status: "in_progress", is_passed: false, resumed: None, ended: Vec::new(), around: self.path.clone() });
+        self.frames.push(Work {
+            title,
+            status: "in_progress",
+            is_passed: false,
+            resumed: None,
+            ended: Vec::new(),
+            around: self.path.clone(),
+        });
         self.enter(frame);
         frame
     }
@@ -465,7 +506,8 @@ impl Job {
         match (name, current) {
             (0 | 1, _) if self.frames.len() < 12 => {
                 let frame = self.begin();
-                let answer = format!("{} has begun: work in it now, then pop it.\n{}", self.name(frame), self.last_line());
+                let answer =
+                    format!("{} has begun: work in it now, then pop it.\n{}", self.name(frame), self.last_line());
                 Called::new("push", json!({ "title": self.frames[frame].title }), answer)
             }
             (2 | 3, Some(_)) => {
@@ -487,7 +529,8 @@ impl Job {
             (4, _) if blocked.is_some() => {
                 let frame = blocked.unwrap_or_default();
                 self.enter(frame);
-                let answer = format!("{} is in progress: work in it now, then pop it.\n{}", self.name(frame), self.last_line());
+                let answer =
+                    format!("{} is in progress: work in it now, then pop it.\n{}", self.name(frame), self.last_line());
                 Called::new("activate", json!({ "frame": format!("f{}", frame + 1), "answer": "yes" }), answer)
             }
             (5, Some(frame)) if random.once_in(3) => {
@@ -508,11 +551,23 @@ impl Job {
     }
 
     fn is_folded(&self, around: &[usize]) -> bool {
-        around.iter().any(|frame| match self.frames[*frame].status {
-            // Where nobody sees any more that it has gone on, it is blocked.
-            "in_progress" => self.frames[*frame].resumed.as_ref().is_some_and(|around| self.is_folded(around)),
-            "blocked" => self.frames[*frame].is_passed || self.is_folded(&self.frames[*frame].ended),
-            _ => true,
+        self.is_folded_beside(around, &mut Vec::new())
+    }
+
+    /// Two frames can hide each other's ends: those that were asked about before do not count.
+    fn is_folded_beside(&self, around: &[usize], asked: &mut Vec<usize>) -> bool {
+        around.iter().any(|frame| {
+            if asked.contains(frame) {
+                return false;
+            }
+            asked.push(*frame);
+            let work = &self.frames[*frame];
+            match work.status {
+                // Where nobody sees any more that it has gone on, it is blocked.
+                "in_progress" => work.resumed.as_ref().is_some_and(|around| self.is_folded_beside(around, asked)),
+                "blocked" => work.is_passed || self.is_folded_beside(&work.ended, asked),
+                _ => true,
+            }
         })
     }
 
@@ -533,11 +588,16 @@ impl Job {
             let is_left = has_word(folded, &word.text);
             assert!(!(goes && is_left && !may_stay), "{wire}: {} of {:?} is left: {folded}", word.text, word.around);
             let is_missing_here = wire == Wire::Pi && word.text.is_empty();
-            assert!(goes || is_left || is_missing_here || self.is_note_of_pi(wire, &word.text), "{wire}: {} is gone: {folded}", word.text);
+            assert!(
+                goes || is_left || is_missing_here || self.is_note_of_pi(wire, &word.text),
+                "{wire}: {} is gone: {folded}",
+                word.text
+            );
         }
         for (frame, results) in &self.results {
             let work = &self.frames[*frame];
-            let is_last = self.results.iter().rfind(|(other, _)| other == frame).is_some_and(|(_, last)| last == results);
+            let is_last =
+                self.results.iter().rfind(|(other, _)| other == frame).is_some_and(|(_, last)| last == results);
             if is_last && work.status != "in_progress" && !self.is_folded(&work.around) {
                 assert!(has(results), "{wire}: the results of f{} are gone: {folded}", frame + 1);
             }
@@ -553,5 +613,6 @@ impl Job {
 /// True if a text has this word, and not only a longer one.
 fn has_word(text: &str, word: &str) -> bool {
     let word = word.trim_end_matches('é');
-    text.match_indices(word).any(|(place, _)| !text[place + word.len()..].starts_with(|next: char| next.is_ascii_digit()))
+    text.match_indices(word)
+        .any(|(place, _)| !text[place + word.len()..].starts_with(|next: char| next.is_ascii_digit()))
 }

@@ -49,6 +49,21 @@ fn an_imported_plan_goes_into_a_stack() {
 }
 
 #[test]
+fn a_log_that_stays_behind_is_reported() {
+    let frame = |path: &str| json!({"status": "in_progress", "title": "Work", "logPath": path});
+    let frames = json!({"ses_1": frame("/etc/passwd"), "ses_2": frame("logs/ses_2.jsonl"), "ses_3": frame("")});
+    let imported = import::frames(&json!({"frames": frames}).to_string()).unwrap();
+    let problems: Vec<String> = imported.problems.iter().map(ToString::to_string).collect();
+    let logs: Vec<_> = problems.iter().filter(|problem| problem.contains("logPath")).collect();
+    let expected = |frame: &str, path: &str| format!("{frame}: its logPath `{path}` leads to no log here; left out");
+    assert_eq!(logs, [&expected("ses_1", "/etc/passwd"), &expected("ses_2", "logs/ses_2.jsonl")]);
+    assert!(imported.frames.iter().all(|frame| frame.log_path.is_none()));
+    // Whoever reads a state to look at it sees where its logs are.
+    let (tree, _) = import::read(&json!({"frames": frames}).to_string()).unwrap();
+    assert_eq!(tree.state().frames[0].log_path.as_deref(), Some("/etc/passwd"));
+}
+
+#[test]
 fn task_master_tags_subtasks_and_dotted_dependencies() {
     let file = json!({
         "main": {"tasks": [

@@ -535,7 +535,7 @@ export class Stack implements Disposable {
 
   /**
    * Adds the frames of a plan, all or none: the text of Task Master's `tasks.json`, of Beads' `issues.jsonl`, or of a
-   * `state.json`.
+   * `state.json`. Each `logPath` of a state is left out, and is one of the problems: the logs stay where the state comes from.
    *
    * @throws `json` or `version` if the text cannot be read, `duplicate_id` if a frame's ID is taken.
    */

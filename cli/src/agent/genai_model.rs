@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use callstack_core::frame::{Message, ToolCall};
 use callstack_core::memory::{Prompt, Reply};
+use callstack_core::text::from_json;
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::{
@@ -197,7 +198,7 @@ fn said(text: &str, calls: &[ToolCall]) -> ChatMessage {
 /// Converts the arguments of a tool call for a request. Providers refuse arguments that are not a JSON object, even if
 /// their own model has made them.
 fn sendable(arguments: &str) -> Value {
-    match serde_json::from_str(arguments) {
+    match from_json(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),
         _ if arguments.trim().is_empty() => json!({}),
         _ => json!({ "unreadable": arguments }),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{io, iter};
 
 use callstack_core::import::{self, Format, Imported, Problem};
-use callstack_core::text::{one_line, without_mark};
+use callstack_core::text::{one_line, readable_json};
 use callstack_core::{Error, Frame, FrameRef, Handle, Stack, Tree};
 use clap::Args;
 use schemars::JsonSchema;
@@ -186,7 +186,8 @@ fn has_work(format: PlanFormat, frames: &[Frame]) -> bool {
 
 /// True if the text is the export of a stack's events: its first object has their keys, or those of a compacted history.
 fn is_history(text: &str) -> bool {
-    let first = serde_json::Deserializer::from_str(without_mark(text)).into_iter::<Value>().next();
+    let text = readable_json(text);
+    let first = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next();
     let is_event = |first: &Value| first["revision"].is_u64() && first["kind"].is_string();
     matches!(first, Some(Ok(first)) if is_event(&first) || first["base"].is_string())
 }

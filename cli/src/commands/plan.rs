@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use callstack_core::text::whole_characters;
+use callstack_core::text::from_json;
 use callstack_core::{Error, FrameRef, Handle, NewFrame, Parent, Stack};
 use clap::Args;
 use schemars::JsonSchema;
@@ -176,8 +176,7 @@ fn listed(text: &str) -> Result<Vec<NewFrame>, Failure> {
 }
 
 fn entries(text: &str) -> Result<Vec<NewFrame>, Failure> {
-    let values: Vec<Value> =
-        serde_json::from_str(&whole_characters(text)).map_err(|error| Error::json("the list", error.to_string()))?;
+    let values: Vec<Value> = from_json(text).map_err(|error| Error::json("the list", error.to_string()))?;
     let read = (1..).zip(values).map(|(number, value)| {
         let frame = match value {
             Value::String(title) => Ok(NewFrame::new(title)),

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::callers::Callers;
-use crate::claims::{with_worker, with_worker_in};
+use crate::claims::with_worker;
 
 /// The longest title in an answer, in bytes. Titles are in the last line of each.
 const LONGEST_TITLE: usize = 200;
@@ -202,14 +202,12 @@ impl Call<'_> {
     /// handed over by it: then a subagent calls that the host does not tell apart from it.
     pub fn enter(&self, frame: Handle) {
         let Some(caller) = self.caller else { return };
-        self.stack.read(|tree| {
-            let is_subagent =
-                tree.lineage(frame).any(|above| self.callers.handed_over_by(above, tree).as_ref() == Some(caller));
-            if !is_subagent {
-                // The handle in the answer is enough to go on.
-                let _ = self.callers.enter(caller, frame, tree);
-            }
-        });
+        let lineage: Vec<Handle> = self.stack.read(|tree| tree.lineage(frame).collect());
+        let hands_over = |above| self.stack.read(|tree| self.callers.handed_over_by(above, tree));
+        if !lineage.into_iter().any(|above| hands_over(above).as_ref() == Some(caller)) {
+            // The handle in the answer is enough to go on.
+            let _ = self.callers.enter(caller, frame, self.stack);
+        }
     }
 
     /// Notes that the work in a frame is handed over to a subagent.
@@ -229,23 +227,23 @@ impl Call<'_> {
     /// True if no other conversation works in a frame, or goes back to it.
     ///
     /// In a frame that is blocked or finished nobody works.
-    fn is_free(&self, frame: Handle, tree: &Tree) -> bool {
-        let is_worked_in = tree.node(frame).status() == FrameStatus::InProgress;
-        let worker = self.callers.worker(frame, tree).filter(|_| is_worked_in);
+    fn is_free(&self, frame: Handle) -> bool {
+        let is_worked_in = self.stack.read(|tree| tree.node(frame).status() == FrameStatus::InProgress);
+        let worker = is_worked_in.then(|| self.callers.worker(frame, self.stack)).flatten();
         worker.is_none_or(|worker| Some(&worker) == self.caller)
     }
 
     /// Refuses to enter a frame in which another conversation works, or the command of a worker.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
         self.check_no_worker(frame)?;
-        match self.stack.read(|tree| !self.is_free(frame, tree)) {
-            true => Err(format!(
+        match self.is_free(frame) {
+            false => Err(format!(
                 "another conversation works in {}: status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it; if it has ended, go on \
                  there with takeOver",
                 self.name(frame)
             )
             .into()),
-            false => Ok(()),
+            true => Ok(()),
         }
     }
 
@@ -259,21 +257,17 @@ impl Call<'_> {
 
     /// As [`Call::leave`], while no other conversation can enter a frame.
     pub fn leave_alone(&self, frame: Handle) -> bool {
-        self.stack.read(|tree| {
-            let is_handed_over = self.callers.is_handed_over(frame, tree);
-            let Some(caller) = self.caller else { return is_handed_over };
-            if self.callers.own_frame(caller, tree) != Some(frame) {
-                return false;
-            }
-            // The note of a task stays: the next call without a frame is told that it is over.
-            if !is_handed_over {
-                let is_free = |back: Handle| {
-                    with_worker_in(tree, self.stack.own_claim(), back).is_none() && self.is_free(back, tree)
-                };
-                self.callers.go_back(caller, frame, tree, is_free);
-            }
-            is_handed_over
-        })
+        let is_handed_over = self.stack.read(|tree| self.callers.is_handed_over(frame, tree));
+        let Some(caller) = self.caller else { return is_handed_over };
+        if self.stack.read(|tree| self.callers.own_frame(caller, tree)) != Some(frame) {
+            return false;
+        }
+        // The note of a task stays: the next call without a frame is told that it is over.
+        if !is_handed_over {
+            let is_free = |back: Handle| with_worker(self.stack, back).is_none() && self.is_free(back);
+            self.callers.go_back(caller, frame, self.stack, is_free);
+        }
+        is_handed_over
     }
 
     /// The frame with which an answer ends: that of the conversation, and for a caller without a name the one above its work, whose handle

@@ -4,6 +4,7 @@
 use std::env;
 use std::fmt;
 
+use callstack_core::text::from_json;
 use serde_json::{Map, Value};
 
 use super::callers::Callers;
@@ -65,7 +66,7 @@ impl Caller {
         let read;
         let turn = match turn {
             Value::String(text) => {
-                read = serde_json::from_str::<Value>(text).ok()?;
+                read = from_json::<Value>(text).ok()?;
                 &read
             }
             other => other,

@@ -3,6 +3,8 @@
 //!
 //! The files are a convenience. A conversation whose file is lost names its frame by its handle. They name frames by their IDs
 //! too, so that those of a stack that was here before are of no use. Links are not followed: the folder may come from a stranger.
+//!
+//! A way from frame to frame has a note for each, so the tree is asked between the notes and not held while they are read.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use callstack_core::{Handle, Tree};
+use callstack_core::{Handle, Stack, Tree};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -109,14 +111,16 @@ impl Callers {
     /// Notes that a conversation works in a frame from now on, and from which one it has come. If it was on its way back, it goes on
     /// with that. If it comes from none, it will be in none after this frame: what another conversation that was here goes back to is not
     /// its own.
-    pub fn enter(&self, caller: &Caller, frame: Handle, tree: &Tree) -> io::Result<()> {
+    pub fn enter(&self, caller: &Caller, frame: Handle, stack: &Stack) -> io::Result<()> {
         let is_call = |from: &Handle| {
-            !tree.is_ancestor(frame, *from) && !self.way_back(caller, *from, tree).any(|place| place == frame)
+            !stack.read(|tree| tree.is_ancestor(frame, *from))
+                && !self.way_back(caller, *from, stack).any(|place| place == frame)
         };
-        let from = self.open_frame(caller, tree).filter(is_call);
-        let from = from.or_else(|| self.way_back(caller, frame, tree).nth(1));
-        self.write(&self.conversation(caller), &Note::of(caller, Some(frame), tree))?;
-        self.write(&self.worker_of(tree.node(frame).session_id()), &Note::of(caller, from, tree))
+        let from = stack.read(|tree| self.open_frame(caller, tree)).filter(is_call);
+        let from = from.or_else(|| self.way_back(caller, frame, stack).nth(1));
+        let [entered, left] = [Some(frame), from].map(|place| stack.read(|tree| Note::of(caller, place, tree)));
+        self.write(&self.conversation(caller), &entered)?;
+        self.write(&self.worker_of(&entered.id), &left)
     }
 
     /// Lets a conversation that has closed its frame go on in the nearest open one from which it came, if that is free, and returns it.
@@ -125,12 +129,13 @@ impl Callers {
         &self,
         caller: &Caller,
         closed: Handle,
-        tree: &Tree,
+        stack: &Stack,
         is_free: impl Fn(Handle) -> bool,
     ) -> Option<Handle> {
-        let open = self.way_back(caller, closed, tree).skip(1).find(|frame| tree.node(*frame).status().is_open());
+        let is_open = |frame: &Handle| stack.read(|tree| tree.node(*frame).status().is_open());
+        let open = self.way_back(caller, closed, stack).skip(1).find(is_open);
         match open.filter(|frame| is_free(*frame)) {
-            Some(back) => self.enter(caller, back, tree).ok().map(|()| back),
+            Some(back) => self.enter(caller, back, stack).ok().map(|()| back),
             None => {
                 // If the note stays, the next call is told that the frame is closed.
                 let _ = self.forget(caller);
@@ -139,16 +144,13 @@ impl Callers {
         }
     }
 
-    /// The frame from which the conversation has come that has entered a frame last.
-    fn came_from(&self, frame: Handle, tree: &Tree) -> Option<Handle> {
-        self.read(&self.worker_of(tree.node(frame).session_id()))?.frame(tree)
-    }
-
     /// A frame in which a conversation is, and those to which it goes back from there. The way ends at a frame that another one has
     /// entered since: what is noted there is the way of that one.
-    fn way_back<'a>(&'a self, caller: &'a Caller, from: Handle, tree: &'a Tree) -> impl Iterator<Item = Handle> + 'a {
-        let before =
-            move |frame: &Handle| self.has_worked(caller, *frame, tree).then(|| self.came_from(*frame, tree)).flatten();
+    fn way_back<'a>(&'a self, caller: &'a Caller, from: Handle, stack: &'a Stack) -> impl Iterator<Item = Handle> + 'a {
+        let before = |frame: &Handle| {
+            let note = self.read(&self.worker_of(&id_of(*frame, stack)))?;
+            stack.read(|tree| note.frame(tree)).filter(|_| note.caller == caller.as_str())
+        };
         std::iter::successors(Some(from), before).take(LONGEST_WAY)
     }
 
@@ -183,10 +185,10 @@ impl Callers {
     }
 
     /// The conversation that works in a frame, or goes back to it from those that it has entered since, if the host named it.
-    pub fn worker(&self, frame: Handle, tree: &Tree) -> Option<Caller> {
-        let worker = self.noted(&self.worker_of(tree.node(frame).session_id()))?;
-        let entered = self.entered(&worker, tree)?;
-        let is_on_its_way = self.way_back(&worker, entered, tree).any(|place| place == frame);
+    pub fn worker(&self, frame: Handle, stack: &Stack) -> Option<Caller> {
+        let worker = self.noted(&self.worker_of(&id_of(frame, stack)))?;
+        let entered = stack.read(|tree| self.entered(&worker, tree))?;
+        let is_on_its_way = self.way_back(&worker, entered, stack).any(|place| place == frame);
         is_on_its_way.then_some(worker)
     }
 
@@ -310,6 +312,10 @@ impl Callers {
     }
 }
 
+fn id_of(frame: Handle, stack: &Stack) -> String {
+    stack.read(|tree| tree.node(frame).session_id().to_owned())
+}
+
 /// How long a file with this name is kept; `None` if it is not of this folder.
 fn age_limit(name: &str) -> Option<Duration> {
     let begins_with = |beginnings: &[&str]| beginnings.iter().any(|beginning| name.starts_with(beginning));
@@ -348,26 +354,25 @@ mod tests {
     fn the_frame_of_each_conversation_is_remembered() {
         let (folder, callers, stack) = stack(4);
         let [one, other] = ["one", "other"].map(|id| Caller::of("codex", id).unwrap());
-        stack.read(|tree| {
-            assert_eq!(callers.entered(&one, tree), None);
-            callers.enter(&one, handle(1), tree).unwrap();
-            callers.enter(&other, handle(2), tree).unwrap();
-            callers.enter(&one, handle(3), tree).unwrap();
-            let again = Callers::new(folder.path());
-            assert_eq!((again.entered(&one, tree), again.entered(&other, tree)), (Some(handle(3)), Some(handle(2))));
-            assert_eq!((again.worker(handle(3), tree), again.worker(handle(0), tree)), (Some(one.clone()), None));
-            assert_eq!(again.worker(handle(1), tree), Some(one.clone()), "it goes back there");
-            callers.forget(&one).unwrap();
-            callers.forget(&one).unwrap();
-            assert_eq!((again.entered(&one, tree), again.entered(&other, tree)), (None, Some(handle(2))));
-        });
+        let again = Callers::new(folder.path());
+        let entered = || [&one, &other].map(|caller| stack.read(|tree| again.entered(caller, tree)));
+        assert_eq!(entered(), [None, None]);
+        for (caller, frame) in [(&one, 1), (&other, 2), (&one, 3)] {
+            callers.enter(caller, handle(frame), &stack).unwrap();
+        }
+        assert_eq!(entered(), [Some(handle(3)), Some(handle(2))]);
+        let workers = [3, 0, 1].map(|frame| again.worker(handle(frame), &stack));
+        assert_eq!(workers, [Some(one.clone()), None, Some(one.clone())], "it goes back to f2");
+        callers.forget(&one).unwrap();
+        callers.forget(&one).unwrap();
+        assert_eq!(entered(), [None, Some(handle(2))]);
     }
 
     #[test]
     fn a_frame_that_others_have_closed_leads_to_no_other_one() {
         let (_folder, callers, stack) = stack(2);
         let caller = Caller::of("codex", "one").unwrap();
-        stack.read(|tree| callers.enter(&caller, handle(1), tree)).unwrap();
+        callers.enter(&caller, handle(1), &stack).unwrap();
         assert_eq!(stack.read(|tree| callers.open_frame(&caller, tree)), Some(handle(1)));
         stack.pop("f2", PopStatus::Completed, "Done").unwrap();
         assert_eq!(stack.read(|tree| callers.open_frame(&caller, tree)), None);
@@ -379,8 +384,8 @@ mod tests {
     fn a_conversation_goes_back_to_where_it_came_from() {
         let (_folder, callers, stack) = stack(4);
         let [one, other] = ["one", "other"].map(|id| Caller::of("codex", id).unwrap());
-        let back = |caller: &Caller, closed| stack.read(|tree| callers.go_back(caller, closed, tree, |_| true));
-        let enter = |caller: &Caller, frame| stack.read(|tree| callers.enter(caller, frame, tree)).unwrap();
+        let back = |caller: &Caller, closed| callers.go_back(caller, closed, &stack, |_| true);
+        let enter = |caller: &Caller, frame| callers.enter(caller, frame, &stack).unwrap();
         // The other one comes from nowhere, though the frame is below that of the first one.
         enter(&one, handle(0));
         enter(&other, handle(1));
@@ -395,15 +400,15 @@ mod tests {
             stack.pop(frame, PopStatus::Completed, "Done").unwrap();
         }
         assert_eq!(back(&one, handle(3)), Some(handle(0)));
-        assert_eq!(stack.read(|tree| callers.worker(handle(0), tree)), Some(one.clone()));
+        assert_eq!(callers.worker(handle(0), &stack), Some(one.clone()));
     }
 
     #[test]
     fn who_takes_over_gets_no_frame_above() {
         let (_folder, callers, stack) = stack(3);
         let [one, other] = ["one", "other"].map(|id| Caller::of("codex", id).unwrap());
-        let enter = |caller: &Caller, frame| stack.read(|tree| callers.enter(caller, frame, tree)).unwrap();
-        let worker = |frame| stack.read(|tree| callers.worker(frame, tree));
+        let enter = |caller: &Caller, frame| callers.enter(caller, frame, &stack).unwrap();
+        let worker = |frame| callers.worker(frame, &stack);
         enter(&one, handle(0));
         enter(&one, handle(1));
         assert_eq!((worker(handle(1)), worker(handle(0))), (Some(one.clone()), Some(one.clone())));
@@ -412,7 +417,7 @@ mod tests {
         // To enter it once more changes nothing.
         enter(&other, handle(1));
         stack.pop("f2", PopStatus::Completed, "Done").unwrap();
-        let back = |caller: &Caller| stack.read(|tree| callers.go_back(caller, handle(1), tree, |_| true));
+        let back = |caller: &Caller| callers.go_back(caller, handle(1), &stack, |_| true);
         assert_eq!(back(&one), None, "another one was the last in its frame");
         assert_eq!(back(&other), None, "it came from nowhere");
     }
@@ -421,15 +426,28 @@ mod tests {
     fn who_takes_over_goes_back_to_its_own_frame_if_that_is_free() {
         let (_folder, callers, stack) = stack(3);
         let [one, other] = ["one", "other"].map(|id| Caller::of("codex", id).unwrap());
-        let enter = |caller: &Caller, frame| stack.read(|tree| callers.enter(caller, frame, tree)).unwrap();
+        let enter = |caller: &Caller, frame| callers.enter(caller, frame, &stack).unwrap();
         enter(&one, handle(1));
         enter(&other, handle(2));
         enter(&other, handle(1));
         stack.pop("f2", PopStatus::Completed, "Done").unwrap();
-        let back = |is_free: bool| stack.read(|tree| callers.go_back(&other, handle(1), tree, |_| is_free));
+        let back = |is_free: bool| callers.go_back(&other, handle(1), &stack, |_| is_free);
         assert_eq!(back(true), Some(handle(2)));
         enter(&other, handle(1));
         assert_eq!(back(false), None);
+    }
+
+    #[test]
+    fn the_tree_is_not_held_while_a_way_is_followed() {
+        let (_folder, callers, stack) = stack(3);
+        let one = Caller::of("codex", "one").unwrap();
+        for frame in [0, 1, 2] {
+            callers.enter(&one, handle(frame), &stack).unwrap();
+        }
+        stack.pop("f3", PopStatus::Completed, "Done").unwrap();
+        // A command is refused while the tree is held.
+        let is_free = |frame: Handle| stack.add_decision(frame, "It is free").is_ok();
+        assert_eq!(callers.go_back(&one, handle(2), &stack, is_free), Some(handle(1)));
     }
 
     #[test]
@@ -437,20 +455,20 @@ mod tests {
         let (_folder, callers, stack) = stack(3);
         let one = Caller::of("codex", "one").unwrap();
         for frame in [0, 1, 2, 1, 0] {
-            stack.read(|tree| callers.enter(&one, handle(frame), tree)).unwrap();
+            callers.enter(&one, handle(frame), &stack).unwrap();
         }
-        let workers = [0, 1, 2].map(|frame| stack.read(|tree| callers.worker(handle(frame), tree)));
+        let workers = [0, 1, 2].map(|frame| callers.worker(handle(frame), &stack));
         assert_eq!(workers, [Some(one.clone()), None, None], "it has left the others");
         stack.pop("f1", PopStatus::Completed, "Done").unwrap();
-        assert_eq!(stack.read(|tree| callers.go_back(&one, handle(0), tree, |_| true)), None);
+        assert_eq!(callers.go_back(&one, handle(0), &stack, |_| true), None);
     }
 
     #[test]
     fn the_notes_of_another_stack_are_of_no_use() {
         let (_folder, callers, stack) = stack(2);
         let caller = Caller::of("codex", "one").unwrap();
+        callers.enter(&caller, handle(1), &stack).unwrap();
         stack.read(|tree| {
-            callers.enter(&caller, handle(1), tree).unwrap();
             callers.hand_over(handle(1), None, tree).unwrap();
             assert!(callers.is_handed_over(handle(1), tree) && callers.remind(handle(1), tree));
             assert!(!callers.remind(handle(1), tree));
@@ -468,7 +486,7 @@ mod tests {
     fn damaged_files_name_no_frame() {
         let (_folder, callers, stack) = stack(2);
         let caller = Caller::of("codex", "one").unwrap();
-        stack.read(|tree| callers.enter(&caller, handle(1), tree)).unwrap();
+        callers.enter(&caller, handle(1), &stack).unwrap();
         let other = r#"{"caller": "codex/two", "frame": "f2", "id": "part1"}"#;
         for damage in ["", "{", "[]", other, r#"{"caller": "codex/one", "frame": "f9", "id": "part1"}"#] {
             fs::write(callers.conversation(&caller), damage).unwrap();
@@ -490,10 +508,10 @@ mod tests {
         File::options().write(true).open(&old).unwrap().set_modified(time).unwrap();
         symlink(elsewhere.path(), folder.path().join(FOLDER)).unwrap();
         callers.forget_old();
-        assert!(stack.read(|tree| callers.enter(&caller, handle(1), tree)).is_err());
+        assert!(callers.enter(&caller, handle(1), &stack).is_err());
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1, "nothing is written or removed there");
         fs::remove_file(folder.path().join(FOLDER)).unwrap();
-        stack.read(|tree| callers.enter(&caller, handle(1), tree)).unwrap();
+        callers.enter(&caller, handle(1), &stack).unwrap();
         let path = callers.conversation(&caller);
         fs::rename(&path, elsewhere.path().join("note.json")).unwrap();
         symlink(elsewhere.path().join("note.json"), &path).unwrap();
@@ -521,7 +539,7 @@ mod tests {
     fn a_reader_never_sees_half_a_file() {
         let (_folder, callers, stack) = stack(5);
         let caller = Caller::of("codex", "one").unwrap();
-        let enter = |number: usize| stack.read(|tree| callers.enter(&caller, handle(number), tree)).unwrap();
+        let enter = |number: usize| callers.enter(&caller, handle(number), &stack).unwrap();
         enter(0);
         thread::scope(|scope| {
             let writer = scope.spawn(|| (0..500).for_each(|number| enter(number % 5)));
@@ -536,7 +554,7 @@ mod tests {
         let (_folder, callers, stack) = stack(2);
         let caller = Caller::of("claude", "ses").unwrap();
         let entered = || stack.read(|tree| callers.entered(&caller, tree));
-        stack.read(|tree| callers.enter(&caller, handle(1), tree)).unwrap();
+        callers.enter(&caller, handle(1), &stack).unwrap();
         callers.note_call("toolu_1", &caller).unwrap();
         callers.note_call("toolu_2", &caller).unwrap();
         let set_age = |path: &Path, age: Duration| {

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use callstack_core::context::{Budget, Guidance};
-use callstack_core::text::readable_json;
+use callstack_core::text::from_json;
 use callstack_core::{Error, FrameStatus, Handle, Identity, PopStatus, Settings, Stack};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -97,7 +97,7 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     let mut text = String::new();
     io::stdin().take(LONGEST_EVENT).read_to_string(&mut text).map_err(|error| error.to_string())?;
     let unreadable = |error: serde_json::Error| format!("the event cannot be read: {error}");
-    let mut event: Map<String, Value> = serde_json::from_str(&readable_json(&text)).map_err(unreadable)?;
+    let mut event: Map<String, Value> = from_json(&text).map_err(unreadable)?;
     event.retain(|_, value| !value.is_null());
     let event: Event = serde_json::from_value(Value::Object(event)).map_err(unreadable)?;
     let Ok(path) = folder.existing() else { return Ok(None) };
@@ -217,11 +217,9 @@ impl Session<'_> {
         });
         let Some(parent) = parent.filter(|_| made.is_none()) else { return Ok(made) };
         let frame = self.stack.ensure(agent.as_str(), Some(title), Some(parent.into()))?;
-        self.stack.read(|tree| {
-            // The frame of the session stays its own: the subagent works beside it.
-            let _ = self.callers.hand_over(frame, None, tree);
-            let _ = self.callers.enter(agent, frame, tree);
-        });
+        // The frame of the session stays its own: the subagent works beside it.
+        let _ = self.stack.read(|tree| self.callers.hand_over(frame, None, tree));
+        let _ = self.callers.enter(agent, frame, self.stack);
         Ok(Some(frame))
     }
 
@@ -247,11 +245,9 @@ impl Session<'_> {
             (tree.by_id(agent.as_str()), named.filter(is_task))
         });
         if let Some(frame) = handed_over {
-            self.stack.read(|tree| {
-                if self.callers.entered(&agent, tree) == made {
-                    let _ = self.callers.enter(&agent, frame, tree);
-                }
-            });
+            if self.stack.read(|tree| self.callers.entered(&agent, tree)) == made {
+                let _ = self.callers.enter(&agent, frame, self.stack);
+            }
             return match made.filter(|made| self.status(*made).is_open()) {
                 Some(made) => self.stack.invalidate(made, format!("The subagent works in {frame}")).map(drop),
                 None => Ok(()),

@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-use callstack_core::text::readable_json;
+use callstack_core::text::{from_json, readable_json};
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId};
 use rmcp::service::{RoleServer, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Serialize;
+use serde_json::error::Category;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
@@ -31,6 +32,8 @@ const MOST_WAITING: usize = 64;
 pub struct Unreadable {
     heads: Heads,
     error: ErrorData,
+    /// Why, for the log: nothing of what the text says.
+    logged: String,
 }
 
 /// Reads a text as a message, and returns it with the text as it was read. A mark at its beginning is left out; U+FFFD stands for
@@ -50,15 +53,29 @@ pub fn read(bytes: &[u8]) -> Result<(ClientJsonRpcMessage, Cow<'_, str>), Box<Un
             let message = format!("the message cannot be read, and nothing was done: {error}");
             let mut heads = Heads::default();
             heads.read(text.as_bytes());
-            Err(Box::new(Unreadable::new(heads, ErrorData::new(code, message, None))))
+            let logged = format!("a message cannot be read: {}", kind(&error));
+            Err(Box::new(Unreadable::new(heads, ErrorData::new(code, message, None), logged)))
         }
     }
 }
 
+/// What kind of error it is, and where if the parser knows, for the log. The parser's own message may quote the text.
+fn kind(error: &serde_json::Error) -> String {
+    let kind = match error.classify() {
+        Category::Data => "it is JSON of another kind",
+        Category::Eof => "it ends too early",
+        Category::Io | Category::Syntax => "it is no JSON",
+    };
+    match error.line() {
+        0 => kind.to_owned(),
+        line => format!("{kind}, at line {line} column {}", error.column()),
+    }
+}
+
 impl Unreadable {
-    fn new(mut heads: Heads, error: ErrorData) -> Self {
+    fn new(mut heads: Heads, error: ErrorData, logged: String) -> Self {
         heads.end();
-        Self { heads, error }
+        Self { heads, error, logged }
     }
 
     /// The errors for the caller, one for each request of the text that has an ID. Nobody waits for an answer to a notification, or to
@@ -338,8 +355,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
                 Some(heads) => {
                     let message =
                         format!("the message has more than {LONGEST_LINE} bytes, and nothing was done: send less");
-                    let error = ErrorData::new(ErrorCode::INVALID_REQUEST, message, None);
-                    self.refuse(Box::new(Unreadable::new(heads, error))).await;
+                    let error = ErrorData::new(ErrorCode::INVALID_REQUEST, message.clone(), None);
+                    self.refuse(Box::new(Unreadable::new(heads, error, message))).await;
                 }
                 None if is_end && line.is_empty() => return Ok(None),
                 None => return Ok(Some(line)),
@@ -371,7 +388,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
 
     /// Answers to a text that is no message. `None` if the server takes no more messages.
     async fn refuse(&mut self, unreadable: Box<Unreadable>) -> Option<()> {
-        tracing::warn!("{}", unreadable.error.message);
+        tracing::warn!("{}", unreadable.logged);
         for line in unreadable.errors().filter_map(|error| line_of(&error).ok()) {
             // It fails if the client has gone, and then nobody waits.
             let _ = self.writer.write(&line).await;
@@ -385,8 +402,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
 
 /// The messages of a batch, a list of messages in one line, as the version 2025-03-26 has it. Each is answered by itself.
 fn batch(line: &[u8]) -> Option<Vec<Value>> {
-    let text = String::from_utf8_lossy(line);
-    let messages: Vec<Value> = serde_json::from_str(&readable_json(&text)).ok()?;
+    let messages: Vec<Value> = from_json(&String::from_utf8_lossy(line)).ok()?;
     (!messages.is_empty()).then_some(messages)
 }
 
@@ -479,6 +495,19 @@ mod tests {
         let marked = "\u{feff}{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}";
         let (_, text) = read(marked.as_bytes()).unwrap();
         assert!(text.starts_with('{') && matches!(text, Cow::Borrowed(_)), "what is whole is not copied");
+    }
+
+    #[test]
+    fn the_log_has_the_kind_of_an_error_and_nothing_of_the_text() {
+        let error = serde_json::from_str::<bool>(r#""secret""#).unwrap_err();
+        assert!(error.to_string().contains("secret"), "the parser quotes the text");
+        assert_eq!(kind(&error), "it is JSON of another kind, at line 1 column 8");
+        for (text, logged) in [
+            (r#"{"method": "secret""#, "a message cannot be read: it ends too early, at line 1 column 19"),
+            (r#"{"method": secret}"#, "a message cannot be read: it is no JSON, at line 1 column 12"),
+        ] {
+            assert_eq!(read(text.as_bytes()).unwrap_err().logged, logged);
+        }
     }
 
     #[tokio::test]

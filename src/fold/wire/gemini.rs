@@ -109,12 +109,7 @@ impl<'a> Part<'a> {
             }),
             (None, Some(response), Author::Other) => {
                 let is_error = response.given.is_some_and(|given| given.get("error").is_some());
-                Kind::Outcome(Outcome {
-                    id: response.id,
-                    name: response.name,
-                    content: response.given,
-                    is_error,
-                })
+                Kind::Outcome(Outcome { id: response.id, name: response.name, content: response.given, is_error })
             }
             (None, None, Author::Model) if self.is_thought => Kind::Reasoning,
             (None, None, Author::Model) => Kind::Answer,

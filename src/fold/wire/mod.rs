@@ -7,9 +7,9 @@ mod opencode;
 mod pi;
 mod responses;
 
+use super::Wire;
 use super::conversation::{Conversation, Kind};
 use super::json::{Reader, Value};
-use super::Wire;
 use crate::vocabulary::calls::CallNames;
 
 /// Reads a request. `None` if it is none that can be understood.
@@ -27,11 +27,7 @@ pub(super) fn read<'a>(wire: Wire, request: &'a str, names: &CallNames<'_>) -> O
 }
 
 /// The list of messages of a request with an object around it. `None` if the request has the key twice, or not.
-fn messages<'a>(
-    reader: &mut Reader<'a>,
-    key: &str,
-    mut each: impl FnMut(&mut Reader<'a>) -> Option<()>,
-) -> Option<()> {
+fn messages<'a>(reader: &mut Reader<'a>, key: &str, mut each: impl FnMut(&mut Reader<'a>) -> Option<()>) -> Option<()> {
     let mut found = 0;
     reader.object(|reader, name| match name == key {
         true => {
@@ -58,12 +54,12 @@ const NOTES: [&str; 7] = [
 fn words_or_note<'a>(text: Option<Value<'a>>) -> Kind<'a> {
     let Some(text) = text.and_then(Value::raw) else { return Kind::Words };
     let text = text.trim_start_matches("\\n").trim_end_matches("\\n").trim();
-    let is_note = |name: &&str| {
-        let rest = text.strip_prefix('<').and_then(|text| text.strip_prefix(*name));
-        rest.and_then(|rest| rest.strip_prefix('>')?.strip_suffix('>')?.strip_suffix(*name)?.strip_suffix("</"))
+    let is_note = |name: &str| {
+        let rest = text.strip_prefix('<').and_then(|text| text.strip_prefix(name));
+        rest.and_then(|rest| rest.strip_prefix('>')?.strip_suffix('>')?.strip_suffix(name)?.strip_suffix("</"))
             .is_some_and(|inner| !inner.contains(&format!("</{name}>")))
     };
-    match NOTES.iter().any(|name| is_note(&name)) {
+    match NOTES.iter().any(|name| is_note(name)) {
         true => Kind::Note,
         false => Kind::Words,
     }

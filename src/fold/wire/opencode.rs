@@ -85,12 +85,8 @@ impl<'a> Part<'a> {
                 conversation.add(Kind::Call(call), self.bytes.clone(), element, None);
                 let status = state("status").and_then(Value::raw).unwrap_or_default();
                 if status == "completed" || status == "error" {
-                    let outcome = Outcome {
-                        id: self.id,
-                        name: self.tool,
-                        content: state("output"),
-                        is_error: status == "error",
-                        };
+                    let outcome =
+                        Outcome { id: self.id, name: self.tool, content: state("output"), is_error: status == "error" };
                     conversation.add(Kind::Outcome(outcome), self.bytes, Removal::WithCall, None);
                 }
                 return;

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use callstack_core::text::without_mark;
+use similar::{Algorithm, DiffOp, capture_diff_slices_by_key};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -90,35 +91,28 @@ fn check_place(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A text whose lines end as those of another one where they are the same at its beginning and its end, and as most of the other
-/// lines where they are new.
+/// A text whose lines end as those of another one where they are the same, and as most of the other lines where they are new.
 fn with_ends_of(before: &str, after: &str) -> String {
-    let lines = |text: &'_ str| -> Vec<(String, String)> {
-        let split = |line: &str| {
-            let content = line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line);
-            (content.to_owned(), line[content.len()..].to_owned())
-        };
-        text.split_inclusive('\n').map(split).collect()
-    };
-    let (before, after) = (lines(before), lines(after));
-    let is_same = |(one, other): &(&(String, String), &(String, String))| one.0 == other.0;
-    let begin = before.iter().zip(&after).take_while(is_same).count();
-    let both = before.len().min(after.len());
-    let end = before.iter().rev().zip(after.iter().rev()).take(both - begin).take_while(is_same).count();
-    let long = before.iter().filter(|(_, end)| end == "\r\n").count();
+    let [before, after] = [before, after].map(|text| text.split_inclusive('\n').map(split_end).collect::<Vec<_>>());
+    let long = before.iter().filter(|(_, end)| *end == "\r\n").count();
     let usual = if 2 * long > before.len() { "\r\n" } else { "\n" };
-    let mut text = String::new();
-    for (number, (content, own)) in after.iter().enumerate() {
-        let place = match number {
-            _ if number < begin => Some(number),
-            _ if number >= after.len() - end => Some(number + before.len() - after.len()),
-            _ => None,
-        };
-        let known = place.map(|place| before[place].1.as_str()).filter(|end| !end.is_empty()).unwrap_or(usual);
-        text.push_str(content);
-        text.push_str(if own.is_empty() { "" } else { known });
+    let mut ends = vec![usual; after.len()];
+    for part in capture_diff_slices_by_key(Algorithm::Myers, &before, &after, |(content, _)| *content) {
+        if let DiffOp::Equal { old_index, new_index, len } = part {
+            for ((_, known), end) in before[old_index..][..len].iter().zip(&mut ends[new_index..]) {
+                // The last line may have had none, and is followed by others now.
+                *end = if known.is_empty() { usual } else { known };
+            }
+        }
     }
-    text
+    let lines = after.iter().zip(ends);
+    lines.flat_map(|((content, own), end)| [*content, if own.is_empty() { "" } else { end }]).collect()
+}
+
+/// A line and its end, which the last one may lack.
+fn split_end(line: &str) -> (&str, &str) {
+    let content = line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line);
+    line.split_at(content.len())
 }
 
 pub fn unreadable(path: &Path, why: &str) -> Failure {
@@ -139,5 +133,15 @@ mod tests {
         assert_eq!(with_ends_of("", "a\n"), "a\n");
         assert_eq!(with_ends_of("a\r\n", ""), "");
         assert_eq!(with_ends_of("a\na\n", "a\na\na\n"), "a\na\na\n");
+    }
+
+    #[test]
+    fn lines_between_two_changed_places_keep_their_ends() {
+        let before = "begin\nold\nkept\r\n\nkept too\r\nold too\nend\n";
+        let after = "begin\nnew\nnewer\nkept\n\nkept too\nnew too\nend\n";
+        assert_eq!(with_ends_of(before, after), "begin\nnew\nnewer\nkept\r\n\nkept too\r\nnew too\nend\n");
+        // A line that is found again further on does not keep those before it from being found.
+        let before = "a\n}\nb\r\nc\r\n}\r\nd\n";
+        assert_eq!(with_ends_of(before, "A\nb\nc\n}\nD\n"), "A\nb\r\nc\r\n}\r\nD\n");
     }
 }

@@ -150,10 +150,14 @@ impl Next {
             return Ok(None);
         }
         if status == Ended::Blocked {
-            return Err("next is for a frame that has ended: while this one is blocked, activate begins another one".into());
+            return Err(
+                "next is for a frame that has ended: while this one is blocked, activate begins another one".into()
+            );
         }
         if call.stack.read(|tree| call.callers.is_handed_over(popped, tree)) {
-            return Err(format!("{} is all of your task: pop it without next, and end your turn", call.name(popped)).into());
+            return Err(
+                format!("{} is all of your task: pop it without next, and end your turn", call.name(popped)).into()
+            );
         }
         let completed = (status == Ended::Completed).then_some(popped);
         let next = match self {
