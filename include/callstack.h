@@ -888,6 +888,29 @@ CallstackCode callstack_pop(Callstack *stack,
                             CallstackError **error);
 
 /**
+ * Pops a frame as `callstack_pop`, and begins a planned one in the same command. That one becomes active.
+ *
+ * - `frame`, `status`, `results`, `results_compacted`: as in `callstack_pop`.
+ * - `next`: the planned frame. NULL: the first planned sibling that can begin then; without one the frame is only popped.
+ * - `out_popped`: as in `callstack_pop`, and if a frame has begun, `"next": "f4"`.
+ *
+ * Errors: those of `callstack_pop`; _NOT_READY if `next` depends on a frame that is not completed then, _TRANSITION if it is not
+ * planned. Nothing has changed then.
+ */
+CallstackCode callstack_pop_and_begin(Callstack *stack,
+                                      const char *frame,
+                                      size_t frame_len,
+                                      CallstackStatus status,
+                                      const char *results,
+                                      size_t results_len,
+                                      const char *results_compacted,
+                                      size_t results_compacted_len,
+                                      const char *next,
+                                      size_t next_len,
+                                      CallstackText *out_popped,
+                                      CallstackError **error);
+
+/**
  * Blocks a frame: it waits for something from outside. The active frame changes as by `callstack_pop`. The contexts of
  * the parent, of the siblings and of the frames that depend on it show the question.
  *
@@ -1410,6 +1433,40 @@ CallstackCode callstack_clear_cache(const Callstack *stack,
 CallstackCode callstack_settings(CallstackText *out_settings,
                                  CallstackText *out_problems,
                                  CallstackError **error);
+
+/**
+ * Returns a request to a model without what its finished frames have said. In a host whose agent works on all its frames in
+ * one conversation, that conversation is then as the stack is: a pushed and popped frame is a call and its return. The answer of
+ * the push becomes what the frame has returned, and everything from there to the answer of the pop is gone. What is not folded
+ * keeps its bytes.
+ *
+ * The result depends on the arguments alone. A request without a finished frame, one that breaks a rule of its wire, and a text
+ * that is no request come back as they are. `docs/fold.md` has the rule.
+ *
+ * - `wire`: `anthropic` (Messages), `responses` and `chat` (OpenAI), `gemini`, `opencode` (the messages of its hook
+ *   `experimental.chat.messages.transform`), or `pi` (the messages of its event `context`).
+ * - `request`: the body of the request, or for `opencode` and `pi` the list of messages, as JSON.
+ * - `settings`: NULL for the defaults, or a JSON object. Every key is optional: `{"tools": {"push": "begin_task"}, "server":
+ *   "callstack", "pointer": "callstack log {frame}"}`. `tools` are the host's names of the tools, where they are neither the
+ *   library's own nor those of the MCP server; `server` is the name under which the host knows the MCP server; `pointer` says
+ *   how an agent reads all of a finished frame, `{frame}` stands for its handle.
+ * - `out_request`: the request as it is to be sent.
+ * - `out_report`: a JSON object, `{"stretches": [{"frame": "f2", "status": "completed", "items": 21, "bytes": 31054, "tokens":
+ *   8120, "returned": 310}]}`: what is gone for each frame, and the length of the text that stands for it, in bytes. NULL if not
+ *   wanted.
+ *
+ * Errors: _SETTING for an unknown wire or a name that cannot be one; _JSON if `settings` is not valid JSON, has the wrong shape or
+ * an unknown key.
+ */
+CallstackCode callstack_fold(const char *wire,
+                             size_t wire_len,
+                             const char *request,
+                             size_t request_len,
+                             const char *settings,
+                             size_t settings_len,
+                             CallstackText *out_request,
+                             CallstackText *out_report,
+                             CallstackError **error);
 
 /**
  * Allocates a chunk, a named text, on the heap of a frame. The frame and all frames below it see the chunk until it is

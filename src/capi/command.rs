@@ -313,6 +313,42 @@ pub unsafe extern "C" fn callstack_pop(
     }
 }
 
+/// Pops a frame as `callstack_pop`, and begins a planned one in the same command. That one becomes active.
+///
+/// - `frame`, `status`, `results`, `results_compacted`: as in `callstack_pop`.
+/// - `next`: the planned frame. NULL: the first planned sibling that can begin then; without one the frame is only popped.
+/// - `out_popped`: as in `callstack_pop`, and if a frame has begun, `"next": "f4"`.
+///
+/// Errors: those of `callstack_pop`; _NOT_READY if `next` depends on a frame that is not completed then, _TRANSITION if it is not
+/// planned. Nothing has changed then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_pop_and_begin(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    status: CallstackStatus,
+    results: *const c_char,
+    results_len: usize,
+    results_compacted: *const c_char,
+    results_compacted_len: usize,
+    next: *const c_char,
+    next_len: usize,
+    out_popped: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_popped, error, |stack| {
+            let frame = text("frame", frame, frame_len)?;
+            let results = text("results", results, results_len)?;
+            let results_compacted = text("results_compacted", results_compacted, results_compacted_len)?;
+            let next = optional_text("next", next, next_len)?.map(FrameRef::from);
+            let results = Results::new(results).compacted(results_compacted);
+            Ok(to_json(&stack.pop_and_begin(frame, code::pop_status(status)?, results, next)?))
+        })
+    }
+}
+
 /// Blocks a frame: it waits for something from outside. The active frame changes as by `callstack_pop`. The contexts of
 /// the parent, of the siblings and of the frames that depend on it show the question.
 ///

@@ -20,6 +20,7 @@ pub mod code;
 pub mod command;
 pub mod context;
 pub mod error;
+pub mod fold;
 mod guard;
 #[cfg(test)]
 mod header_tests;

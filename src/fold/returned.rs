@@ -42,7 +42,12 @@ impl<'a> Returned<'a> {
     ) -> String {
         let text = |key: &str| arguments.get(key).and_then(Json::as_str).map(str::trim).filter(|text| !text.is_empty());
         let mut lines: Vec<String> = self.before.into_iter().map(str::to_owned).collect();
-        lines.push(self.end.body().to_owned());
+        // What a call says about a frame that it has begun belongs to that one.
+        let begins_another = self.end.begins_place();
+        lines.push(match begins_another {
+            true => self.end.body().lines().next().unwrap_or_default().to_owned(),
+            false => self.end.body().to_owned(),
+        });
         let results = text("results").or_else(|| text("resultsCompacted")).or_else(|| text("reason"));
         if let Some(results) = results {
             lines.push(format!("Results: {}", shortened(results)));
@@ -61,7 +66,7 @@ impl<'a> Returned<'a> {
             None => format!("{} shows all of it.", self.details(beginning)),
         };
         lines.extend(Some(pointer).filter(|pointer| !pointer.is_empty()));
-        lines.push(self.end.last.to_owned());
+        lines.extend(Some(self.end.last.to_owned()).filter(|_| !begins_another));
         lines.join("\n")
     }
 

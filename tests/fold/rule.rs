@@ -184,6 +184,27 @@ fn a_pop_that_begins_the_next_frame_stays_as_its_beginning() {
     );
 }
 
+/// A finding of the property tests: the line about the next frame, left in the return of the first, began that once more.
+#[test]
+fn a_frame_that_goes_on_elsewhere_returns_nothing_of_the_next_one() {
+    let next = Round::call(
+        "pop",
+        json!({ "status": "completed", "results": "cart-results", "next": true }),
+        "f2 (Cart) is completed.\nf4 (Pay) is in progress: work in it now, then pop it.\nYou are in f4 (Pay).",
+    );
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        pop("f2", "Cart", "blocked", "so-far", "f1 (Shop)"),
+        push("f3", "Search"),
+        activate("f2", "Cart"),
+        next,
+        pop("f4", "Pay", "completed", "pay-results", "f3 (Search)"),
+        pop("f3", "Search", "completed", "search-results", "f1 (Shop)"),
+    ];
+    check(&rounds, &["cart-results", "search-results"], &["f4 (Pay)", "so-far", "pay-results"]);
+}
+
 #[test]
 fn a_refused_call_is_no_boundary() {
     let refused = |name: &'static str, text: &str| {

@@ -2,6 +2,7 @@
 
 export { Context } from "./context.js"
 export { CallstackError, type ErrorCode, type ErrorDetails } from "./error.js"
+export { fold } from "./fold.js"
 export { type CancelSignal, Host, type HostActions, type HostAnswer, type LogLevel, type TakePrompt } from "./host.js"
 export { Stack } from "./stack.js"
 export type * from "./types.js"

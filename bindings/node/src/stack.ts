@@ -342,6 +342,17 @@ export class Stack implements Disposable {
   }
 
   /**
+   * Pops a frame as {@link pop}, and begins a planned one in the same command.
+   *
+   * @param next - The planned frame. Default: the first planned sibling that can begin then; without one the frame is only popped.
+   * @throws `not_ready` if `next` depends on a frame that is not completed then, `transition` if it is not planned. Nothing has
+   * changed then.
+   */
+  popAndBegin(frame: FrameRef, status: PopStatus, results: string, resultsCompacted?: string, next?: FrameRef): Popped {
+    return this.#record("pop_and_begin", frame, numberOf(status), results, resultsCompacted, next)
+  }
+
+  /**
    * Blocks a frame: it waits for something from outside. The contexts of its parent, its siblings and the frames that
    * depend on it show the question.
    *

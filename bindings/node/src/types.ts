@@ -386,6 +386,45 @@ export interface Popped {
   stillOpen: Handle[]
   /** Frames below it that were planned and never started. */
   stillPlanned: Handle[]
+  /** The frame that has begun, after {@link Stack.popAndBegin}. */
+  next?: Handle
+}
+
+/** The form in which a conversation is written: {@link fold}. */
+export type Wire = "anthropic" | "responses" | "chat" | "gemini" | "opencode" | "pi"
+
+/** What {@link fold} may assume and do. */
+export interface FoldSettings {
+  /** The host's names of the tools, where they are neither the library's own nor those of the MCP server. */
+  tools?: ToolNames
+  /** The name under which the host knows the MCP server. Default: `callstack`. */
+  server?: string
+  /**
+   * How an agent reads all of a finished frame; `{frame}` stands for its handle. Default: a call of the tool that shows a frame.
+   * An empty text: nothing is said.
+   */
+  pointer?: string | null
+}
+
+/** What was folded in a request. */
+export interface FoldReport {
+  /** The stretches that are gone, in the order of their beginnings. What was pushed and popped within one is not listed. */
+  stretches: FoldedStretch[]
+}
+
+/** A stretch of a conversation that is gone. */
+export interface FoldedStretch {
+  frame: Handle
+  /** How the frame has ended. A blocked one is folded when another frame has begun. */
+  status: "completed" | "failed" | "blocked" | "invalidated"
+  /** Number of texts, thoughts, calls and outcomes that are gone. */
+  items: number
+  /** Their length in bytes. */
+  bytes: number
+  /** Their length in tokens, estimated. */
+  tokens: number
+  /** Length of the text that stands for them, in bytes. */
+  returned: number
 }
 
 /** The claim of a worker: {@link Stack.claim}. */

@@ -12,7 +12,8 @@ The records, such as a frame, are dictionaries; their types are in `callstack_co
 
 from callstack_core.context import Context
 from callstack_core.errors import CallstackError
+from callstack_core.fold import fold
 from callstack_core.host import Host, HostActions, HostAnswer
 from callstack_core.stack import Stack
 
-__all__ = ["CallstackError", "Context", "Host", "HostActions", "HostAnswer", "Stack"]
+__all__ = ["CallstackError", "Context", "Host", "HostActions", "HostAnswer", "Stack", "fold"]

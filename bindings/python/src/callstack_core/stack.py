@@ -302,6 +302,23 @@ class Stack:
         """
         return self._record("pop", frame, _number(status, _ENDS), results, optional(results_compacted))
 
+    def pop_and_begin(
+        self,
+        frame: FrameRef,
+        status: PopStatus,
+        results: str,
+        results_compacted: str | None = None,
+        next: FrameRef | None = None,
+    ) -> Popped:
+        """Pops a frame as `pop`, and begins a planned one in the same command.
+
+        Without `next` the first planned sibling that can begin then is begun; if there is none, the frame is only popped.
+        Raises `NotReadyError` if `next` depends on a frame that is not completed then, `TransitionError` if it is not
+        planned. Nothing has changed then.
+        """
+        texts = optional(results_compacted), optional(next)
+        return self._record("pop_and_begin", frame, _number(status, _ENDS), results, *texts)
+
     def block(
         self, frame: FrameRef, question: str, results: str | None = None, results_compacted: str | None = None
     ) -> Popped:

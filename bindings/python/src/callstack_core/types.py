@@ -392,6 +392,57 @@ class Popped(TypedDict):
     stillOpen: list[Handle]
     #: Frames below it that were planned and never started.
     stillPlanned: list[Handle]
+    #: The frame that has begun, after `pop_and_begin`.
+    next: NotRequired[Handle]
+
+
+Wire: TypeAlias = Literal["anthropic", "responses", "chat", "gemini", "opencode", "pi"]
+"""The form in which a conversation is written."""
+
+
+class FoldSettings(TypedDict, total=False):
+    """What `fold` may assume and do."""
+
+    #: The host's names of the tools, where they are neither the library's own nor those of the MCP server.
+    tools: ToolNames
+    #: The name under which the host knows the MCP server. Default: `callstack`.
+    server: str
+    #: How an agent reads all of a finished frame; `{frame}` stands for its handle. Default: a call of the tool that shows a
+    #: frame. An empty text: nothing is said.
+    pointer: str | None
+
+
+class FoldedStretch(TypedDict):
+    """A stretch of a conversation that is gone."""
+
+    #: The frame.
+    frame: Handle
+    #: How the frame has ended. A blocked one is folded when another frame has begun.
+    status: Literal["completed", "failed", "blocked", "invalidated"]
+    #: Number of texts, thoughts, calls and outcomes that are gone.
+    items: int
+    #: Their length in bytes.
+    bytes: int
+    #: Their length in tokens, estimated.
+    tokens: int
+    #: Length of the text that stands for them, in bytes.
+    returned: int
+
+
+class FoldReport(TypedDict):
+    """What was folded in a request."""
+
+    #: The stretches that are gone, in the order of their beginnings. What was pushed and popped within one is not listed.
+    stretches: list[FoldedStretch]
+
+
+class Folded(TypedDict):
+    """A request without what its finished frames have said."""
+
+    #: The request as it is to be sent.
+    request: str
+    #: What was folded.
+    report: FoldReport
 
 
 class Retried(TypedDict):
