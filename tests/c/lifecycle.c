@@ -15,6 +15,29 @@ static void a_wrong_variable_is_reported_and_the_others_count(void) {
     unsetenv("STACK_TOKEN_BUDGET_CURRENT");
 }
 
+static void a_request_is_folded(void) {
+    static const char request[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"Build.\"},"
+        "{\"role\": \"assistant\", \"content\": [{\"type\": \"tool_use\", \"id\": \"1\", \"name\": \"mcp__callstack__push\", \"input\": {}}]},"
+        "{\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", \"tool_use_id\": \"1\","
+        " \"content\": \"f1 (Cart) has begun.\\nYou are in f1 (Cart).\"}]},"
+        "{\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"What is there?\"}, {\"type\": \"tool_use\", \"id\": \"2\","
+        " \"name\": \"mcp__callstack__pop\", \"input\": {\"status\": \"completed\", \"results\": \"cart.c adds up\"}}]},"
+        "{\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", \"tool_use_id\": \"2\","
+        " \"content\": \"f1 (Cart) is completed.\\nYou are in no frame.\"}]}]}";
+    CallstackText folded, report;
+    OK(callstack_fold(TEXT("anthropic"), TEXT(request), NULL, 0, &folded, &report, &error));
+    CHECK(strstr(folded.data, "f1 (Cart) is completed.\\nResults: cart.c adds up") && !strstr(folded.data, "What is there?"));
+    CHECK(strstr(report.data, "{\"stretches\":[{\"frame\":\"f1\",\"status\":\"completed\",\"items\":3,") == report.data);
+    callstack_text_free(&folded);
+    callstack_text_free(&report);
+    OK(callstack_fold(TEXT("anthropic"), TEXT("no request"), TEXT("{\"server\": \"frames\"}"), &folded, NULL, &error));
+    CHECK_TEXT(folded.data, "no request");
+    callstack_text_free(&folded);
+    FAILS(CALLSTACK_ERROR_SETTING, callstack_fold(TEXT("morse"), TEXT(request), NULL, 0, &folded, NULL, &error));
+    FAILS(CALLSTACK_ERROR_JSON, callstack_fold(TEXT("chat"), TEXT(request), TEXT("{\"x\": 1}"), &folded, NULL, &error));
+}
+
 static void check_handles(const Callstack *stack, const char *expected) {
     CallstackText handles;
     OK(callstack_frames(stack, NULL, 0, &handles, &error));
@@ -92,6 +115,7 @@ int main(int argc, char **argv) {
     CHECK(callstack_abi() == CALLSTACK_ABI);
     CHECK(strchr(callstack_version(), '.') != NULL);
     a_wrong_variable_is_reported_and_the_others_count();
+    a_request_is_folded();
     check_handles(stack, "[]");
     close_stack(stack);
     stack = NULL;

@@ -1,0 +1,61 @@
+// Folding from JavaScript: the library does it, the package carries it.
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { fold, Stack } from "callstack-core"
+import { fails } from "./common.js"
+
+const call = (id: string, name: string, args: object) => ({
+  role: "assistant",
+  content: null,
+  tool_calls: [{ id, type: "function", function: { name: `callstack-${name}`, arguments: JSON.stringify(args) } }],
+})
+const outcome = (id: string, content: string) => ({ role: "tool", tool_call_id: id, content })
+
+const request = JSON.stringify({
+  messages: [
+    { role: "user", content: "Build the shop." },
+    call("1", "push", { title: "Cart" }),
+    outcome("1", "f1 (Cart) has begun.\nYou are in f1 (Cart)."),
+    { role: "assistant", content: "What is there?" },
+    call("2", "pop", { status: "completed", results: "Cart::total() 🛒" }),
+    outcome("2", "f1 (Cart) is completed.\nYou are in no frame."),
+  ],
+})
+
+test("a finished frame becomes a call and its return", () => {
+  const folded = fold("chat", request)
+  const { messages } = JSON.parse(folded.request)
+  assert.equal(messages.length, 3)
+  assert.match(messages[2].content, /^f1 \(Cart\) is completed\.\nResults: Cart::total\(\) 🛒\n/)
+  const [stretch] = folded.report.stretches
+  assert.deepEqual([stretch?.frame, stretch?.status, stretch?.items], ["f1", "completed", 3])
+  const pointed = fold("chat", request, { pointer: "callstack log {frame}" })
+  assert.match(pointed.request, /callstack log f1/)
+})
+
+test("what cannot be folded comes back", () => {
+  for (const text of ["", "{", "[]", '{"messages":[]}']) {
+    assert.deepEqual(fold("chat", text), { request: text, report: { stretches: [] } })
+  }
+  assert.equal(fold("chat", request, { server: "other" }).request, request)
+})
+
+test("wrong arguments are refused", () => {
+  fails(() => fold("morse" as "chat", request), "setting")
+  fails(() => fold("chat", request, { servers: "x" } as object), "json")
+  fails(() => fold("chat", request, { tools: { push: "" } }), "setting")
+})
+
+test("a pop begins the next frame", () => {
+  const stack = Stack.inMemory()
+  const shop = stack.push({ title: "Build a shop" })
+  const cart = stack.push({ title: "Cart", parent: shop })
+  const pay = stack.plan({ title: "Pay", parent: shop, dependsOn: [cart] })
+  const later = stack.plan({ title: "Later", parent: shop, dependsOn: [pay] })
+  fails(() => stack.popAndBegin(cart, "completed", "Totals", undefined, later), "not_ready")
+  const popped = stack.popAndBegin(cart, "completed", "Totals", "total()")
+  assert.deepEqual([popped.next, popped.active, stack.frame(pay).status], [pay, pay, "in_progress"])
+  assert.equal(stack.popAndBegin(pay, "failed", "No").next, undefined)
+  stack.close()
+})

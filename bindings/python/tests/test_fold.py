@@ -1,0 +1,66 @@
+"""Folding from Python: the library does it, the package carries it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from callstack_core import Stack, errors, fold
+
+
+def call(number: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": f"callstack-{name}", "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": number, "type": "function", "function": function}]}
+
+
+def outcome(number: str, content: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": number, "content": content}
+
+
+REQUEST = json.dumps(
+    {
+        "messages": [
+            {"role": "user", "content": "Build the shop."},
+            call("1", "push", {"title": "Cart"}),
+            outcome("1", "f1 (Cart) has begun.\nYou are in f1 (Cart)."),
+            {"role": "assistant", "content": "What is there?"},
+            call("2", "pop", {"status": "completed", "results": "Cart::total() 🛒"}),
+            outcome("2", "f1 (Cart) is completed.\nYou are in no frame."),
+        ]
+    }
+)
+
+
+def test_a_finished_frame_becomes_a_call_and_its_return() -> None:
+    folded = fold("chat", REQUEST)
+    messages = json.loads(folded["request"])["messages"]
+    assert len(messages) == 3
+    assert messages[2]["content"].startswith("f1 (Cart) is completed.\nResults: Cart::total() 🛒\n")
+    (stretch,) = folded["report"]["stretches"]
+    assert (stretch["frame"], stretch["status"], stretch["items"]) == ("f1", "completed", 3)
+    assert "callstack log f1" in fold("chat", REQUEST, {"pointer": "callstack log {frame}"})["request"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"messages":[]}'])
+def test_what_cannot_be_folded_comes_back(text: str) -> None:
+    assert fold("chat", text) == {"request": text, "report": {"stretches": []}}
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(errors.SettingError):
+        fold("morse", REQUEST)  # type: ignore[arg-type]
+    with pytest.raises(errors.JsonError):
+        fold("chat", REQUEST, {"servers": "x"})  # type: ignore[typeddict-unknown-key]
+
+
+def test_a_pop_begins_the_next_frame(stack: Stack) -> None:
+    cart = stack.push({"title": "Cart", "parent": "f1"})
+    pay = stack.plan({"title": "Pay", "parent": "f1", "dependsOn": [cart]})
+    later = stack.plan({"title": "Later", "parent": "f1", "dependsOn": [pay]})
+    with pytest.raises(errors.NotReadyError):
+        stack.pop_and_begin(cart, "completed", "Totals", next=later)
+    popped = stack.pop_and_begin(cart, "completed", "Totals", "total()")
+    assert (popped["next"], stack.frame(pay)["status"]) == (pay, "in_progress")
+    assert "next" not in stack.pop_and_begin(pay, "failed", "No")
