@@ -29,8 +29,8 @@ pub(super) enum Kind<'a> {
     Words,
     /// What the host has added by itself.
     Note,
-    /// What the model has said.
-    Answer,
+    /// What the model has said; its text, if that is a text of its own.
+    Answer(Option<Value<'a>>),
     /// What the model has thought.
     Reasoning,
     /// A call of a tool.
@@ -128,6 +128,8 @@ pub(super) struct Conversation<'a> {
     pub messages: Vec<Message>,
     pub items: Vec<Item<'a>>,
     pub order: Order,
+    /// Marks of caches outside of the conversation.
+    pub other_marks: usize,
     /// A message can hold the items of several requests, and thinking goes with the call behind it. Otherwise that of a message stays
     /// whole.
     pub has_loose_reasoning: bool,
@@ -135,7 +137,7 @@ pub(super) struct Conversation<'a> {
 
 impl<'a> Conversation<'a> {
     pub fn new(order: Order) -> Self {
-        Self { messages: Vec::new(), items: Vec::new(), order, has_loose_reasoning: false }
+        Self { messages: Vec::new(), items: Vec::new(), order, other_marks: 0, has_loose_reasoning: false }
     }
 
     /// Adds an item to the message that is being read.
@@ -154,6 +156,11 @@ impl<'a> Conversation<'a> {
     pub fn end_message(&mut self, bytes: Range<usize>, author: Author) {
         let start = self.messages.last().map_or(0, |message| message.items.end);
         self.messages.push(Message { bytes, items: start..self.items.len(), author });
+    }
+
+    /// True if some call is one of the stack's tools that change frames.
+    pub fn has_frames(&self) -> bool {
+        self.items.iter().any(|item| matches!(&item.kind, Kind::Call(Call { role: Some(_), .. })))
     }
 
     /// True if some call may have ended a frame.

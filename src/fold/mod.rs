@@ -31,9 +31,12 @@
 
 mod conversation;
 mod json;
+mod plan;
 mod returned;
 mod splice;
 mod stretches;
+mod tokens;
+mod turns;
 mod wire;
 
 use std::borrow::Cow;
@@ -42,13 +45,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Approx, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::Handle;
 use crate::vocabulary::ToolNames;
 use crate::vocabulary::calls::{CallNames, SERVER};
 
-use self::stretches::Plan;
+use self::conversation::{Conversation, Removal};
+use self::plan::{Plan, What};
 
 /// The form in which a conversation is written.
 ///
@@ -107,8 +110,8 @@ impl FromStr for Wire {
 
 /// What [`fold`] may assume and do.
 ///
-/// In JSON: `{"tools": {"push": "begin_task"}, "server": "callstack", "pointer": "callstack log {frame}"}`. Every key is optional;
-/// unknown keys are rejected.
+/// In JSON: `{"tools": {"push": "begin_task"}, "server": "callstack", "pointer": "callstack log {frame}", "turns": {"floor":
+/// 40000}}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -123,11 +126,41 @@ pub struct FoldSettings {
     /// How an agent reads all of a finished frame; `{frame}` stands for its handle. Default (`null`): a call of the tool that shows
     /// a frame. An empty text: nothing is said.
     pub pointer: Option<String>,
+    /// Also fold the turns of a conversation that has no frames. Default (`null`): no.
+    pub turns: Option<TurnSettings>,
 }
 
 impl Default for FoldSettings {
     fn default() -> Self {
-        Self { tools: ToolNames::default(), server: SERVER.to_owned(), pointer: None }
+        Self { tools: ToolNames::default(), server: SERVER.to_owned(), pointer: None, turns: None }
+    }
+}
+
+/// When the turns of a conversation without frames are folded. A turn runs from the person's words to the agent's last answer before
+/// the next ones.
+///
+/// In JSON: `{"floor": 40000, "pointer": "The whole conversation is in log.jsonl."}`. `floor` is required; unknown keys are rejected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TurnSettings {
+    /// In tokens, estimated by [`Approx`](crate::context::Approx) from samples: when the person writes, and the turns that are finished and not folded have more than this
+    /// together, they are all folded. 40,000 to 60,000 cost least in windows of 200,000 tokens; see `docs/fold.md`.
+    pub floor: usize,
+    /// How an agent reads what was folded. Default: nothing is said.
+    #[serde(default)]
+    pub pointer: String,
+}
+
+impl TurnSettings {
+    /// Folds when the finished turns have more than this number of tokens.
+    pub fn new(floor: usize) -> Self {
+        Self { floor, pointer: String::new() }
+    }
+
+    setters! {
+        pointer: String,
     }
 }
 
@@ -136,6 +169,7 @@ impl FoldSettings {
         tools: ToolNames,
         server: String,
         pointer: Option<String>,
+        turns: Option<TurnSettings>,
     }
 }
 
@@ -151,7 +185,8 @@ pub struct Folded<'a> {
 
 /// What was folded in a request.
 ///
-/// In JSON: `{"stretches": [{"frame": "f2", "status": "completed", "items": 21, "bytes": 31054, "tokens": 8120, "returned": 310}]}`.
+/// In JSON: `{"stretches": [{"frame": "f2", "status": "completed", "items": 21, "bytes": 31054, "tokens": 8120, "returned": 310}],
+/// "turns": [{"turns": 3, "items": 60, "bytes": 90120, "tokens": 31044}]}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -159,6 +194,31 @@ pub struct Folded<'a> {
 pub struct FoldReport {
     /// The stretches that are gone, in the order of their beginnings. What was pushed and popped within a stretch is not listed.
     pub stretches: Vec<FoldedStretch>,
+    /// The turns that are folded, those together that were folded at once.
+    pub turns: Vec<FoldedTurns>,
+}
+
+impl FoldReport {
+    /// True if nothing was folded.
+    pub fn is_empty(&self) -> bool {
+        self.stretches.is_empty() && self.turns.is_empty()
+    }
+}
+
+/// Turns of a conversation that were folded at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FoldedTurns {
+    /// Number of turns.
+    pub turns: usize,
+    /// Number of items that are gone: texts, thoughts, calls and outcomes.
+    pub items: usize,
+    /// Their length, in bytes.
+    pub bytes: usize,
+    /// Their length in tokens, estimated by [`Approx`](crate::context::Approx) from samples.
+    pub tokens: usize,
 }
 
 /// A stretch of a conversation that is gone.
@@ -175,7 +235,7 @@ pub struct FoldedStretch {
     pub items: usize,
     /// Their length, in bytes.
     pub bytes: usize,
-    /// Their length in tokens, estimated by [`Approx`].
+    /// Their length in tokens, estimated by [`Approx`](crate::context::Approx) from samples.
     pub tokens: usize,
     /// Length of the text that stands for them, in bytes.
     pub returned: usize,
@@ -219,35 +279,42 @@ pub fn fold<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Folded
 fn folded<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Option<Folded<'a>> {
     let names = CallNames::new(&settings.tools, &settings.server);
     let conversation = wire::read(wire, request, &names)?;
-    if !conversation.has_ended_frames() {
+    let turns = settings.turns.as_ref().filter(|_| !conversation.has_frames());
+    if turns.is_none() && !conversation.has_ended_frames() {
         return None;
     }
     let pairs = conversation.pairs()?;
-    let plan = stretches::plan(&conversation, &pairs, settings)?;
+    let plan = match turns {
+        Some(turns) => turns::plan(request, &conversation, turns),
+        None => stretches::plan(&conversation, &pairs, settings),
+    }?;
     let text = splice::write(request, &conversation, &plan)?;
     let report = report(request, &conversation, &plan);
     Some(Folded { text: Cow::Owned(text), report })
 }
 
-fn report(request: &str, conversation: &conversation::Conversation<'_>, plan: &Plan<'_>) -> FoldReport {
-    let stretch = |stretch: &stretches::Stretch<'_>| FoldedStretch {
-        frame: stretch.frame,
-        status: stretch.status,
-        items: 0,
-        bytes: 0,
-        tokens: 0,
-        returned: stretch.text.len(),
-    };
-    let mut stretches: Vec<FoldedStretch> = plan.stretches.iter().map(stretch).collect();
+fn report(request: &str, conversation: &Conversation<'_>, plan: &Plan<'_>) -> FoldReport {
+    // Items, bytes and tokens of each fold.
+    let mut sums = vec![(0, 0, 0); plan.folds.len()];
     for (item, gone) in conversation.items.iter().zip(&plan.gone) {
-        if let Some(stretch) = gone {
-            let stretch = &mut stretches[*stretch];
-            stretch.items += 1;
-            if item.removal != conversation::Removal::WithCall {
-                stretch.bytes += item.bytes.len();
-                stretch.tokens += Approx.count(&request[item.bytes.clone()]);
+        if let Some(fold) = gone {
+            let (items, bytes, length) = &mut sums[*fold];
+            *items += 1;
+            if item.removal != Removal::WithCall {
+                *bytes += item.bytes.len();
+                *length += tokens::estimated(&request[item.bytes.clone()]);
             }
         }
     }
-    FoldReport { stretches }
+    let mut report = FoldReport::default();
+    for (fold, (items, bytes, tokens)) in plan.folds.iter().zip(sums) {
+        let returned = fold.replaced.as_ref().map_or(0, |(_, text)| text.len());
+        match fold.what {
+            What::Stretch(frame, status) => {
+                report.stretches.push(FoldedStretch { frame, status, items, bytes, tokens, returned });
+            }
+            What::Turns(turns) => report.turns.push(FoldedTurns { turns, items, bytes, tokens }),
+        }
+    }
+    report
 }

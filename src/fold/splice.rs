@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use super::conversation::{Conversation, List, Removal};
-use super::stretches::Plan;
+use super::plan::Plan;
+
+/// The most marks of caches that a request may have.
+const MOST_MARKS: usize = 4;
 
 /// A change of a request: these bytes become this text.
 struct Edit {
@@ -39,11 +42,11 @@ pub(super) fn write(request: &str, conversation: &Conversation<'_>, plan: &Plan<
             }
         }
     }
-    for stretch in &plan.stretches {
-        let text = serde_json::to_string(&stretch.text).ok()?;
-        edits.push(Edit { bytes: stretch.value.range(), text });
+    for (value, text) in plan.folds.iter().filter_map(|fold| fold.replaced.as_ref()) {
+        edits.push(Edit { bytes: value.range(), text: serde_json::to_string(text).ok()? });
     }
     edits.extend(marks(conversation, plan));
+    edits.extend(boundary(conversation, plan));
     Some(apply(request, edits))
 }
 
@@ -87,6 +90,16 @@ fn marks(conversation: &Conversation<'_>, plan: &Plan<'_>) -> Vec<Edit> {
         }
     }
     edits
+}
+
+/// A further mark at the newest boundary, if the host uses marks and has one left.
+fn boundary(conversation: &Conversation<'_>, plan: &Plan<'_>) -> Option<Edit> {
+    let item = &conversation.items[plan.boundary?];
+    let (place, is_free) = (item.mark_place?, item.mark.is_none());
+    let mark = conversation.items.iter().rev().find_map(|item| item.mark)?;
+    let used = conversation.items.iter().filter(|item| item.mark.is_some()).count() + conversation.other_marks;
+    let edit = || Edit { bytes: place..place, text: format!(",\"cache_control\":{}", mark.text) };
+    (is_free && used < MOST_MARKS).then(edit)
 }
 
 fn apply(request: &str, mut edits: Vec<Edit>) -> String {

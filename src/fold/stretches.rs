@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::conversation::{Call, Conversation, Item, Kind};
 use super::json::Value;
+use super::plan::{Fold, Plan, What};
 use super::returned::Returned;
 use super::{FoldSettings, FoldedStatus};
 use crate::frame::Handle;
@@ -19,26 +20,6 @@ use crate::vocabulary::calls::CallRole;
 
 /// How often what a folded stretch hides is looked for anew.
 const MOST_ROUNDS: usize = 32;
-
-/// What becomes of a conversation.
-#[derive(Debug, Default)]
-pub(super) struct Plan<'a> {
-    /// For each item, the stretch with which it goes.
-    pub gone: Vec<Option<usize>>,
-    /// The stretches that are folded, in the order of their beginnings.
-    pub stretches: Vec<Stretch<'a>>,
-}
-
-/// A stretch that is folded.
-#[derive(Debug)]
-pub(super) struct Stretch<'a> {
-    pub frame: Handle,
-    pub status: FoldedStatus,
-    /// The text of the outcome of its beginning, which is replaced.
-    pub value: Value<'a>,
-    /// The text in its place.
-    pub text: String,
-}
 
 /// What a tool of the stack has answered.
 struct Answer<'a> {
@@ -114,8 +95,8 @@ pub(super) fn plan<'a>(
     }
     keep_signed(conversation, pairs, &mut gone);
     keep_reasoning(conversation, &mut gone);
-    let mut plan = Plan { gone, stretches: Vec::new() };
-    // From here on the numbers of stretches are those of the plan.
+    let mut plan = Plan { gone, ..Plan::default() };
+    // The plan numbers what it folds.
     let mut numbers = vec![None; walk.segments.len()];
     let is_outermost = |segment: &usize| folded[*segment] == Some(*segment);
     // A frame returns its results once, where it was seen last.
@@ -124,12 +105,12 @@ pub(super) fn plan<'a>(
         last_seen.insert(walk.segments[segment].frame, segment);
     }
     for segment in (0..folded.len()).filter(is_outermost) {
-        numbers[segment] = Some(plan.stretches.len());
+        numbers[segment] = Some(plan.folds.len());
         let is_last = last_seen.get(&walk.segments[segment].frame) == Some(&segment);
-        plan.stretches.push(walk.stretch(segment, is_last, &plan.gone, settings)?);
+        plan.folds.push(walk.stretch(segment, is_last, &plan.gone, settings)?);
     }
-    for stretch in &mut plan.gone {
-        *stretch = stretch.and_then(|segment| numbers[segment]);
+    for fold in &mut plan.gone {
+        *fold = fold.and_then(|segment| numbers[segment]);
     }
     Some(plan)
 }
@@ -307,7 +288,7 @@ impl<'a> Walk<'a, '_> {
         is_last: bool,
         gone: &[Option<usize>],
         settings: &FoldSettings,
-    ) -> Option<Stretch<'a>> {
+    ) -> Option<Fold<'a>> {
         let Segment { frame, begin, .. } = self.segments[segment];
         let (begin, known) = (begin?, self.frames.get(&frame)?);
         let (status, end) = (known.status?, known.end?);
@@ -329,7 +310,7 @@ impl<'a> Walk<'a, '_> {
         let whole = &begun.text;
         let start = from.answer.as_ptr() as usize - whole.as_ptr() as usize;
         let text = format!("{}{text}{}", &whole[..start], &whole[start + from.answer.len()..]);
-        Some(Stretch { frame, status, value: begun.value, text })
+        Some(Fold { what: What::Stretch(frame, status), replaced: Some((begun.value, text)) })
     }
 }
 
@@ -355,10 +336,10 @@ fn keep_signed(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &
 }
 
 /// What was thought before something that stays, stays as well: providers check it together with that.
-fn keep_reasoning(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
+pub(super) fn keep_reasoning(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
     let items = &conversation.items;
     let is_reasoning = |place: usize| matches!(items[place].kind, Kind::Reasoning);
-    let is_of_model = |place: usize| matches!(items[place].kind, Kind::Answer | Kind::Call(_));
+    let is_of_model = |place: usize| matches!(items[place].kind, Kind::Answer(_) | Kind::Call(_));
     if !conversation.has_loose_reasoning {
         for message in &conversation.messages {
             if message.items.clone().any(|place| is_of_model(place) && gone[place].is_none()) {
@@ -384,7 +365,7 @@ fn keep_reasoning(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
 }
 
 /// The arguments of a call: an object, or the text of one.
-fn arguments(call: &Call<'_>) -> Json {
+pub(super) fn arguments(call: &Call<'_>) -> Json {
     let Some(value) = call.arguments else { return Json::Null };
     let text = match value.raw() {
         Some(_) => value.string().unwrap_or_default(),

@@ -2,4 +2,5 @@
 
 mod invariants;
 mod rule;
+mod turns;
 mod validity;

@@ -7,7 +7,8 @@ use crate::vocabulary::calls::CallNames;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut conversation = Conversation::new(Order::NextMessage);
-    messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
+    let others = messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
+    conversation.other_marks = others.iter().map(|other| other.text.matches("\"cache_control\"").count()).sum();
     Some(conversation)
 }
 
@@ -38,7 +39,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
     };
     if let Some(text) = text {
         let kind = match author {
-            Author::Model => Kind::Answer,
+            Author::Model => Kind::Answer(Some(text)),
             Author::Other => words_or_note(Some(text)),
             Author::System => Kind::Note,
         };
@@ -118,7 +119,7 @@ impl<'a> Block<'a> {
             ("thinking" | "redacted_thinking", Author::Model) => Kind::Reasoning,
             // It stands for all that came before.
             ("compaction", _) => Kind::Fixed,
-            (_, Author::Model) => Kind::Answer,
+            (_, Author::Model) => Kind::Answer(self.text),
             ("text", Author::Other) => words_or_note(self.text),
             (_, Author::Other) => Kind::Words,
             (_, Author::System) => Kind::Note,

@@ -9,7 +9,8 @@ use crate::vocabulary::calls::CallNames;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut conversation = Conversation::new(Order::NextMessages);
-    messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
+    let others = messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
+    conversation.other_marks = others.iter().map(|other| other.text.matches("\"cache_control\"").count()).sum();
     Some(conversation)
 }
 
@@ -42,9 +43,12 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
             // What the model has said beside its calls.
             if let Some(content) = content.filter(|content| content.text != "null") {
                 let removal = if calls.is_empty() { Removal::Message } else { Removal::Null };
-                conversation.add(Kind::Answer, content.range(), removal, None);
+                // A message that is nothing else goes as a whole.
+                let bytes = if calls.is_empty() { bytes.clone() } else { content.range() };
+                let text = Some(content).filter(|content| content.raw().is_some());
+                conversation.add(Kind::Answer(text), bytes, removal, None);
             } else if calls.is_empty() {
-                conversation.add(Kind::Answer, bytes.clone(), Removal::Message, None);
+                conversation.add(Kind::Answer(None), bytes.clone(), Removal::Message, None);
             }
             for (call, bytes) in calls {
                 conversation.add(Kind::Call(call), bytes, Removal::Element(List::Calls), None);

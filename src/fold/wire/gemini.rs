@@ -112,7 +112,7 @@ impl<'a> Part<'a> {
                 Kind::Outcome(Outcome { id: response.id, name: response.name, content: response.given, is_error })
             }
             (None, None, Author::Model) if self.is_thought => Kind::Reasoning,
-            (None, None, Author::Model) => Kind::Answer,
+            (None, None, Author::Model) => Kind::Answer(self.text),
             (None, None, _) => words_or_note(self.text),
             _ => return None,
         })

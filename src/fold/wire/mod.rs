@@ -26,17 +26,25 @@ pub(super) fn read<'a>(wire: Wire, request: &'a str, names: &CallNames<'_>) -> O
     reader.is_at_end().then_some(conversation)
 }
 
-/// The list of messages of a request with an object around it. `None` if the request has the key twice, or not.
-fn messages<'a>(reader: &mut Reader<'a>, key: &str, mut each: impl FnMut(&mut Reader<'a>) -> Option<()>) -> Option<()> {
-    let mut found = 0;
-    reader.object(|reader, name| match name == key {
-        true => {
-            found += 1;
-            reader.array(&mut each)
+/// Reads the list of messages of a request with an object around it, and returns the other values. `None` if the request has the
+/// key twice, or not.
+fn messages<'a>(
+    reader: &mut Reader<'a>,
+    key: &str,
+    mut each: impl FnMut(&mut Reader<'a>) -> Option<()>,
+) -> Option<Vec<Value<'a>>> {
+    let (mut found, mut others) = (0, Vec::new());
+    reader.object(|reader, name| {
+        match name == key {
+            true => {
+                found += 1;
+                reader.array(&mut each)?;
+            }
+            false => others.push(reader.value()?),
         }
-        false => reader.value().map(|_| ()),
+        Some(())
     })?;
-    (found == 1).then_some(())
+    (found == 1).then_some(others)
 }
 
 /// The tags of the notes that hosts write as if they were the person's words.

@@ -93,7 +93,8 @@ impl<'a> Part<'a> {
             }
             ("reasoning", Author::Model) => Kind::Reasoning,
             ("compaction", _) => Kind::Fixed,
-            (_, Author::Model) => Kind::Answer,
+            ("text", Author::Model) => Kind::Answer(self.text),
+            (_, Author::Model) => Kind::Answer(None),
             ("text", _) if self.is_synthetic => Kind::Note,
             ("text", _) => words_or_note(self.text),
             _ => Kind::Words,

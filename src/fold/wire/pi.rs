@@ -73,6 +73,6 @@ fn of_model<'a>(block: Value<'a>, names: &CallNames<'_>) -> Kind<'a> {
             Kind::Call(Call { id: text("id"), name, role: names.role("", name), arguments, is_signed: false })
         }
         Some("thinking") => Kind::Reasoning,
-        _ => Kind::Answer,
+        _ => Kind::Answer(block.get("text")),
     }
 }

@@ -47,7 +47,7 @@ fn item<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut C
         })
     })?;
     let (kind, author) = match (kind, role) {
-        ("message", "assistant") => (Kind::Answer, Author::Model),
+        ("message", "assistant") => (Kind::Answer(only_text(content)), Author::Model),
         ("message", "user") => (words_or_note(only_text(content)), Author::Other),
         // What the host says of its state, such as what is allowed.
         ("message", _) => (Kind::Fixed, Author::System),
@@ -62,7 +62,7 @@ fn item<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut C
             (Kind::Call(call), Author::Model)
         }
         // Tools that the provider runs: the item has its outcome.
-        (kind, _) if kind.ends_with("_call") => (Kind::Answer, Author::Model),
+        (kind, _) if kind.ends_with("_call") => (Kind::Answer(None), Author::Model),
         _ => (Kind::Fixed, Author::Model),
     };
     conversation.add(kind, bytes.clone(), Removal::Message, None);

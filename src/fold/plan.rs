@@ -1,0 +1,34 @@
+//! What becomes of a conversation: which items go, and which texts stand in their place. The rules make it, and the writer
+//! carries it out.
+
+use super::FoldedStatus;
+use super::json::Value;
+use crate::frame::Handle;
+
+/// What becomes of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct Plan<'a> {
+    /// For each item, the number of the fold with which it goes.
+    pub gone: Vec<Option<usize>>,
+    /// In the order of their beginnings.
+    pub folds: Vec<Fold<'a>>,
+    /// The item at which a cache should end, if a mark is free.
+    pub boundary: Option<usize>,
+}
+
+/// A part of the conversation that goes as one.
+#[derive(Debug)]
+pub(super) struct Fold<'a> {
+    pub what: What,
+    /// A text, and the one in its place.
+    pub replaced: Option<(Value<'a>, String)>,
+}
+
+/// What a fold is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// A stretch of a frame.
+    Stretch(Handle, FoldedStatus),
+    /// This number of turns.
+    Turns(usize),
+}

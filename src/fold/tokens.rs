@@ -1,0 +1,55 @@
+//! The length of parts of a request in tokens. Counting all of a long request would take longer than folding it, so of a long
+//! part a sample is counted.
+
+use crate::context::{Approx, TokenCounter};
+use crate::text::floor_char_boundary;
+
+/// Up to this length, in bytes, all of a part is counted.
+const SHORT: usize = 384;
+/// The length of the sample of a longer one, from its middle, in bytes.
+const SAMPLE: usize = 192;
+
+/// Estimates the tokens of a part.
+pub(super) fn estimated(part: &str) -> usize {
+    if part.len() <= SHORT {
+        return Approx.count(part);
+    }
+    let start = floor_char_boundary(part, (part.len() - SAMPLE) / 2);
+    let end = floor_char_boundary(part, start + SAMPLE);
+    let sample = &part[start..end.max(start + 1).min(part.len())];
+    (Approx.count(sample) * part.len()).div_ceil(sample.len().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_parts_have_about_the_tokens_that_they_are_estimated_to_have() {
+        let sources = [
+            include_str!("mod.rs"),
+            include_str!("stretches.rs"),
+            include_str!("../context/approx.rs"),
+            include_str!("../../README.md"),
+        ];
+        let parts: Vec<&str> = sources
+            .iter()
+            .flat_map(|source| {
+                let middle = floor_char_boundary(source, source.len() / 3);
+                let (one, other) = source.split_at(middle);
+                [one, other].into_iter().flat_map(|part| part.split_inclusive("\n\n"))
+            })
+            .collect();
+        let exact: usize = parts.iter().map(|part| Approx.count(part)).sum();
+        let estimated: usize = parts.iter().map(|part| estimated(part)).sum();
+        let ratio = estimated as f64 / exact as f64;
+        assert!((0.85..1.15).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn every_text_has_an_estimate() {
+        for text in ["", "a", &"é".repeat(400), &"🛒".repeat(1_000), &"\u{e31}".repeat(129)] {
+            assert_eq!(estimated(text) == 0, text.is_empty(), "{text}");
+        }
+    }
+}

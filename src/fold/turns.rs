@@ -1,0 +1,128 @@
+//! The rule for conversations without frames: finished turns are folded to the person's words and the agent's last answer.
+//!
+//! A turn runs from the person's words to the agent's last answer before the next words. When the person writes, and the
+//! finished turns that are not folded yet have more tokens together than the floor, they are all folded. So a prompt cache is
+//! lost seldom, and then once.
+
+use std::ops::Range;
+
+use serde_json::Value as Json;
+
+use super::TurnSettings;
+use super::conversation::{Call, Conversation, Kind};
+use super::plan::{Fold, Plan, What};
+use super::stretches::{arguments, keep_reasoning};
+use super::tokens::estimated;
+
+/// The longest text that is taken for a path, in bytes.
+const LONGEST_PATH: usize = 300;
+/// The most paths of an index.
+const MOST_PATHS: usize = 200;
+
+/// Finds what goes. `None` if nothing does.
+pub(super) fn plan<'a>(request: &str, conversation: &Conversation<'a>, settings: &TurnSettings) -> Option<Plan<'a>> {
+    let mut plan = Plan { gone: vec![None; conversation.items.len()], ..Plan::default() };
+    let mut finished: Vec<Range<usize>> = Vec::new();
+    let mut tokens = 0;
+    let turns = turns(conversation);
+    // The last one is still under way.
+    for turn in turns.iter().take(turns.len().saturating_sub(1)) {
+        // What stays does not count: so a conversation that is folded is not folded further.
+        let bytes = going(conversation, turn).map(|place| conversation.items[place].bytes.clone());
+        tokens += bytes.map(|bytes| estimated(&request[bytes])).sum::<usize>();
+        finished.push(turn.clone());
+        if tokens > settings.floor {
+            fold(conversation, &finished, settings, &mut plan);
+            (finished, tokens) = (Vec::new(), 0);
+        }
+    }
+    keep_reasoning(conversation, &mut plan.gone);
+    plan.gone.iter().any(Option::is_some).then_some(plan)
+}
+
+/// The items of each turn: from a message with the person's words, behind an answer, to the next one.
+fn turns(conversation: &Conversation<'_>) -> Vec<Range<usize>> {
+    let mut starts = Vec::new();
+    let mut is_answered = true;
+    for message in &conversation.messages {
+        let items = &conversation.items[message.items.clone()];
+        let has_words = items.iter().any(|item| matches!(item.kind, Kind::Words));
+        if has_words && is_answered {
+            // Outcomes before the words belong to the turn before.
+            let is_outcome = |place: &usize| matches!(conversation.items[*place].kind, Kind::Outcome(_));
+            starts.extend(message.items.clone().find(|place| !is_outcome(place)));
+            is_answered = false;
+        }
+        is_answered |= items.iter().any(|item| matches!(item.kind, Kind::Answer(_) | Kind::Call(_)));
+    }
+    let ends = starts.iter().skip(1).copied().chain([conversation.items.len()]);
+    starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
+}
+
+fn is_work(conversation: &Conversation<'_>, place: usize) -> bool {
+    matches!(conversation.items[place].kind, Kind::Call(_) | Kind::Outcome(_))
+}
+
+/// The items of a turn that go when it is folded: all but the words, what the host says with them, and what the model has said behind
+/// its work. A turn without work has none.
+fn going(conversation: &Conversation<'_>, turn: &Range<usize>) -> impl Iterator<Item = usize> {
+    let first = turn.clone().find(|place| is_work(conversation, *place)).unwrap_or(turn.end);
+    let last = turn.clone().rfind(|place| is_work(conversation, *place)).unwrap_or(turn.start);
+    let has_work = first < turn.end;
+    turn.clone().filter(move |place| match &conversation.items[*place].kind {
+        Kind::Words | Kind::Fixed => false,
+        Kind::Note => *place > first,
+        Kind::Answer(_) => has_work && *place < last,
+        Kind::Reasoning => has_work,
+        Kind::Call(_) | Kind::Outcome(_) => true,
+    })
+}
+
+/// Folds turns at once. The index of their files stands behind the last answer.
+fn fold<'a>(conversation: &Conversation<'a>, turns: &[Range<usize>], settings: &TurnSettings, plan: &mut Plan<'a>) {
+    let number = plan.folds.len();
+    let (mut paths, mut folded, mut last) = (Vec::new(), 0, None);
+    for turn in turns {
+        let mut has_work = false;
+        for place in going(conversation, turn) {
+            has_work = true;
+            plan.gone[place] = Some(number);
+            if let Kind::Call(call) = &conversation.items[place].kind {
+                add_paths(call, &mut paths);
+            }
+        }
+        if has_work {
+            folded += 1;
+            let answer = |place: &usize| match &conversation.items[*place].kind {
+                Kind::Answer(Some(text)) if plan.gone[*place].is_none() => Some((*place, *text)),
+                _ => None,
+            };
+            last = turn.clone().filter_map(|place| answer(&place)).next_back().or(last);
+        }
+    }
+    plan.boundary = last.map(|(place, _)| place).or(plan.boundary);
+    let replaced = last.and_then(|(_, value)| {
+        let mut lines = vec![value.string()?];
+        if !paths.is_empty() {
+            let left = paths.len().saturating_sub(MOST_PATHS);
+            let more = if left == 0 { String::new() } else { format!(" and {left} more") };
+            lines.push(format!("[Files of the steps that are not shown: {}{more}]", paths[left..].join(", ")));
+        }
+        lines.extend(Some(settings.pointer.clone()).filter(|pointer| !pointer.is_empty()));
+        (lines.len() > 1).then(|| (value, lines.join("\n\n")))
+    });
+    plan.folds.push(Fold { what: What::Turns(folded), replaced });
+}
+
+/// Adds the paths that the arguments of a call name: texts of one line, under a key that speaks of a path or a file.
+fn add_paths(call: &Call<'_>, paths: &mut Vec<String>) {
+    let Json::Object(arguments) = arguments(call) else { return };
+    for (key, value) in &arguments {
+        let key = key.to_ascii_lowercase();
+        let Some(path) = value.as_str().filter(|_| key.contains("path") || key.contains("file")) else { continue };
+        let is_path = !path.trim().is_empty() && path.len() <= LONGEST_PATH && !path.contains(char::is_control);
+        if is_path && !paths.iter().any(|other| other == path) {
+            paths.push(path.to_owned());
+        }
+    }
+}
