@@ -125,7 +125,8 @@ impl<'a> Walk<'a, '_> {
         };
         self.of_item.push(segment);
         let Kind::Call(call) = &self.items[place].kind else { return };
-        let Some((role, answer)) = call.role.zip(self.answer(place)) else { return };
+        let Some(role) = call.role else { return };
+        let Some(answer) = self.answer(place) else { return };
         let Some(told) = Told::read(&answer.text) else { return };
         let (subject, now, begins) = (told.subject, told.place, told.begins_place());
         self.answers.insert(place, answer);
@@ -150,7 +151,8 @@ impl<'a> Walk<'a, '_> {
     /// The answer of a call of one of the stack's tools, unless it was refused.
     fn answer(&self, call: usize) -> Option<Answer<'a>> {
         let Kind::Outcome(outcome) = &self.items[self.pairs[call]?].kind else { return None };
-        let content = outcome.content.filter(|_| !outcome.is_error)?;
+        // Some wires say it in the outcome, with an entry in place of the output.
+        let content = outcome.content.filter(|content| !outcome.is_error && content.get("error").is_none())?;
         let mut found = None;
         each_string(content, &mut |value| {
             if found.is_none() {

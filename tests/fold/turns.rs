@@ -42,7 +42,7 @@ fn finished_turns_are_words_and_answers() {
     for wire in Wire::ALL.iter().copied() {
         let request = request(wire, &conversation(3));
         let settings =
-            FoldSettings::default().turns(Some(TurnSettings::new(800).pointer("All of it is in log.jsonl.".into())));
+            FoldSettings::default().turns(Some(TurnSettings::new(750).pointer("All of it is in log.jsonl.".into())));
         let folded = fold(wire, &request, &settings);
         assert_eq!(problem(wire, &folded.text), None, "{wire}: {}", folded.text);
         for number in 0..3 {

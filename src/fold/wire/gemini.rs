@@ -108,8 +108,7 @@ impl<'a> Part<'a> {
                 is_signed: self.is_signed,
             }),
             (None, Some(response), Author::Other) => {
-                let is_error = response.given.is_some_and(|given| given.get("error").is_some());
-                Kind::Outcome(Outcome { id: response.id, name: response.name, content: response.given, is_error })
+                Kind::Outcome(Outcome { id: response.id, name: response.name, content: response.given, is_error: false })
             }
             (None, None, Author::Model) if self.is_thought => Kind::Reasoning,
             (None, None, Author::Model) => Kind::Answer(self.text),
