@@ -321,6 +321,14 @@ bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,4,6,12,40
 bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
 
+# What a job costs in Claude Code, Codex, Gemini CLI, Copilot CLI and Qwen Code with a scripted model: in one conversation, on the
+# stack, and on the stack with each request folded. Installs the hosts (1.6 GB) and writes the table of docs/fold.md. Takes eight
+# minutes. Only some of them, without the table: make bench-hosts HOSTS="codex claude"
+bench-hosts: native program $(NODE_MODULES)
+	$(NPM) run build --prefix bindings
+	$(NPM) install --no-audit --no-fund --prefix bindings/hosts
+	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/bench.mjs $(HOSTS)
+
 # The orchestrator with the real Claude Agent SDK: tokens on the stack and in one session, what it adds for each frame and
 # request, and its memory over 501 frames. Takes 13 minutes on two busy cores, fewer with fewer areas: make bench-flame FLAME_BENCH_AREAS=4
 bench-flame: export FLAME_BENCH_AREAS ?= 20

@@ -404,12 +404,39 @@ export interface FoldSettings {
    * An empty text: nothing is said.
    */
   pointer?: string | null
+  /** Also fold the turns of a conversation that has no frames. Default: no. */
+  turns?: TurnSettings | null
+}
+
+/** When the turns of a conversation without frames are folded. */
+export interface TurnSettings {
+  /**
+   * In tokens: when the person writes, and the turns that are finished and not folded have more than this together, they are all
+   * folded. 40,000 to 60,000 cost least in windows of 200,000 tokens.
+   */
+  floor: number
+  /** How an agent reads what was folded. Default: nothing is said. */
+  pointer?: string
 }
 
 /** What was folded in a request. */
 export interface FoldReport {
   /** The stretches that are gone, in the order of their beginnings. What was pushed and popped within one is not listed. */
   stretches: FoldedStretch[]
+  /** The turns that are folded, those together that were folded at once. */
+  turns: FoldedTurns[]
+}
+
+/** Turns of a conversation that were folded at once. */
+export interface FoldedTurns {
+  /** Number of turns. */
+  turns: number
+  /** Number of texts, thoughts, calls and outcomes that are gone. */
+  items: number
+  /** Their length in bytes. */
+  bytes: number
+  /** Their length in tokens, estimated. */
+  tokens: number
 }
 
 /** A stretch of a conversation that is gone. */

@@ -36,9 +36,26 @@ test("a finished frame becomes a call and its return", () => {
 
 test("what cannot be folded comes back", () => {
   for (const text of ["", "{", "[]", '{"messages":[]}']) {
-    assert.deepEqual(fold("chat", text), { request: text, report: { stretches: [] } })
+    assert.deepEqual(fold("chat", text), { request: text, report: { stretches: [], turns: [] } })
   }
   assert.equal(fold("chat", request, { server: "other" }).request, request)
+})
+
+test("turns are folded on request", () => {
+  const turn = (id: string) => [
+    { role: "user", content: `words${id}` },
+    { ...call(id, "x", { path: `src/${id}.ts` }), content: null },
+    outcome(id, "nonsense ".repeat(50)),
+    { role: "assistant", content: `answer${id}` },
+  ]
+  const messages = [...turn("1"), ...turn("2"), { role: "user", content: "now" }]
+  const folded = fold("chat", JSON.stringify({ messages }), { turns: { floor: 10 } })
+  assert.equal(JSON.parse(folded.request).messages.length, 5)
+  assert.match(folded.request, /src\/2\.ts/)
+  assert.deepEqual(
+    folded.report.turns.map(({ turns }) => turns),
+    [1, 1],
+  )
 })
 
 test("wrong arguments are refused", () => {

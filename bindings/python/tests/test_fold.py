@@ -12,7 +12,11 @@ from callstack_core import Stack, errors, fold
 
 def call(number: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     function = {"name": f"callstack-{name}", "arguments": json.dumps(arguments)}
-    return {"role": "assistant", "content": None, "tool_calls": [{"id": number, "type": "function", "function": function}]}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": number, "type": "function", "function": function}],
+    }
 
 
 def outcome(number: str, content: str) -> dict[str, Any]:
@@ -45,14 +49,27 @@ def test_a_finished_frame_becomes_a_call_and_its_return() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"messages":[]}'])
 def test_what_cannot_be_folded_comes_back(text: str) -> None:
-    assert fold("chat", text) == {"request": text, "report": {"stretches": []}}
+    assert fold("chat", text) == {"request": text, "report": {"stretches": [], "turns": []}}
+
+
+def test_turns_are_folded_on_request() -> None:
+    def turn(number: str) -> list[dict[str, Any]]:
+        read = call(number, "x", {"path": f"src/{number}.py"})
+        answer = {"role": "assistant", "content": f"answer{number}"}
+        return [{"role": "user", "content": f"words{number}"}, read, outcome(number, "nonsense " * 50), answer]
+
+    request = json.dumps({"messages": [*turn("1"), *turn("2"), {"role": "user", "content": "now"}]})
+    folded = fold("chat", request, {"turns": {"floor": 10}})
+    assert len(json.loads(folded["request"])["messages"]) == 5
+    assert "src/2.py" in folded["request"]
+    assert [turns["turns"] for turns in folded["report"]["turns"]] == [1, 1]
 
 
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(errors.SettingError):
         fold("morse", REQUEST)  # type: ignore[arg-type]
     with pytest.raises(errors.JsonError):
-        fold("chat", REQUEST, {"servers": "x"})  # type: ignore[typeddict-unknown-key]
+        fold("chat", REQUEST, {"servers": "x"})  # type: ignore[arg-type]
 
 
 def test_a_pop_begins_the_next_frame(stack: Stack) -> None:

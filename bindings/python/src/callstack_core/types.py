@@ -410,6 +410,18 @@ class FoldSettings(TypedDict, total=False):
     #: How an agent reads all of a finished frame; `{frame}` stands for its handle. Default: a call of the tool that shows a
     #: frame. An empty text: nothing is said.
     pointer: str | None
+    #: Also fold the turns of a conversation that has no frames. Default: no.
+    turns: TurnSettings | None
+
+
+class TurnSettings(TypedDict):
+    """When the turns of a conversation without frames are folded."""
+
+    #: In tokens: when the person writes, and the turns that are finished and not folded have more than this together, they are
+    #: all folded. 40,000 to 60,000 cost least in windows of 200,000 tokens.
+    floor: int
+    #: How an agent reads what was folded. Default: nothing is said.
+    pointer: NotRequired[str]
 
 
 class FoldedStretch(TypedDict):
@@ -429,11 +441,26 @@ class FoldedStretch(TypedDict):
     returned: int
 
 
+class FoldedTurns(TypedDict):
+    """Turns of a conversation that were folded at once."""
+
+    #: Number of turns.
+    turns: int
+    #: Number of texts, thoughts, calls and outcomes that are gone.
+    items: int
+    #: Their length in bytes.
+    bytes: int
+    #: Their length in tokens, estimated.
+    tokens: int
+
+
 class FoldReport(TypedDict):
     """What was folded in a request."""
 
     #: The stretches that are gone, in the order of their beginnings. What was pushed and popped within one is not listed.
     stretches: list[FoldedStretch]
+    #: The turns that are folded, those together that were folded at once.
+    turns: list[FoldedTurns]
 
 
 class Folded(TypedDict):

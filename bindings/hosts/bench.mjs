@@ -1,0 +1,42 @@
+#!/usr/bin/env node
+// What a job costs in real coding agents: in one conversation, on the stack, and on the stack with each request folded. Writes
+// the table into docs/fold.md, between its two comments.
+//
+//   node bench.mjs [HOST…]    CALLSTACK is the program
+
+import fs from "node:fs"
+import { job } from "./job.mjs"
+
+const DOCUMENT = new URL("../../docs/fold.md", import.meta.url)
+const BEGIN = "<!-- make bench-hosts -->\n"
+const END = "<!-- end -->\n"
+const NAMES = { codex: "Codex", claude: "Claude Code", gemini: "Gemini CLI", copilot: "Copilot CLI", qwen: "Qwen Code" }
+
+const program = process.env.CALLSTACK
+if (!program) throw new Error("CALLSTACK must be the path of the program callstack")
+const chosen = process.argv.slice(2)
+const thousands = (tokens) => `${Math.round(tokens / 1000)}k`
+const rows = []
+for (const name of chosen.length > 0 ? chosen : Object.keys(NAMES)) {
+  for (const areas of [2, 12]) {
+    const bills = []
+    for (const mode of ["linear", "stack", "folded"]) bills.push(await job(name, mode, { areas, program }))
+    const [linear] = bills
+    const cells = bills.map(({ peak, cost }) => {
+      const share = cost === linear.cost ? "" : ` (${Math.round((100 * cost) / linear.cost)} %)`
+      return `${thousands(peak)}; ${thousands(cost)}${share}`
+    })
+    rows.push(`| ${NAMES[name]} | ${areas} | ${cells.join(" | ")} |`)
+    console.log(rows.at(-1))
+  }
+}
+if (chosen.length === 0) {
+  const head = [
+    "| host | sub-tasks | one conversation: peak; cost | on the stack | on the stack, folded |",
+    "|---|---:|---:|---:|---:|",
+  ]
+  const text = fs.readFileSync(DOCUMENT, "utf8")
+  const [begin, end] = [text.indexOf(BEGIN) + BEGIN.length, text.indexOf(END)]
+  if (begin < BEGIN.length || end < begin) throw new Error(`docs/fold.md has no place for the table: ${BEGIN}${END}`)
+  fs.writeFileSync(DOCUMENT, `${text.slice(0, begin)}${[...head, ...rows].join("\n")}\n${text.slice(end)}`)
+}

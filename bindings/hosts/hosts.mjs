@@ -1,0 +1,216 @@
+// Real coding agents, started headless against a base URL, with one MCP server and a home of their own. Nothing leaves loopback.
+// Install them beside this file or name the folder: NODE_MODULES=some/node_modules
+//   npm i @anthropic-ai/claude-code @openai/codex @google/gemini-cli @qwen-code/qwen-code @mariozechner/pi-coding-agent @github/copilot opencode-ai
+import { spawn } from "node:child_process"
+import fs from "node:fs"
+import os from "node:os"
+import path from "node:path"
+
+const modules = path.resolve(process.env.NODE_MODULES ?? new URL("node_modules", import.meta.url).pathname)
+const bin = (name) => path.join(modules, ".bin", name)
+const put = (file, value) => {
+  fs.mkdirSync(path.dirname(file), { recursive: true })
+  fs.writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value))
+}
+
+/** Each host: the files of its home, its environment and its command line for a prompt. `mcp` is { command, args }, or undefined. */
+export const hosts = {
+  claude: {
+    wire: "anthropic",
+    shell: "Bash",
+    input: (command) => ({ command }),
+    setup: (w) =>
+      put(path.join(w.home, "mcp.json"), {
+        mcpServers: w.mcp ? { callstack: { ...w.mcp, type: "stdio", alwaysLoad: true } } : {},
+      }),
+    env: (w) => ({
+      ANTHROPIC_BASE_URL: w.url,
+      ANTHROPIC_API_KEY: "sk-none",
+      CLAUDE_CONFIG_DIR: path.join(w.home, ".claude"),
+      DISABLE_TELEMETRY: "1",
+      DISABLE_ERROR_REPORTING: "1",
+      DISABLE_AUTOUPDATER: "1",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      ENABLE_TOOL_SEARCH: "false",
+    }),
+    run: (w, prompt) => [
+      bin("claude"),
+      "-p",
+      prompt,
+      "--model",
+      "claude-sonnet-4-5",
+      "--strict-mcp-config",
+      "--mcp-config",
+      path.join(w.home, "mcp.json"),
+      "--allowedTools",
+      "Bash",
+      "mcp__callstack",
+      "--setting-sources",
+      "project",
+    ],
+  },
+  codex: {
+    wire: "responses",
+    shell: "exec_command",
+    input: (cmd) => ({ cmd }),
+    setup: (w) =>
+      put(
+        path.join(w.home, ".codex/config.toml"),
+        `model = "gpt-5.1"\nmodel_provider = "scripted"\n[model_providers.scripted]\nname = "scripted"\nbase_url = "${w.url}/v1"\nwire_api = "responses"\nenv_key = "SCRIPTED_KEY"\nrequest_max_retries = 0\n`.replace(
+          /^/,
+          w.window
+            ? `model_context_window = ${w.window}\nmodel_auto_compact_token_limit = ${Math.round(w.window * 0.8)}\n`
+            : "",
+        ) +
+          (w.mcp
+            ? `[mcp_servers.callstack]\ncommand = ${JSON.stringify(w.mcp.command)}\nargs = ${JSON.stringify(w.mcp.args)}\n`
+            : ""),
+      ),
+    env: (w) => ({ CODEX_HOME: path.join(w.home, ".codex"), SCRIPTED_KEY: "none" }),
+    run: (_, prompt) => [
+      bin("codex"),
+      "exec",
+      "--skip-git-repo-check",
+      "--dangerously-bypass-approvals-and-sandbox",
+      prompt,
+    ],
+  },
+  gemini: {
+    wire: "gemini",
+    shell: "run_shell_command",
+    input: (command) => ({ command }),
+    setup: (w) =>
+      put(path.join(w.home, ".gemini/settings.json"), {
+        security: { auth: { selectedType: "gemini-api-key" } },
+        telemetry: { enabled: false },
+        general: { disableAutoUpdate: true },
+        ...(w.mcp ? { mcpServers: { callstack: { ...w.mcp, trust: true } } } : {}),
+      }),
+    env: (w) => ({ GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: w.url, GEMINI_CLI_HOME: w.home }),
+    run: (_, prompt) => [
+      bin("gemini"),
+      "-m",
+      "gemini-2.5-pro",
+      "-p",
+      prompt,
+      "--approval-mode",
+      "yolo",
+      "--skip-trust",
+    ],
+  },
+  qwen: {
+    wire: "chat",
+    shell: "run_shell_command",
+    input: (command) => ({ command, is_background: false }),
+    setup: (w) =>
+      put(path.join(w.home, ".qwen/settings.json"), {
+        tools: { exclude: ["tool_search"] },
+        telemetry: { enabled: false },
+        general: { disableAutoUpdate: true },
+        ...(w.mcp ? { mcpServers: { callstack: { ...w.mcp, trust: true } } } : {}),
+      }),
+    env: (w) => ({ OPENAI_API_KEY: "none", OPENAI_BASE_URL: `${w.url}/v1`, OPENAI_MODEL: "scripted" }),
+    run: (_, prompt) => [bin("qwen"), "-p", prompt, "--auth-type", "openai", "--approval-mode", "yolo"],
+  },
+  pi: {
+    wire: "anthropic",
+    shell: "bash",
+    input: (command) => ({ command }),
+    noMcp: true, // pi has extensions in place of MCP
+    setup: (w) =>
+      put(path.join(w.home, ".pi/agent/models.json"), {
+        providers: {
+          scripted: {
+            baseUrl: w.url,
+            api: "anthropic-messages",
+            apiKey: "none",
+            models: [
+              {
+                id: "scripted",
+                name: "scripted",
+                reasoning: false,
+                input: ["text"],
+                contextWindow: 200000,
+                maxTokens: 8000,
+                cost: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 },
+              },
+            ],
+          },
+        },
+      }),
+    env: () => ({ PI_OFFLINE: "1" }),
+    run: (w, prompt) => [
+      bin("pi"),
+      "--provider",
+      "scripted",
+      "--model",
+      "scripted",
+      ...(w.extension ? ["-e", w.extension] : []),
+      "-p",
+      prompt,
+    ],
+  },
+  copilot: {
+    wire: "chat",
+    shell: "bash",
+    input: (command) => ({ command, description: "run" }),
+    setup: (w) =>
+      put(path.join(w.home, ".copilot/mcp-config.json"), {
+        mcpServers: w.mcp ? { callstack: { type: "local", tools: ["*"], ...w.mcp } } : {},
+      }),
+    env: (w) => ({
+      COPILOT_PROVIDER_BASE_URL: `${w.url}/v1`,
+      COPILOT_PROVIDER_API_KEY: "none",
+      COPILOT_PROVIDER_TYPE: "openai",
+      COPILOT_MODEL: "scripted",
+      COPILOT_AUTO_UPDATE: "false",
+    }),
+    run: (_, prompt) => [bin("copilot"), "-p", prompt, "--allow-all-tools"],
+  },
+}
+
+/** Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it. */
+export async function run(
+  name,
+  { url, mcp, window, prompt = "Do the job.", extension, files = {}, timeout = 300_000, world },
+) {
+  const host = hosts[name]
+  const w = world ?? { root: fs.mkdtempSync(path.join(os.tmpdir(), `host-${name}-`)) }
+  Object.assign(w, {
+    url,
+    window,
+    mcp: host.noMcp ? undefined : mcp,
+    extension,
+    home: path.join(w.root, "home"),
+    project: path.join(w.root, "project"),
+  })
+  fs.mkdirSync(w.home, { recursive: true })
+  fs.mkdirSync(w.project, { recursive: true })
+  for (const [file, text] of Object.entries(files)) put(path.join(w.project, file), text)
+  host.setup(w)
+  const [command, ...args] = host.run(w, prompt)
+  const start = Date.now()
+  const child = spawn(command, args, {
+    cwd: w.project,
+    env: { PATH: process.env.PATH, LANG: "C.UTF-8", TERM: "dumb", HOME: w.home, NO_PROXY: "127.0.0.1", ...host.env(w) },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  })
+  let out = ""
+  child.stdout.on("data", (d) => {
+    out += d
+  })
+  child.stderr.on("data", (d) => {
+    out += d
+  })
+  const timer = setTimeout(() => {
+    try {
+      process.kill(-child.pid, "SIGKILL")
+    } catch {
+      // It has ended.
+    }
+  }, timeout)
+  const code = await new Promise((ok) => child.on("close", ok))
+  clearTimeout(timer)
+  return { code, out, ms: Date.now() - start, ...w }
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env node
+// One job in a real coding agent with a scripted model: sub-tasks of some steps, each of which reads a file of 3 KB. In one
+// conversation, on the stack by MCP, or on the stack with each request folded.
+
+import { hosts, run } from "./hosts.mjs"
+import { startModel } from "./model.mjs"
+import { startProxy } from "./proxy.mjs"
+
+/** The hosts that tell the server which conversation calls. In the others the agent names its frame in each call. */
+const NAMES_CONVERSATIONS = ["claude", "codex"]
+/** Length of the files, in characters. */
+const LENGTH = 3000
+
+/** Text as a program may print it, the same for the same seed. */
+function printed(seed, length) {
+  let state = seed
+  let text = ""
+  while (text.length < length) {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff
+    text += `line ${state.toString(36)} of module ${seed}: value ${state % 997}\n`
+  }
+  return text.slice(0, length)
+}
+
+/**
+ * What the model does, one answer after the other, whatever it is shown: folding must not change the work.
+ *
+ * @param mode - `"linear"`, `"stack"` or `"folded"`.
+ */
+function script(name, mode, areas, steps) {
+  const host = hosts[name]
+  const isOnStack = mode !== "linear"
+  const named = (frame) => (NAMES_CONVERSATIONS.includes(name) ? {} : { frame })
+  const answers = []
+  for (let area = 0; area < areas; area++) {
+    const criteria = `The module ${area} is read and its figures are known.`
+    const results = `Area ${area} read: ${steps} parts, sum ${area * 17 + 3}; the values are in data/${area}-*.txt. Nothing failed.`
+    if (isOnStack) {
+      const args = { ...named("new"), title: `Area ${area}`, successCriteria: criteria }
+      answers.push({ calls: [{ name: "push", args }] })
+    }
+    for (let step = 0; step < steps; step++) {
+      const args = host.input(`cat data/${area}-${step}.txt`)
+      answers.push({ text: `Reading part ${step} of area ${area}.`, calls: [{ name: host.shell, args }] })
+    }
+    if (isOnStack) {
+      answers.push({ calls: [{ name: "pop", args: { ...named(`f${area + 1}`), status: "completed", results } }] })
+    } else {
+      answers.push({ text: results, calls: [{ name: host.shell, args: host.input("true") }] })
+    }
+  }
+  answers.push({ text: "All areas are read." })
+  return answers
+}
+
+/**
+ * Runs a job, and returns what its requests cost: `{requests, peak, total, read, write, uncached, cost}` in tokens of four
+ * characters, as the provider of the host bills them.
+ */
+export async function job(name, mode, { areas = 12, steps = 8, program }) {
+  const answers = script(name, mode, areas, steps)
+  const problems = []
+  let done = 0
+  const model = await startModel((request) => {
+    const isWork = request.tools.some((tool) => tool?.endsWith(hosts[name].shell))
+    if (!isWork) return { text: "{}" } // titles, classifiers and the like
+    for (const result of request.news) {
+      if (result.isError || /^MCP (tool|server)|tool error/.test(result.text)) problems.push(result.text.slice(0, 200))
+    }
+    if (request.orphans.length > 0) problems.push(`calls without outcomes: ${request.orphans}`)
+    return answers[done++] ?? { text: "Done." }
+  })
+  const proxy = mode === "folded" ? await startProxy(model.url) : undefined
+  const files = {}
+  for (let area = 0; area < areas; area++) {
+    for (let step = 0; step < steps; step++) {
+      files[`data/${area}-${step}.txt`] = printed(area * 100 + step + 1, LENGTH)
+    }
+  }
+  const mcp = mode === "linear" ? undefined : { command: program, args: ["mcp"] }
+  const result = await run(name, { url: proxy?.url ?? model.url, files, mcp, timeout: 900_000 })
+  const bill = model.bill()
+  await proxy?.close()
+  await model.close()
+  if (done < answers.length || problems.length > 0) {
+    const what = [...new Set(problems)].slice(0, 4).join("\n")
+    throw new Error(`${name}, ${mode}: ${done} of ${answers.length} steps\n${what}\n${result.out.slice(-1500)}`)
+  }
+  return bill
+}
