@@ -3,7 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
+use serde_json::Value as Json;
+
 use super::json::Value;
+use crate::text::from_json;
 use crate::vocabulary::calls::CallRole;
 
 /// A part of a message.
@@ -27,6 +30,8 @@ pub(super) struct Item<'a> {
 pub(super) enum Kind<'a> {
     /// What the person has written or attached.
     Words,
+    /// What a tool has shown beside its outcome, such as a picture.
+    Shown,
     /// What the host has added by itself.
     Note,
     /// What the model has said; its text, if that is a text of its own.
@@ -37,6 +42,8 @@ pub(super) enum Kind<'a> {
     Call(Call<'a>),
     /// What a tool has returned.
     Outcome(Outcome<'a>),
+    /// What says nothing by itself, such as the beginning of a step.
+    Layout,
     /// What stays where it is, such as a summary that stands for an earlier conversation.
     Fixed,
 }
@@ -67,6 +74,8 @@ pub(super) struct Outcome<'a> {
     pub content: Option<Value<'a>>,
     /// The host says that the call has failed.
     pub is_error: bool,
+    /// It has made tools known to the model.
+    pub loads_tools: bool,
 }
 
 /// How an item is taken out of its message.
@@ -122,22 +131,29 @@ pub(super) enum Order {
     Any,
 }
 
+impl Order {
+    /// True if calls of different messages may have the same ID.
+    fn repeats_ids(self) -> bool {
+        matches!(self, Self::NextMessages | Self::Any)
+    }
+}
+
 /// The conversation of a request.
 #[derive(Debug)]
 pub(super) struct Conversation<'a> {
     pub messages: Vec<Message>,
     pub items: Vec<Item<'a>>,
     pub order: Order,
-    /// Marks of caches outside of the conversation.
-    pub other_marks: usize,
     /// A message can hold the items of several requests, and thinking goes with the call behind it. Otherwise that of a message stays
     /// whole.
     pub has_loose_reasoning: bool,
+    /// A turn that has begun with thinking must do so.
+    pub has_thinking_turns: bool,
 }
 
 impl<'a> Conversation<'a> {
     pub fn new(order: Order) -> Self {
-        Self { messages: Vec::new(), items: Vec::new(), order, other_marks: 0, has_loose_reasoning: false }
+        Self { messages: Vec::new(), items: Vec::new(), order, has_loose_reasoning: false, has_thinking_turns: false }
     }
 
     /// Adds an item to the message that is being read.
@@ -158,9 +174,10 @@ impl<'a> Conversation<'a> {
         self.messages.push(Message { bytes, items: start..self.items.len(), author });
     }
 
-    /// True if some call is one of the stack's tools that change frames.
-    pub fn has_frames(&self) -> bool {
-        self.items.iter().any(|item| matches!(&item.kind, Kind::Call(Call { role: Some(_), .. })))
+    /// The first call of one of the stack's tools that change frames, or the end.
+    pub fn first_frame_call(&self) -> usize {
+        let is_one = |item: &Item<'_>| matches!(&item.kind, Kind::Call(Call { role: Some(_), .. }));
+        self.items.iter().position(is_one).unwrap_or(self.items.len())
     }
 
     /// True if some call may have ended a frame.
@@ -175,24 +192,25 @@ impl<'a> Conversation<'a> {
     /// For each item, its partner: for a call its outcome, and for an outcome its call. `None` if outcomes have no calls, stand where
     /// no provider accepts them, or are missing before the end.
     pub fn pairs(&self) -> Option<Vec<Option<usize>>> {
+        let earliest = self.earliest_calls();
         let mut pairs = vec![None; self.items.len()];
         let mut by_id: HashMap<&str, usize> = HashMap::new();
         let mut by_name: HashMap<&str, VecDeque<usize>> = HashMap::new();
         for (place, item) in self.items.iter().enumerate() {
             match &item.kind {
                 Kind::Call(Call { id: Some(id), .. }) => {
-                    // Nobody could say which of two calls an outcome is for.
-                    by_id.insert(id, place).is_none().then_some(())?;
+                    // Some models number the calls of each message anew, and some providers accept it.
+                    let is_free = |before: usize| pairs[before].is_some() && self.order.repeats_ids();
+                    if by_id.insert(id, place).is_some_and(|before| !is_free(before)) {
+                        return None;
+                    }
                 }
                 Kind::Call(call) => by_name.entry(call.name).or_default().push_back(place),
                 Kind::Outcome(outcome) => {
-                    let call = match outcome.id {
-                        Some(id) => by_id.get(id).copied().filter(|call| pairs[*call].is_none()),
-                        None => None,
-                    };
+                    let call = outcome.id.and_then(|id| by_id.get(id).copied().filter(|call| pairs[*call].is_none()));
                     // An outcome with an ID can answer a call without one.
                     let call = call.or_else(|| by_name.get_mut(outcome.name)?.pop_front())?;
-                    if !self.may_answer(call, place) {
+                    if self.items[call].message < earliest[item.message] || call >= place {
                         return None;
                     }
                     (pairs[call], pairs[place]) = (Some(place), Some(call));
@@ -203,18 +221,23 @@ impl<'a> Conversation<'a> {
         self.are_answered(&pairs).then_some(pairs)
     }
 
-    /// True if an outcome stands where the provider accepts that of a call.
-    fn may_answer(&self, call: usize, outcome: usize) -> bool {
-        let (call, outcome) = (self.items[call].message, self.items[outcome].message);
-        let mut between = self.messages.get(call + 1..outcome).unwrap_or_default().iter();
-        match self.order {
-            Order::NextMessage => outcome > call && between.all(|message| message.author == Author::System),
-            Order::NextMessages => {
-                let is_outcome = |item: &Item<'_>| matches!(item.kind, Kind::Outcome(_));
-                outcome > call && between.all(|message| self.items[message.items.clone()].iter().all(is_outcome))
+    /// For each message, the first one whose calls it may answer.
+    fn earliest_calls(&self) -> Vec<usize> {
+        let mut earliest = Vec::with_capacity(self.messages.len());
+        let mut last = 0;
+        for (number, message) in self.messages.iter().enumerate() {
+            earliest.push(last);
+            let items = &self.items[message.items.clone()];
+            let lets_through = match self.order {
+                Order::NextMessage => message.author == Author::System,
+                Order::NextMessages => items.iter().all(|item| matches!(item.kind, Kind::Outcome(_))),
+                Order::Behind | Order::Any => true,
+            };
+            if !lets_through {
+                last = number;
             }
-            Order::Behind | Order::Any => true,
         }
+        earliest
     }
 
     /// True if only calls of the last message of the model are without an outcome.
@@ -223,14 +246,23 @@ impl<'a> Conversation<'a> {
             return true;
         }
         let by_model = |message: &Message| message.author == Author::Model;
-        let last = self.messages.iter().rposition(by_model);
         // Where each item is a message, the last answer of the model has several.
         let last = match self.order {
             Order::Behind => self.messages.iter().rposition(|message| !by_model(message)).map(|other| other + 1),
-            _ => last,
+            _ => self.messages.iter().rposition(by_model),
         };
         let unanswered = self.items.iter().zip(pairs);
         let mut unanswered = unanswered.filter(|(item, pair)| matches!(item.kind, Kind::Call(_)) && pair.is_none());
         unanswered.all(|(item, _)| last.is_none_or(|last| item.message >= last))
     }
+}
+
+/// The arguments of a call: an object, or the text of one.
+pub(super) fn arguments(call: &Call<'_>) -> Json {
+    let Some(value) = call.arguments else { return Json::Null };
+    let text = match value.raw() {
+        Some(_) => value.string().unwrap_or_default(),
+        None => value.text.to_owned(),
+    };
+    from_json(&text).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
 //! A reader of JSON that says where each value is in the text, so that values can be taken out and all other bytes stay as
-//! they are. It accepts what the grammar of JSON (RFC 8259) accepts, reads each byte once, and builds nothing.
+//! they are. It accepts what the grammar of JSON (RFC 8259) accepts.
 
 use std::ops::Range;
 
@@ -74,16 +74,25 @@ impl<'a> Value<'a> {
         });
         elements
     }
+}
 
-    /// The values of an object, or none.
-    pub fn values(self) -> Vec<Self> {
-        let mut values = Vec::new();
-        // What is no object has no values.
-        let _ = self.reader().object(|reader, _| {
-            values.push(reader.value()?);
-            Some(())
-        });
-        values
+/// Gives each string of a value to a function, keys excepted.
+pub(super) fn each_string<'a>(value: Value<'a>, mut each: impl FnMut(Value<'a>)) {
+    let mut reader = value.reader();
+    while let Some(byte) = reader.byte() {
+        if byte != b'"' {
+            reader.at += 1;
+            continue;
+        }
+        let start = reader.at;
+        // The value was read before, so its strings end.
+        if reader.quoted().is_none() {
+            return;
+        }
+        let text = &value.text[start..reader.at];
+        if reader.peek() != Some(b':') {
+            each(Value { text, start: value.start + start });
+        }
     }
 }
 
@@ -375,6 +384,11 @@ mod tests {
         assert_eq!(list[1].string().as_deref(), Some("two\n"));
         let inner = whole.get("b").unwrap().get("a").unwrap();
         assert_eq!((&text[inner.range()], whole.get("c")), ("null", None));
+        let mut strings = Vec::new();
+        each_string(Reader::of(r#"{"a": ["b", {"c": "d : \""}], "e" : "f"}"#).value().unwrap(), |value| {
+            strings.push(value.text)
+        });
+        assert_eq!(strings, [r#""b""#, r#""d : \"""#, r#""f""#]);
     }
 
     #[test]

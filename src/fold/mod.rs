@@ -31,12 +31,15 @@
 
 mod conversation;
 mod json;
+mod keep;
 mod plan;
 mod returned;
+mod sent;
 mod splice;
 mod stretches;
 mod tokens;
 mod turns;
+mod walk;
 mod wire;
 
 use std::borrow::Cow;
@@ -126,7 +129,7 @@ pub struct FoldSettings {
     /// How an agent reads all of a finished frame; `{frame}` stands for its handle. Default (`null`): a call of the tool that shows
     /// a frame. An empty text: nothing is said.
     pub pointer: Option<String>,
-    /// Also fold the turns of a conversation that has no frames. Default (`null`): no.
+    /// Also fold the turns of a conversation before its first frame. Default (`null`): no.
     pub turns: Option<TurnSettings>,
 }
 
@@ -136,7 +139,7 @@ impl Default for FoldSettings {
     }
 }
 
-/// When the turns of a conversation without frames are folded. A turn runs from the person's words to the agent's last answer before
+/// When the turns of a conversation without frames, or before the first one, are folded. A turn runs from the person's words to the agent's last answer before
 /// the next ones.
 ///
 /// In JSON: `{"floor": 40000, "pointer": "The whole conversation is in log.jsonl."}`. `floor` is required; unknown keys are rejected.
@@ -279,15 +282,15 @@ pub fn fold<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Folded
 fn folded<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Option<Folded<'a>> {
     let names = CallNames::new(&settings.tools, &settings.server);
     let conversation = wire::read(wire, request, &names)?;
-    let turns = settings.turns.as_ref().filter(|_| !conversation.has_frames());
-    if turns.is_none() && !conversation.has_ended_frames() {
+    if settings.turns.is_none() && !conversation.has_ended_frames() {
         return None;
     }
     let pairs = conversation.pairs()?;
-    let plan = match turns {
-        Some(turns) => turns::plan(request, &conversation, turns),
-        None => stretches::plan(&conversation, &pairs, settings),
-    }?;
+    let turns = settings.turns.as_ref().and_then(|turns| turns::plan(request, &conversation, turns));
+    let plan = match (turns, stretches::plan(request, &conversation, &pairs, settings)) {
+        (Some(turns), Some(stretches)) => turns.and(stretches),
+        (turns, stretches) => turns.or(stretches)?,
+    };
     let text = splice::write(request, &conversation, &plan)?;
     let report = report(request, &conversation, &plan);
     Some(Folded { text: Cow::Owned(text), report })

@@ -16,6 +16,19 @@ pub(super) struct Plan<'a> {
     pub boundary: Option<usize>,
 }
 
+impl Plan<'_> {
+    /// This plan and another one of the same conversation, which folds other items.
+    pub fn and(mut self, other: Self) -> Self {
+        let before = self.folds.len();
+        for (own, others) in self.gone.iter_mut().zip(other.gone) {
+            *own = own.or(others.map(|fold| fold + before));
+        }
+        self.folds.extend(other.folds);
+        self.boundary = self.boundary.or(other.boundary);
+        self
+    }
+}
+
 /// A part of the conversation that goes as one.
 #[derive(Debug)]
 pub(super) struct Fold<'a> {

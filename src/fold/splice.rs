@@ -46,7 +46,7 @@ pub(super) fn write(request: &str, conversation: &Conversation<'_>, plan: &Plan<
         edits.push(Edit { bytes: value.range(), text: serde_json::to_string(text).ok()? });
     }
     edits.extend(marks(conversation, plan));
-    edits.extend(boundary(conversation, plan));
+    edits.extend(boundary(request, conversation, plan));
     Some(apply(request, edits))
 }
 
@@ -93,13 +93,14 @@ fn marks(conversation: &Conversation<'_>, plan: &Plan<'_>) -> Vec<Edit> {
 }
 
 /// A further mark at the newest boundary, if the host uses marks and has one left.
-fn boundary(conversation: &Conversation<'_>, plan: &Plan<'_>) -> Option<Edit> {
-    let item = &conversation.items[plan.boundary?];
-    let (place, is_free) = (item.mark_place?, item.mark.is_none());
-    let mark = conversation.items.iter().rev().find_map(|item| item.mark)?;
-    let used = conversation.items.iter().filter(|item| item.mark.is_some()).count() + conversation.other_marks;
+fn boundary(request: &str, conversation: &Conversation<'_>, plan: &Plan<'_>) -> Option<Edit> {
+    let at = plan.boundary?;
+    let item = &conversation.items[at];
+    let place = item.mark_place.filter(|_| item.mark.is_none())?;
+    // A mark must not last longer than one before it, so it is that of the next one.
+    let mark = conversation.items[at..].iter().find_map(|item| item.mark)?;
     let edit = || Edit { bytes: place..place, text: format!(",\"cache_control\":{}", mark.text) };
-    (is_free && used < MOST_MARKS).then(edit)
+    (request.matches("\"cache_control\"").count() < MOST_MARKS).then(edit)
 }
 
 fn apply(request: &str, mut edits: Vec<Edit>) -> String {

@@ -9,8 +9,29 @@ const SHORT: usize = 384;
 /// The length of the sample of a longer one, from its middle, in bytes.
 const SAMPLE: usize = 192;
 
-/// Estimates the tokens of a part.
+/// About what a picture or a page costs, in tokens.
+const PICTURE: usize = 1_500;
+/// What stands before a file in base64: in Anthropic's, Gemini's and pi's form, and in URLs.
+const FILES: [&str; 2] = ["\"data\":\"", ";base64,"];
+/// A shorter text is no file, in bytes.
+const SHORTEST_FILE: usize = 2_000;
+
+/// Estimates the tokens of a part. Files in base64 have a price of their own: providers show them to the model as pictures or pages.
 pub(super) fn estimated(part: &str) -> usize {
+    let mut tokens = 0;
+    let mut rest = part;
+    while rest.len() >= SHORTEST_FILE
+        && let Some(start) = FILES.iter().filter_map(|before| Some(rest.find(before)? + before.len())).min()
+    {
+        let end = start + rest[start..].find('"').unwrap_or(rest.len() - start);
+        let is_file = end - start >= SHORTEST_FILE;
+        tokens += sampled(&rest[..if is_file { start } else { end }]) + if is_file { PICTURE } else { 0 };
+        rest = &rest[end..];
+    }
+    tokens + sampled(rest)
+}
+
+fn sampled(part: &str) -> usize {
     if part.len() <= SHORT {
         return Approx.count(part);
     }
@@ -44,6 +65,18 @@ mod tests {
         let estimated: usize = parts.iter().map(|part| estimated(part)).sum();
         let ratio = estimated as f64 / exact as f64;
         assert!((0.85..1.15).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn a_picture_has_a_price_of_its_own() {
+        let data = "iVBORw0KGgo".repeat(20_000);
+        for picture in [
+            format!(r#"{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}"#),
+            format!(r#"{{"type":"input_image","image_url":"data:image/png;base64,{data}"}}"#),
+        ] {
+            let tokens = estimated(&picture);
+            assert!((1_000..3_000).contains(&tokens), "{tokens}");
+        }
     }
 
     #[test]

@@ -4,15 +4,15 @@
 //! finished turns that are not folded yet have more tokens together than the floor, they are all folded. So a prompt cache is
 //! lost seldom, and then once.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde_json::Value as Json;
 
-use super::TurnSettings;
-use super::conversation::{Call, Conversation, Kind};
+use super::conversation::{Author, Call, Conversation, Kind, Removal, arguments};
 use super::plan::{Fold, Plan, What};
-use super::stretches::{arguments, keep_reasoning};
 use super::tokens::estimated;
+use super::{TurnSettings, keep};
 
 /// The longest text that is taken for a path, in bytes.
 const LONGEST_PATH: usize = 300;
@@ -25,22 +25,27 @@ pub(super) fn plan<'a>(request: &str, conversation: &Conversation<'a>, settings:
     let mut finished: Vec<Range<usize>> = Vec::new();
     let mut tokens = 0;
     let turns = turns(conversation);
+    let first_frame = conversation.first_frame_call();
     // The last one is still under way.
-    for turn in turns.iter().take(turns.len().saturating_sub(1)) {
+    let before_frames = turns.iter().take(turns.len().saturating_sub(1)).filter(|turn| turn.end <= first_frame);
+    for turn in before_frames {
         // What stays does not count: so a conversation that is folded is not folded further.
-        let bytes = going(conversation, turn).map(|place| conversation.items[place].bytes.clone());
-        tokens += bytes.map(|bytes| estimated(&request[bytes])).sum::<usize>();
+        let items = going(conversation, turn).map(|place| &conversation.items[place]);
+        let own = items.filter(|item| item.removal != Removal::WithCall);
+        tokens += own.map(|item| estimated(&request[item.bytes.clone()])).sum::<usize>();
         finished.push(turn.clone());
         if tokens > settings.floor {
             fold(conversation, &finished, settings, &mut plan);
             (finished, tokens) = (Vec::new(), 0);
         }
     }
-    keep_reasoning(conversation, &mut plan.gone);
+    keep::reasoning(conversation, &mut plan.gone);
+    keep::layout(conversation, &mut plan.gone);
     plan.gone.iter().any(Option::is_some).then_some(plan)
 }
 
-/// The items of each turn: from a message with the person's words, behind an answer, to the next one.
+/// The items of each turn: from a message with the person's words to the next one, if the agent has answered before that. What the
+/// person writes while the agent works, or after a break, belongs to the same turn.
 fn turns(conversation: &Conversation<'_>) -> Vec<Range<usize>> {
     let mut starts = Vec::new();
     let mut is_answered = true;
@@ -49,11 +54,14 @@ fn turns(conversation: &Conversation<'_>) -> Vec<Range<usize>> {
         let has_words = items.iter().any(|item| matches!(item.kind, Kind::Words));
         if has_words && is_answered {
             // Outcomes before the words belong to the turn before.
-            let is_outcome = |place: &usize| matches!(conversation.items[*place].kind, Kind::Outcome(_));
+            let is_outcome = |place: &usize| matches!(conversation.items[*place].kind, Kind::Outcome(_) | Kind::Shown);
             starts.extend(message.items.clone().find(|place| !is_outcome(place)));
             is_answered = false;
         }
-        is_answered |= items.iter().any(|item| matches!(item.kind, Kind::Answer(_) | Kind::Call(_)));
+        if message.author == Author::Model {
+            let has = |is: fn(&Kind<'_>) -> bool| items.iter().any(|item| is(&item.kind));
+            is_answered = has(|kind| matches!(kind, Kind::Answer(_))) && !has(|kind| matches!(kind, Kind::Call(_)));
+        }
     }
     let ends = starts.iter().skip(1).copied().chain([conversation.items.len()]);
     starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
@@ -69,26 +77,29 @@ fn going(conversation: &Conversation<'_>, turn: &Range<usize>) -> impl Iterator<
     let first = turn.clone().find(|place| is_work(conversation, *place)).unwrap_or(turn.end);
     let last = turn.clone().rfind(|place| is_work(conversation, *place)).unwrap_or(turn.start);
     let has_work = first < turn.end;
+    // The last message of the model is its answer.
+    let is_answer = |place: &usize| matches!(conversation.items[*place].kind, Kind::Answer(_));
+    let answer = turn.clone().rfind(is_answer).map_or(0, |place| conversation.items[place].message);
     turn.clone().filter(move |place| match &conversation.items[*place].kind {
         Kind::Words | Kind::Fixed => false,
         Kind::Note => *place > first,
-        Kind::Answer(_) => has_work && *place < last,
-        Kind::Reasoning => has_work,
-        Kind::Call(_) | Kind::Outcome(_) => true,
+        Kind::Answer(_) => has_work && (*place < last || conversation.items[*place].message < answer),
+        Kind::Reasoning | Kind::Layout => has_work,
+        Kind::Call(_) | Kind::Outcome(_) | Kind::Shown => true,
     })
 }
 
 /// Folds turns at once. The index of their files stands behind the last answer.
 fn fold<'a>(conversation: &Conversation<'a>, turns: &[Range<usize>], settings: &TurnSettings, plan: &mut Plan<'a>) {
     let number = plan.folds.len();
-    let (mut paths, mut folded, mut last) = (Vec::new(), 0, None);
+    let (mut paths, mut known, mut folded, mut last) = (Vec::new(), HashSet::new(), 0, None);
     for turn in turns {
         let mut has_work = false;
         for place in going(conversation, turn) {
             has_work = true;
             plan.gone[place] = Some(number);
             if let Kind::Call(call) = &conversation.items[place].kind {
-                add_paths(call, &mut paths);
+                add_paths(call, &mut paths, &mut known);
             }
         }
         if has_work {
@@ -115,13 +126,13 @@ fn fold<'a>(conversation: &Conversation<'a>, turns: &[Range<usize>], settings: &
 }
 
 /// Adds the paths that the arguments of a call name: texts of one line, under a key that speaks of a path or a file.
-fn add_paths(call: &Call<'_>, paths: &mut Vec<String>) {
+fn add_paths(call: &Call<'_>, paths: &mut Vec<String>, known: &mut HashSet<String>) {
     let Json::Object(arguments) = arguments(call) else { return };
     for (key, value) in &arguments {
         let key = key.to_ascii_lowercase();
         let Some(path) = value.as_str().filter(|_| key.contains("path") || key.contains("file")) else { continue };
         let is_path = !path.trim().is_empty() && path.len() <= LONGEST_PATH && !path.contains(char::is_control);
-        if is_path && !paths.iter().any(|other| other == path) {
+        if is_path && known.insert(path.to_owned()) {
             paths.push(path.to_owned());
         }
     }

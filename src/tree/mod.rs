@@ -460,14 +460,13 @@ impl Tree {
         dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
     }
 
-    /// The first planned child of a frame that can begin; with `completed` the first one that can begin once that frame is
-    /// completed.
-    pub fn next_ready(&self, parent: Handle, completed: Option<Handle>) -> Option<Handle> {
-        let can_begin = |child: &Handle| {
+    /// The planned children of a frame that can begin, in their order; with `completed` those that can begin once that frame is completed.
+    pub fn ready_children(&self, parent: Handle, completed: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
+        let children = self.node(parent).children().iter().copied();
+        children.filter(move |child| {
             let mut waits_for = self.unfinished_dependencies(*child);
             self.node(*child).status() == FrameStatus::Planned && waits_for.all(|other| Some(other) == completed)
-        };
-        self.node(parent).children().iter().copied().find(can_begin)
+        })
     }
 
     /// The frame itself if it is open, else its nearest open ancestor.

@@ -69,23 +69,23 @@ impl<'a> CallNames<'a> {
                 return Some(role);
             }
         }
-        let served = self.served(namespace, name)?;
-        of(&SERVED, served).or_else(|| of_library(served))
+        let mut served = self.served(namespace, name);
+        served.find_map(|tool| of(&SERVED, tool).or_else(|| of_library(tool)))
     }
 
-    /// The name of a tool within our server, such as `push` for `mcp__callstack__push`.
-    fn served<'b>(&self, namespace: &'b str, name: &'b str) -> Option<&'b str> {
+    /// What the name of a tool within our server can be, such as `push` for `mcp__callstack__push`.
+    fn served<'b>(&'b self, namespace: &'b str, name: &'b str) -> impl Iterator<Item = &'b str> {
         let is_separator = |character: char| !character.is_ascii_alphanumeric();
-        if !namespace.is_empty() {
-            let namespace = namespace.trim_end_matches(is_separator);
-            return self.ends_with_server(namespace).then(|| name.trim_start_matches(is_separator));
-        }
+        let namespace = namespace.trim_end_matches(is_separator);
+        let whole = Some(name.trim_start_matches(is_separator)).filter(|_| self.ends_with_server(namespace));
         // The names of tools have underscores themselves, so each place is tried at which the server's name can end.
-        let ends = name.match_indices(self.server).map(|(start, server)| start + server.len());
-        ends.filter(|end| self.ends_with_server(&name[..*end])).find_map(|end| {
-            let tool = name[end..].trim_start_matches(is_separator);
-            (tool.len() < name.len() - end).then_some(tool)
-        })
+        let parts = if namespace.is_empty() { name } else { "" };
+        let ends = parts.match_indices(self.server).map(|(start, server)| start + server.len());
+        let within = ends.filter(|end| self.ends_with_server(&parts[..*end])).filter_map(move |end| {
+            let tool = parts[end..].trim_start_matches(is_separator);
+            (tool.len() < parts.len() - end).then_some(tool)
+        });
+        whole.into_iter().chain(within)
     }
 
     /// True if a text is the name of our server, or ends with it behind a separator.
@@ -95,14 +95,17 @@ impl<'a> CallNames<'a> {
     }
 }
 
-/// For a tool that begins or finishes frames: the tool beside it that shows all of a frame, and the key of its argument.
-pub(crate) fn beside(name: &str) -> (String, &'static str) {
-    let of_library = ROLES.iter().map(|(role, _)| role.tool()).find_map(|tool| name.strip_suffix(tool));
-    if let Some(prefix) = of_library {
-        return (format!("{prefix}{}", ToolRole::Details.tool()), "frameID");
+/// For a tool that begins frames: the tool beside it that shows all of a frame, and the key of its argument. `None` if the host has
+/// names of its own, and none for that.
+pub(crate) fn beside(name: &str, names: &ToolNames) -> Option<(String, &'static str)> {
+    if [ToolRole::Push, ToolRole::Activate, ToolRole::Pop].into_iter().any(|role| names.get(role) == Some(name)) {
+        return names.get(ToolRole::Details).map(|details| (details.to_owned(), "frameID"));
     }
-    let served = SERVED.iter().find_map(|(tool, _)| name.strip_suffix(tool));
-    (format!("{}status", served.unwrap_or_default()), "of")
+    if let Some(prefix) = ROLES.iter().map(|(role, _)| role.tool()).find_map(|tool| name.strip_suffix(tool)) {
+        return Some((format!("{prefix}{}", ToolRole::Details.tool()), "frameID"));
+    }
+    let prefix = SERVED.iter().find_map(|(tool, _)| name.strip_suffix(tool))?;
+    Some((format!("{prefix}status"), "of"))
 }
 
 #[cfg(test)]
@@ -153,10 +156,19 @@ mod tests {
 
     #[test]
     fn the_tool_that_shows_a_frame_has_the_same_form() {
-        assert_eq!(beside("mcp__callstack__push"), ("mcp__callstack__status".to_owned(), "of"));
-        assert_eq!(beside("callstack-activate"), ("callstack-status".to_owned(), "of"));
-        assert_eq!(beside("stack_frame_push"), ("stack_frame_details".to_owned(), "frameID"));
-        assert_eq!(beside("begin"), ("status".to_owned(), "of"));
+        let names = ToolNames::default();
+        for (name, tool, key) in [
+            ("mcp__callstack__push", "mcp__callstack__status", "of"),
+            ("callstack-activate", "callstack-status", "of"),
+            ("push", "status", "of"),
+            ("stack_frame_push", "stack_frame_details", "frameID"),
+            ("callstack_stack_frame_pop", "callstack_stack_frame_details", "frameID"),
+        ] {
+            assert_eq!(beside(name, &names), Some((tool.to_owned(), key)), "{name}");
+        }
+        let names = names.name(ToolRole::Push, "begin").name(ToolRole::Details, "show_task");
+        assert_eq!(beside("begin", &names), Some(("show_task".to_owned(), "frameID")));
+        assert_eq!(beside("begin", &names.without(ToolRole::Details)), None);
     }
 
     #[test]

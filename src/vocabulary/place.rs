@@ -52,17 +52,27 @@ pub(crate) struct Told<'a> {
 impl<'a> Told<'a> {
     /// Reads an answer. `None` if it is a refusal, or nothing of these tools.
     pub fn read(text: &'a str) -> Option<Self> {
-        let (last, place) = lines(text).rev().find_map(|line| Some((line, place(line)?)))?;
-        let (first, subject) = lines(text).find_map(|line| Some((line, named(line)?)))?;
+        let (last, place) = text.lines().rev().find_map(|line| Some((line, place(line)?)))?;
+        let (first, subject) = text.lines().find_map(|line| Some((line, named(line)?)))?;
         let start = offset(text, first);
         let end = offset(text, last) + last.len();
         Some(Self { answer: text.get(start..end)?, subject, place, last })
     }
 
-    /// The name of the frame that the call was about, such as `f2 (Cart)`, if its first line goes on with these words.
-    pub fn name(&self, words: &str) -> Option<&'a str> {
-        let line = self.answer.lines().next()?;
-        line.find(words).map(|end| &line[..end])
+    /// The name of a frame of which the answer speaks, such as `f2 (Cart)`: as the line about the place has it, or else its handle.
+    pub fn name_of(&self, frame: Handle) -> String {
+        let named = self.last.strip_prefix(IN).and_then(|name| name.strip_suffix('.'));
+        let named =
+            named.or_else(|| self.last.strip_prefix(FOR)?.rsplit_once(": pass \"frame\": ").map(|(name, _)| name));
+        match named.filter(|_| self.place == Some(frame)) {
+            Some(name) => name.to_owned(),
+            None => frame.to_string(),
+        }
+    }
+
+    /// True if nobody knows the caller, so that the line about the place says only which frame its next calls may name.
+    pub fn is_of_nobody(&self) -> bool {
+        self.last.starts_with(FOR)
     }
 
     /// The answer without the line about the place.
@@ -73,12 +83,9 @@ impl<'a> Told<'a> {
     /// True if the call has also begun the frame in which the conversation is now, after it has finished the one that it was about.
     pub fn begins_place(&self) -> bool {
         let Some(place) = self.place.filter(|place| *place != self.subject) else { return false };
-        self.body().lines().skip(1).any(|line| named(line) == Some(place))
+        // Only there: further lines can be what somebody has written.
+        self.body().lines().nth(1).and_then(named) == Some(place)
     }
-}
-
-fn lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
-    text.lines()
 }
 
 /// The place of a part of a text in it.
@@ -124,6 +131,19 @@ mod tests {
     }
 
     #[test]
+    fn the_name_of_a_frame_is_that_of_the_line_about_the_place() {
+        let frame: Handle = "f7".parse().unwrap();
+        for name in ["f7 (Cart)", "f7 (is completed. (x))", "f7 (a: pass \"frame\": b)"] {
+            for place in [Place::In(name), Place::Of(frame, name)] {
+                let text = format!("{name} has begun.\n{place}");
+                let told = Told::read(&text).unwrap();
+                assert_eq!(told.name_of(frame), name);
+                assert_eq!(told.is_of_nobody(), matches!(place, Place::Of(..)));
+            }
+        }
+    }
+
+    #[test]
     fn a_refusal_tells_nothing() {
         for text in ["f1 (Shop) is not done: below it are f2", "", "You are in f1 (Shop).", "f1 (Shop) is completed."] {
             assert_eq!(Told::read(text), None, "{text}");
@@ -136,5 +156,8 @@ mod tests {
         assert!(read("f2 (A) is completed.\nf3 (B) has begun.\nYou are in f3 (B).").begins_place());
         assert!(!read("f2 (A) is completed. Next: activate f3 (B).\nYou are in f1 (S).").begins_place());
         assert!(!read("f2 (A) has begun.\nYou are in f2 (A).").begins_place());
+        assert!(
+            !read("f2 (A) is completed.\nResults: x\nf1 (S) needs the invoice.\nYou are in f1 (S).").begins_place()
+        );
     }
 }

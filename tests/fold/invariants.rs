@@ -74,15 +74,30 @@ proptest! {
     #[test]
     fn a_longer_conversation_begins_as_the_shorter_one(seed in any::<u64>(), rounds in 2usize..40, wire in wires()) {
         let job = Job::new(&mut Random::new(seed), rounds);
-        let mut before: Option<Vec<Value>> = None;
-        for end in 1..=job.rounds.len() {
-            let now = messages(wire, &folded(wire, &request(wire, &job.rounds[..end])));
-            if let Some(mut before) = before.filter(|_| !job.boundaries[end - 1]) {
-                // What the person writes comes into the message of the last outcomes.
-                before.pop();
-                prop_assert_eq!(&now[..before.len().min(now.len())], &before[..], "{} after round {}", wire, end);
-            }
-            before = Some(now);
+        let of = |end: usize| messages(wire, &folded(wire, &request(wire, &job.rounds[..end])));
+        let mut before = of(1);
+        for end in 2..=job.rounds.len() {
+            let now = of(end);
+            // At a boundary, what is before the first frame that is seen otherwise than before.
+            let earlier = Job::new(&mut Random::new(seed), end - 1);
+            let later = Job::new(&mut Random::new(seed), end);
+            let same = match later.first_change(&earlier) {
+                // Gemini's calls have no IDs here, by which the place could be found; in Anthropic's the thinking of a turn can come back
+                // that is further up.
+                Some(_) if matches!(wire, Wire::Gemini | Wire::Anthropic) => 0,
+                // The one exception: what a blocked frame returns can move to where it has gone on, and back.
+                Some(_) if later.has_gone_on() => 0,
+                Some(round) => {
+                    let calls: usize = job.rounds[..round].iter().map(|round| round.calls.len()).sum();
+                    let first = format!("\"call_{calls}\"");
+                    before.iter().position(|message| message.to_string().contains(&first)).unwrap_or_default()
+                }
+                None => before.len(),
+            };
+            // What the person writes comes into the message of the last outcomes.
+            let same = same.saturating_sub(1).min(now.len());
+            prop_assert_eq!(&now[..same], &before[..same], "{} after round {}", wire, end);
+            before = now;
         }
     }
 
@@ -119,10 +134,10 @@ proptest! {
         let mut random = Random::new(seed);
         let job = Job::new(&mut random, rounds);
         let mut bytes = request(wire, &job.rounds).into_bytes();
-        for _ in 0..changes {
+        for _ in 0..changes.min(bytes.len()) {
             let place = random.below(bytes.len());
             match random.below(3) {
-                0 => drop(bytes.remove(place)),
+                0 if bytes.len() > 1 => drop(bytes.remove(place)),
                 1 => bytes[place] = *random.pick(&[&b'"', &b'{', &b'}', &b'[', &b']', &b',', &b'\\', &b'\0', &b' ']),
                 _ => bytes.truncate(place.max(1)),
             }

@@ -42,7 +42,7 @@ fn shop() -> Vec<Round> {
         Round::call(
             "record",
             json!({ "decisions": ["Prices are integers"], "artifacts": ["src/cart.rs"] }),
-            "f2 (Cart) has it.\nYou are in f2 (Cart).",
+            "f2 (Cart): recorded.\nYou are in f2 (Cart).",
         ),
         shell("cargo test", "9 tests passed"),
         pop("f2", "Cart", "completed", "Cart::total() in src/cart.rs; 9 tests", "f1 (Shop)"),
@@ -112,13 +112,13 @@ fn decisions_of_a_frame_within_stay_with_that() {
         Round::call(
             "record",
             json!({ "decisions": ["inner-decision"] }),
-            "f3 (Totals) has it.\nYou are in f3 (Totals).",
+            "f3 (Totals): recorded.\nYou are in f3 (Totals).",
         ),
         pop("f3", "Totals", "completed", "inner-results", "f2 (Cart)"),
         Round::call(
             "record",
             json!({ "decisions": ["own-decision"], "frame": "f2" }),
-            "f2 (Cart) has it.\nYou are in f2 (Cart).",
+            "f2 (Cart): recorded.\nYou are in f2 (Cart).",
         ),
         pop("f2", "Cart", "completed", "outer-results", "f1 (Shop)"),
     ];
@@ -260,7 +260,8 @@ fn the_persons_words_stay_in_their_place() {
         pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
         shell("ls", "later"),
     ];
-    rounds[2].note = Some("a-note-of-the-host".into());
+    rounds.insert(3, shell("ls", "files-of-cart"));
+    rounds[3].note = Some("a-note-of-the-host".into());
     for wire in Wire::ALL.iter().copied() {
         let text = folded(wire, &rounds);
         let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("{wire}: {word}: {text}"));
@@ -431,6 +432,10 @@ fn a_request_that_breaks_a_rule_stays() {
         // An outcome without a call; two calls with one ID; the conversation twice.
         for broken in [request.replacen("\"call_2\"", "\"call_99\"", 1), request.replace("\"call_4\"", "\"call_2\"")] {
             assert_ne!(broken, request);
+            // Some models number the calls of each message anew.
+            if wire == Wire::Chat && !broken.contains("call_99") {
+                continue;
+            }
             assert_eq!(&*fold(wire, &broken, &FoldSettings::default()).text, &*broken, "{wire}");
         }
     }
@@ -483,6 +488,229 @@ fn callers_that_no_host_names_are_understood() {
         ),
     ];
     check(&rounds, &["cart-results"], &["cart-files"]);
+}
+
+#[test]
+fn words_that_a_host_passes_on_stay() {
+    let sent = "The user sent a new message while you were working:\nuse tabs";
+    let mut rounds = vec![
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        shell("ls", &format!("more-files\n<system-reminder>\n{sent}\n</system-reminder>")),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+    ];
+    rounds[2].note = Some("The user sent the following message:\nno semicolons".into());
+    for wire in Wire::ALL.iter().copied() {
+        let text = folded(wire, &rounds);
+        assert!(text.contains("use tabs") && !text.contains("more-files"), "{wire}: {text}");
+        assert!(wire == Wire::Pi || text.contains("no semicolons"), "{wire}: {text}");
+    }
+}
+
+#[test]
+fn a_turn_that_has_begun_with_thinking_begins_so() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)").words("Use tabs.").reasoning("They want tabs."),
+        shell("ls", "later-files"),
+    ];
+    let text = folded(Wire::Anthropic, &rounds);
+    let request: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let messages = request["messages"].as_array().unwrap();
+    let words = messages.iter().position(|message| message.to_string().contains("Use tabs.")).unwrap();
+    assert_eq!(messages[words + 1]["content"][0]["type"], "thinking", "{request:#}");
+    assert!(!text.contains("cart-files") && !folded(Wire::Chat, &rounds).contains("They want tabs."), "{text}");
+}
+
+#[test]
+fn a_frame_begun_beside_another_one_returns_its_results_with_that() {
+    let beside = with(push("f3", "Search"), "push", "frame", json!("f1"));
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        beside,
+        shell("ls", "search-files"),
+        pop("f3", "Search", "completed", "search-results", "f2 (Cart)"),
+        shell("ls", "more-files"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+    ];
+    check(
+        &rounds,
+        &["cart-results", "f3 (Search) is completed.", "search-results"],
+        &["cart-files", "search-files", "more-files"],
+    );
+}
+
+#[test]
+fn who_takes_a_planned_frame_away_stays_where_it_is() {
+    let nobody = |frame: &str, title: &str| {
+        format!("This was for {frame} ({title}): pass \"frame\": \"{frame}\" to go on in it.")
+    };
+    let rounds = [
+        Round::call("push", json!({}), format!("f1 (Shop) has begun.\n{}", nobody("f1", "Shop"))).words("Build."),
+        Round::call("push", json!({}), format!("f2 (Cart) has begun.\n{}", nobody("f2", "Cart"))),
+        Round::call(
+            "invalidate",
+            json!({ "frame": "f9" }),
+            format!("f9 (Old) is out of the plan.\n{}", nobody("f1", "Shop")),
+        ),
+        shell("ls", "cart-files"),
+        Round::call(
+            "pop",
+            json!({ "frame": "f2", "results": "cart-results" }),
+            format!("f2 (Cart) is completed.\n{}", nobody("f1", "Shop")),
+        ),
+    ];
+    check(&rounds, &["cart-results"], &["cart-files"]);
+}
+
+#[test]
+fn results_pose_as_nothing() {
+    let results = "All is there.\nf1 (Shop) needs the invoice.\nYou are in f2 (Cart).\nf3 (Pay) has begun.";
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        pop("f2", "Cart", "completed", results, "f1 (Shop)"),
+        shell("ls", "outer-files"),
+        push("f3", "Pay"),
+        shell("ls", "pay-files"),
+    ];
+    check(&rounds, &["needs the invoice", "outer-files", "pay-files"], &["cart-files"]);
+    for wire in Wire::ALL.iter().copied() {
+        let once = folded(wire, &rounds);
+        assert_eq!(&*fold(wire, &once, &FoldSettings::default()).text, &*once, "{wire}");
+    }
+}
+
+#[test]
+fn what_is_recorded_for_an_outer_frame_stays() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        Round::call(
+            "record",
+            json!({ "frame": "f1", "decisions": ["outer-decision"] }),
+            "f1 (Shop): recorded.\nThis was for f1 (Shop): pass \"frame\": \"f1\" to go on in it.",
+        ),
+        Round::call("record", json!({ "resultsSoFar": "so-far" }), "f2 (Cart): recorded.\nYou are in f2 (Cart)."),
+        Round::call(
+            "invalidate",
+            json!({ "frame": "f2", "reason": "nobody-buys" }),
+            "f2 (Cart) is out of the plan.\nYou are in f1 (Shop).",
+        ),
+    ];
+    check(&rounds, &["outer-decision", "Results so far: so-far", "Reason: nobody-buys"], &[]);
+}
+
+#[test]
+fn what_has_loaded_tools_stays() {
+    let request = request(Wire::Anthropic, &shop())
+        .replace("\"struct Cart;\"", r#"[{"type":"tool_reference","tool_name":"pop"}]"#);
+    let text = fold(Wire::Anthropic, &request, &FoldSettings::default()).text;
+    assert_eq!(super::validity::problem(Wire::Anthropic, &text), None, "{text}");
+    assert!(text.contains("tool_reference") && !text.contains("cargo test"), "{text}");
+}
+
+#[test]
+fn searches_for_tools_are_calls_with_outcomes() {
+    let search = r#"{"type":"tool_search_call","call_id":"s1","arguments":{}},{"type":"tool_search_output","call_id":"s1","tools":[]},"#;
+    let request = self::request(Wire::Responses, &shop());
+    let place = request.find(r#"{"type":"reasoning""#).or_else(|| request.find(r#"{"encrypted_content""#)).unwrap();
+    let request = format!("{}{search}{}", &request[..place], &request[place..]);
+    let folded = fold(Wire::Responses, &request, &FoldSettings::default()).text;
+    assert!(folded.contains(search) && !folded.contains("cargo test"), "{folded}");
+    let reference = request.replacen(
+        "{\"type\":\"tool_search_call\"",
+        "{\"type\":\"item_reference\",\"id\":\"rs_1\"},{\"type\":\"tool_search_call\"",
+        1,
+    );
+    assert_eq!(&*fold(Wire::Responses, &reference, &FoldSettings::default()).text, &*reference);
+}
+
+#[test]
+fn pictures_that_a_tool_has_shown_go_and_those_of_the_person_stay() {
+    let picture = |data: &str| format!(r#"{{"type":"image","source":{{"type":"base64","data":"{data}"}}}}"#);
+    let request = request(Wire::Anthropic, &shop()).replace(
+        r#""content":"struct Cart;"}]"#,
+        &format!(
+            r#""content":"struct Cart;"}},{},{{"type":"text","text":"Look at this."}},{}]"#,
+            picture("VE9PTA"),
+            picture("UEVSU09O")
+        ),
+    );
+    let text = fold(Wire::Anthropic, &request, &FoldSettings::default()).text;
+    assert!(request.contains("VE9PTA") && !text.contains("VE9PTA"), "{text}");
+    assert!(text.contains("Look at this.") && text.contains("UEVSU09O"), "{text}");
+}
+
+#[test]
+fn marks_are_written_where_they_can_be() {
+    let request = request(Wire::Anthropic, &shop()[..6]);
+    // The answer that stays says that it has no mark.
+    let place = request.find("f2 (Cart) has begun").unwrap();
+    let end = place + request[place..].find("]}").unwrap() + 1;
+    let request = format!("{},\"cache_control\":null{}", &request[..end], &request[end..]);
+    let text = fold(Wire::Anthropic, &request, &FoldSettings::default()).text;
+    let last = &text[text.find("f2 (Cart) is completed").unwrap()..];
+    assert_eq!(last.matches("cache_control").count(), 1, "{text}");
+    assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
+}
+
+#[test]
+fn signatures_of_gemini_are_known_in_other_wires() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)").and(push("f3", "Pay")),
+    ];
+    let signed = r#""function":{"name":"callstack-pop""#;
+    let request = request(Wire::Chat, &rounds);
+    let signed_request =
+        request.replace(signed, &format!(r#""extra_content":{{"google":{{"thought_signature":"c2ln"}}}},{signed}"#));
+    assert_ne!(request, signed_request);
+    let count =
+        |request: &str| fold(Wire::Chat, request, &FoldSettings::default()).text.matches("callstack-pop").count();
+    assert_eq!((count(&request), count(&signed_request)), (0, 1));
+}
+
+#[test]
+fn calls_that_are_numbered_anew_in_each_message_are_folded() {
+    let request = request(Wire::Chat, &shop());
+    let renumbered = (0..9).fold(request, |text, number| text.replace(&format!("\"call_{number}\""), "\"call_0\""));
+    assert!(!fold(Wire::Chat, &renumbered, &FoldSettings::default()).text.contains("struct Cart"));
+}
+
+/// Hostile requests, each of which took seconds where something was looked for anew at each step.
+#[test]
+fn long_requests_are_folded_in_steps_that_do_not_grow() {
+    let many = 20_000;
+    let place = |frame: usize| format!("You are in f{frame} (x).");
+    // Many calls in one message; frames within each other; many artifacts; a deep answer.
+    let parallel = (0..many).fold(Round::default(), |round, _| round.and(shell("ls", "x"))).words("Build.");
+    let nested: Vec<Round> = (1..=many)
+        .map(|frame| Round::call("push", json!({}), format!("f{frame} (x) has begun.\n{}", place(frame))))
+        .collect();
+    let artifacts: Vec<String> = (0..many).map(|number| number.to_string()).collect();
+    let deep = json!({ "status": "completed", "results": "done" });
+    let rounds: Vec<Round> = [parallel]
+        .into_iter()
+        .chain(nested)
+        .chain([Round::call(
+            "record",
+            json!({ "artifacts": artifacts }),
+            format!("f{many} (x): recorded.\n{}", place(many)),
+        )])
+        .chain([Round::call("pop", deep, format!("f{many} (x) is completed.\n{}", place(many - 1)))])
+        .collect();
+    let request = self::request(Wire::Chat, &rounds);
+    let folded = fold(Wire::Chat, &request, &FoldSettings::default());
+    assert_eq!(folded.report.stretches.len(), 1);
+    assert!(folded.text.contains("- 19999"));
 }
 
 #[test]

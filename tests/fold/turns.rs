@@ -4,7 +4,7 @@ use callstack_core::fold::{FoldSettings, TurnSettings, Wire, fold};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::Random;
-use support::conversations::{Called, Round, push, request, shell};
+use support::conversations::{Called, Round, pop, push, request, shell};
 
 use super::validity::problem;
 
@@ -77,12 +77,47 @@ fn turns_below_the_floor_and_the_last_one_stay() {
 }
 
 #[test]
-fn a_conversation_with_frames_has_no_turns() {
+fn turns_before_the_first_frame_stay_folded() {
     let mut rounds = conversation(3);
     rounds.push(push("f1", "Shop"));
+    rounds.push(shell("ls", "shop-files"));
+    rounds.push(pop("f1", "Shop", "completed", "shop-results", ""));
+    rounds.push(answer("done").words("more"));
+    for wire in Wire::ALL.iter().copied() {
+        let request = request(wire, &rounds);
+        let text = fold(wire, &request, &settings(0)).text;
+        assert_eq!(problem(wire, &text), None, "{wire}: {text}");
+        let gone = ["nonsense0", "nonsense2", "shop-files"];
+        assert!(gone.iter().all(|word| !text.contains(word)) && text.contains("shop-results"), "{wire}: {text}");
+    }
+}
+
+#[test]
+fn words_while_the_agent_works_end_no_turn() {
+    let rounds = [
+        read("a.rs", "first-reading").words("Do the big job."),
+        read("b.rs", "second-reading"),
+        read("c.rs", "third-reading").words("Also use tabs."),
+    ];
     for wire in Wire::ALL.iter().copied() {
         let request = request(wire, &rounds);
         assert_eq!(fold(wire, &request, &settings(0)).text, request, "{wire}");
+    }
+}
+
+#[test]
+fn of_two_answers_the_last_one_stays() {
+    let mut rounds = vec![read("a.rs", "nonsense").words("Look."), answer("first-answer")];
+    rounds.push(Round { note: Some("a-note".into()), ..answer("last-answer") });
+    rounds.push(shell("ls", "x").words("now"));
+    for wire in Wire::ALL.iter().copied() {
+        let request = request(wire, &rounds);
+        let text = fold(wire, &request, &settings(0)).text;
+        assert_eq!(problem(wire, &text), None, "{wire}: {text}");
+        assert!(
+            text.contains("last-answer") && !text.contains("first-answer") && !text.contains("nonsense"),
+            "{wire}: {text}"
+        );
     }
 }
 

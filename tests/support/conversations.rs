@@ -189,7 +189,7 @@ fn responses(rounds: &[Round]) -> Value {
     let mut outcomes: Vec<Value> = Vec::new();
     for (round, calls) in numbered(rounds) {
         input.append(&mut outcomes);
-        let words = round.note.iter().map(|text| format!("<environment_context>{text}</environment_context>"));
+        let words = round.note.iter().map(|text| note(text));
         for text in words.chain(round.words.clone()) {
             input.push(
                 json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] }),
@@ -357,6 +357,8 @@ struct Work {
     ended: Vec<usize>,
     /// The frames around its beginning.
     around: Vec<usize>,
+    /// The round in which it has begun.
+    round: usize,
 }
 
 /// A word that nobody else writes, and where in the conversation it was written.
@@ -366,6 +368,8 @@ struct Word {
     /// The frames around the place.
     around: Vec<usize>,
     kind: WordKind,
+    /// The round in which it was written.
+    round: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -390,20 +394,12 @@ pub struct Job {
     words: Vec<Word>,
     /// The results of each frame, and the frames around its beginning.
     results: Vec<(usize, String)>,
-    /// For each round, whether it has begun or ended a frame.
-    pub boundaries: Vec<bool>,
 }
 
 impl Job {
     pub fn new(random: &mut Random, rounds: usize) -> Self {
-        let mut job = Self {
-            rounds: Vec::new(),
-            frames: Vec::new(),
-            path: Vec::new(),
-            words: Vec::new(),
-            results: Vec::new(),
-            boundaries: Vec::new(),
-        };
+        let mut job =
+            Self { rounds: Vec::new(), frames: Vec::new(), path: Vec::new(), words: Vec::new(), results: Vec::new() };
         for _ in 0..rounds {
             job.round(random);
         }
@@ -412,7 +408,7 @@ impl Job {
 
     fn word(&mut self, kind: WordKind) -> String {
         let text = format!("nonsense{}é", self.words.len());
-        self.words.push(Word { text: text.clone(), around: self.path.clone(), kind });
+        self.words.push(Word { text: text.clone(), around: self.path.clone(), kind, round: self.rounds.len() });
         text
     }
 
@@ -435,7 +431,6 @@ impl Job {
         if random.once_in(2) {
             round.text = Some(self.word(WordKind::Plain));
         }
-        self.boundaries.push(false);
         for (place, name) in names.into_iter().enumerate() {
             let kind = if is_mixed && place == 0 { WordKind::Signed } else { WordKind::Plain };
             let called = self.call(random, name, kind);
@@ -453,7 +448,6 @@ impl Job {
     }
 
     fn enter(&mut self, frame: usize) {
-        self.at_boundary();
         for (other, work) in self.frames.iter_mut().enumerate() {
             work.is_passed |= other != frame && work.status == "blocked";
         }
@@ -477,19 +471,13 @@ impl Job {
             resumed: None,
             ended: Vec::new(),
             around: self.path.clone(),
+            round: self.rounds.len(),
         });
         self.enter(frame);
         frame
     }
 
-    fn at_boundary(&mut self) {
-        if let Some(boundary) = self.boundaries.last_mut() {
-            *boundary = true;
-        }
-    }
-
     fn end(&mut self, frame: usize, status: &'static str) -> String {
-        self.at_boundary();
         let results = format!("results{}of{frame}", self.results.len());
         self.results.push((frame, results.clone()));
         self.frames[frame].status = status;
@@ -571,6 +559,28 @@ impl Job {
         })
     }
 
+    /// The first round with the beginning of a frame that is seen otherwise than in the beginning of this conversation.
+    pub fn first_change(&self, earlier: &Self) -> Option<usize> {
+        let is_seen_otherwise = |frame: &usize| {
+            let is_new = *frame >= earlier.frames.len();
+            let has_ended_anew = || self.frames[*frame].ended != earlier.frames[*frame].ended;
+            !is_new
+                && (self.is_folded(&[*frame]) != earlier.is_folded(&[*frame])
+                    || has_ended_anew()
+                    || self.results_of(*frame) != earlier.results_of(*frame))
+        };
+        (0..self.frames.len()).filter(is_seen_otherwise).map(|frame| self.frames[frame].round).min()
+    }
+
+    /// True if a blocked frame has gone on.
+    pub fn has_gone_on(&self) -> bool {
+        self.frames.iter().any(|frame| frame.resumed.is_some())
+    }
+
+    fn results_of(&self, frame: usize) -> usize {
+        self.results.iter().filter(|(other, _)| *other == frame).count()
+    }
+
     /// Says what is wrong with a folded request of this conversation.
     ///
     /// # Panics
@@ -578,21 +588,18 @@ impl Job {
     pub fn check(&self, wire: Wire, folded: &str) {
         // The words have an escape, and some wires have JSON within JSON.
         let has = |text: &str| folded.contains(text.trim_end_matches('é'));
+        let thinking = self.thinking_of_turns();
         for word in &self.words {
             let goes = word.kind != WordKind::Person && self.is_folded(&word.around);
             let may_stay = match word.kind {
                 WordKind::Shared => true,
                 WordKind::Signed => wire == Wire::Gemini,
                 _ => false,
-            };
+            } || wire == Wire::Anthropic && thinking.contains(&word.round)
+                || wire == Wire::Opencode && self.is_beside_words(word);
             let is_left = has_word(folded, &word.text);
             assert!(!(goes && is_left && !may_stay), "{wire}: {} of {:?} is left: {folded}", word.text, word.around);
-            let is_missing_here = wire == Wire::Pi && word.text.is_empty();
-            assert!(
-                goes || is_left || is_missing_here || self.is_note_of_pi(wire, &word.text),
-                "{wire}: {} is gone: {folded}",
-                word.text
-            );
+            assert!(goes || is_left || self.is_note_of_pi(wire, &word.text), "{wire}: {} is gone: {folded}", word.text);
         }
         for (frame, results) in &self.results {
             let work = &self.frames[*frame];
@@ -602,6 +609,27 @@ impl Job {
                 assert!(has(results), "{wire}: the results of f{} are gone: {folded}", frame + 1);
             }
         }
+    }
+
+    /// In OpenCode's messages, what the host adds to the person's words is what these name.
+    fn is_beside_words(&self, word: &Word) -> bool {
+        let round = &self.rounds[word.round];
+        round.words.is_some() && round.note.as_ref() == Some(&word.text)
+    }
+
+    /// The first round with thinking behind each of the person's words: a turn that begins with thinking must do so still.
+    fn thinking_of_turns(&self) -> Vec<usize> {
+        let mut is_open = false;
+        let mut found = Vec::new();
+        for (number, round) in self.rounds.iter().enumerate() {
+            is_open |= round.words.is_some();
+            if is_open && round.reasoning.is_some() {
+                let begins = |call: &Called| call.name == "push" || call.name == "activate";
+                found.extend(Some(number).filter(|_| !round.calls.iter().any(begins)));
+                is_open = false;
+            }
+        }
+        found
     }
 
     /// pi's messages have no notes.

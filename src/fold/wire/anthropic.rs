@@ -7,8 +7,8 @@ use crate::vocabulary::calls::CallNames;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut conversation = Conversation::new(Order::NextMessage);
-    let others = messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
-    conversation.other_marks = others.iter().map(|other| other.text.matches("\"cache_control\"").count()).sum();
+    conversation.has_thinking_turns = true;
+    messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
     Some(conversation)
 }
 
@@ -41,14 +41,15 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
         let kind = match author {
             Author::Model => Kind::Answer(Some(text)),
             Author::Other => words_or_note(Some(text)),
-            Author::System => Kind::Note,
+            Author::System => Kind::Fixed,
         };
         conversation.add(kind, bytes.clone(), Removal::Message, None);
     }
+    let mut is_behind_outcome = false;
     for block in blocks {
-        let (bytes, mark) = (block.bytes.clone(), block.mark);
-        let kind = block.kind(author, names);
-        let can_be_marked = !matches!(kind, Kind::Reasoning);
+        let (bytes, mark, can_be_marked) = (block.bytes.clone(), block.mark, block.can_be_marked());
+        let kind = block.kind(author, names, is_behind_outcome);
+        is_behind_outcome = matches!(kind, Kind::Outcome(_) | Kind::Shown);
         conversation.add(kind, bytes.clone(), Removal::Element(List::Content), mark);
         if can_be_marked {
             conversation.can_be_marked(&bytes);
@@ -71,6 +72,7 @@ struct Block<'a> {
     content: Option<Value<'a>>,
     is_error: bool,
     mark: Option<Value<'a>>,
+    has_no_mark: bool,
 }
 
 impl<'a> Block<'a> {
@@ -88,7 +90,8 @@ impl<'a> Block<'a> {
                     "tool_use_id" => block.tool_use_id = Some(value),
                     "content" => block.content = Some(value),
                     "is_error" => block.is_error = value.text == "true",
-                    "cache_control" => block.mark = Some(value).filter(|value| value.text != "null"),
+                    "cache_control" if value.text == "null" => block.has_no_mark = true,
+                    "cache_control" => block.mark = Some(value),
                     _ => {}
                 }
                 Some(())
@@ -97,7 +100,14 @@ impl<'a> Block<'a> {
         Some(block)
     }
 
-    fn kind(self, author: Author, names: &CallNames<'_>) -> Kind<'a> {
+    /// Thinking and empty texts have no mark, and a key is not written twice.
+    fn can_be_marked(&self) -> bool {
+        let kind = self.kind.and_then(Value::raw).unwrap_or_default();
+        let is_empty = kind == "text" && self.text.is_none_or(|text| text.text == "\"\"");
+        !kind.is_empty() && !kind.ends_with("thinking") && !is_empty && !self.has_no_mark
+    }
+
+    fn kind(self, author: Author, names: &CallNames<'_>, is_behind_outcome: bool) -> Kind<'a> {
         let raw = |value: Option<Value<'a>>| value.and_then(Value::raw);
         match (raw(self.kind).unwrap_or_default(), author) {
             ("tool_use", Author::Model) => {
@@ -115,14 +125,17 @@ impl<'a> Block<'a> {
                 name: "",
                 content: self.content,
                 is_error: self.is_error,
+                loads_tools: self.content.is_some_and(|content| content.text.contains("\"tool_reference\"")),
             }),
             ("thinking" | "redacted_thinking", Author::Model) => Kind::Reasoning,
             // It stands for all that came before.
             ("compaction", _) => Kind::Fixed,
-            (_, Author::Model) => Kind::Answer(self.text),
+            ("text", Author::Model) => Kind::Answer(self.text),
+            (_, Author::Model) => Kind::Answer(None),
             ("text", Author::Other) => words_or_note(self.text),
+            (_, Author::Other) if is_behind_outcome => Kind::Shown,
             (_, Author::Other) => Kind::Words,
-            (_, Author::System) => Kind::Note,
+            (_, Author::System) => Kind::Fixed,
         }
     }
 }

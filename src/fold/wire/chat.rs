@@ -9,8 +9,7 @@ use crate::vocabulary::calls::CallNames;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut conversation = Conversation::new(Order::NextMessages);
-    let others = messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
-    conversation.other_marks = others.iter().map(|other| other.text.matches("\"cache_control\"").count()).sum();
+    messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
     Some(conversation)
 }
 
@@ -70,9 +69,11 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
                 Some(content) => {
                     for part in content.elements() {
                         let kind = words_or_note(part.get("text"));
-                        let mark = part.get("cache_control");
+                        let mark = part.get("cache_control").filter(|mark| mark.text != "null");
                         conversation.add(kind, part.range(), Removal::Element(List::Content), mark);
-                        conversation.can_be_marked(&part.range());
+                        if part.get("type").is_some() && part.get("cache_control").is_none() {
+                            conversation.can_be_marked(&part.range());
+                        }
                     }
                 }
             }
@@ -95,6 +96,8 @@ fn call<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<(Call<'a>,
         reader.object(|reader, key| {
             match key {
                 "id" => call.id = reader.value()?.raw(),
+                // Where Gemini is behind the wire.
+                "extra_content" => call.is_signed = reader.value()?.text.contains("\"thought_signature\""),
                 "function" | "custom" => reader.object(|reader, key| {
                     let value = reader.value()?;
                     match key {
@@ -113,8 +116,10 @@ fn call<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<(Call<'a>,
     Some((call, bytes))
 }
 
-/// The mark of the last part of a content, and where that part is.
+/// The mark of the last part of a content, and where that part is, if it can have one.
 fn marked_part(content: Option<Value<'_>>) -> (Option<Value<'_>>, Option<Range<usize>>) {
     let part = content.map(Value::elements).unwrap_or_default().pop();
-    (part.and_then(|part| part.get("cache_control")), part.map(Value::range))
+    let mark = part.and_then(|part| part.get("cache_control"));
+    let can_be_marked = part.filter(|part| mark.is_none_or(|mark| mark.text != "null") && part.get("type").is_some());
+    (mark.filter(|mark| mark.text != "null"), can_be_marked.map(Value::range))
 }

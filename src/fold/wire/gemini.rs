@@ -35,9 +35,12 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
         "user" | "function" => Author::Other,
         _ => return None,
     };
+    let mut is_behind_outcome = false;
     for part in parts {
         let bytes = part.bytes.clone();
-        conversation.add(part.kind(author, names)?, bytes, Removal::Element(List::Content), None);
+        let kind = part.kind(author, names, is_behind_outcome)?;
+        is_behind_outcome = matches!(kind, Kind::Outcome(_) | Kind::Shown);
+        conversation.add(kind, bytes, Removal::Element(List::Content), None);
     }
     conversation.end_message(bytes, author);
     Some(())
@@ -98,7 +101,7 @@ impl<'a> Part<'a> {
         Some(part)
     }
 
-    fn kind(self, author: Author, names: &CallNames<'_>) -> Option<Kind<'a>> {
+    fn kind(self, author: Author, names: &CallNames<'_>, is_behind_outcome: bool) -> Option<Kind<'a>> {
         Some(match (self.call, self.response, author) {
             (Some(call), None, Author::Model) => Kind::Call(Call {
                 id: call.id,
@@ -107,11 +110,15 @@ impl<'a> Part<'a> {
                 arguments: call.given,
                 is_signed: self.is_signed,
             }),
-            (None, Some(response), Author::Other) => {
-                Kind::Outcome(Outcome { id: response.id, name: response.name, content: response.given, is_error: false })
-            }
+            (None, Some(response), Author::Other) => Kind::Outcome(Outcome {
+                id: response.id,
+                name: response.name,
+                content: response.given,
+                ..Outcome::default()
+            }),
             (None, None, Author::Model) if self.is_thought => Kind::Reasoning,
             (None, None, Author::Model) => Kind::Answer(self.text),
+            (None, None, _) if is_behind_outcome && self.text.is_none() => Kind::Shown,
             (None, None, _) => words_or_note(self.text),
             _ => return None,
         })

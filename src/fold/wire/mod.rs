@@ -7,9 +7,9 @@ mod opencode;
 mod pi;
 mod responses;
 
-use super::Wire;
 use super::conversation::{Conversation, Kind};
 use super::json::{Reader, Value};
+use super::{Wire, sent};
 use crate::vocabulary::calls::CallNames;
 
 /// Reads a request. `None` if it is none that can be understood.
@@ -47,28 +47,24 @@ fn messages<'a>(
     (found == 1).then_some(others)
 }
 
-/// The tags of the notes that hosts write as if they were the person's words.
-const NOTES: [&str; 7] = [
-    "system-reminder",
-    "environment_context",
-    "environment_details",
-    "session_context",
-    "skills_instructions",
-    "turn_aborted",
-    "current_datetime",
-];
+/// The tags of the notes that hosts write as if they were the person's words, and that nobody needs later. What says how things
+/// are from then on, such as `environment_context`, stays.
+const NOTES: [&str; 2] = ["system-reminder", "current_datetime"];
 
-/// Whether a text of the person's side is a note of the host: one element of a known name, and nothing beside it.
+/// Whether a text of the person's side is a note of the host: one element of a known name, and nothing beside it. A note that passes
+/// on what the person has written is the person's words.
 fn words_or_note<'a>(text: Option<Value<'a>>) -> Kind<'a> {
     let Some(text) = text.and_then(Value::raw) else { return Kind::Words };
     let text = text.trim_start_matches("\\n").trim_end_matches("\\n").trim();
-    let is_note = |name: &str| {
-        let rest = text.strip_prefix('<').and_then(|text| text.strip_prefix(name));
-        rest.and_then(|rest| rest.strip_prefix('>')?.strip_suffix('>')?.strip_suffix(name)?.strip_suffix("</"))
-            .is_some_and(|inner| !inner.contains(&format!("</{name}>")))
-    };
-    match NOTES.iter().any(|name| is_note(name)) {
-        true => Kind::Note,
-        false => Kind::Words,
+    let inner = NOTES.iter().find_map(|name| {
+        let rest = text.strip_prefix('<')?.strip_prefix(name)?.strip_prefix('>')?;
+        rest.strip_suffix('>')?
+            .strip_suffix(name)?
+            .strip_suffix("</")
+            .filter(|inner| !inner.contains("</system-reminder>"))
+    });
+    match inner {
+        Some(inner) if !sent::is_note_of_words(inner) => Kind::Note,
+        _ => Kind::Words,
     }
 }

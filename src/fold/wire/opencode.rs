@@ -4,6 +4,7 @@
 use super::words_or_note;
 use crate::fold::conversation::{Author, Call, Conversation, Kind, List, Order, Outcome, Removal};
 use crate::fold::json::{Reader, Value};
+use crate::fold::sent;
 use crate::vocabulary::calls::CallNames;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
@@ -35,8 +36,10 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
         "assistant" => Author::Model,
         _ => Author::Other,
     };
+    // Files that the person has named are in parts of the host, beside the words.
+    let has_words = author == Author::Other && parts.iter().any(|part| part.kind == "text" && !part.is_synthetic);
     for part in parts {
-        part.add(author, names, conversation);
+        part.add(author, has_words, names, conversation);
     }
     conversation.end_message(bytes, author);
     Some(())
@@ -50,8 +53,17 @@ struct Part<'a> {
     text: Option<Value<'a>>,
     tool: &'a str,
     id: Option<&'a str>,
-    state: Option<Value<'a>>,
+    state: State<'a>,
     is_synthetic: bool,
+    is_signed: bool,
+}
+
+/// The state of a call.
+#[derive(Default)]
+struct State<'a> {
+    status: &'a str,
+    input: Option<Value<'a>>,
+    output: Option<Value<'a>>,
 }
 
 impl<'a> Part<'a> {
@@ -59,14 +71,17 @@ impl<'a> Part<'a> {
         let mut part = Self::default();
         part.bytes = reader.spanned(|reader| {
             reader.object(|reader, key| {
+                if key == "state" && reader.peek()? == b'{' {
+                    return part.state.read(reader);
+                }
                 let value = reader.value()?;
                 match key {
                     "type" => part.kind = value.raw()?,
                     "text" => part.text = Some(value),
                     "tool" => part.tool = value.raw()?,
                     "callID" => part.id = value.raw(),
-                    "state" => part.state = Some(value),
                     "synthetic" => part.is_synthetic = value.text == "true",
+                    "metadata" => part.is_signed = value.text.contains("\"thoughtSignature\""),
                     _ => {}
                 }
                 Some(())
@@ -75,18 +90,26 @@ impl<'a> Part<'a> {
         Some(part)
     }
 
-    fn add(self, author: Author, names: &CallNames<'_>, conversation: &mut Conversation<'a>) {
+    fn add(self, author: Author, has_words: bool, names: &CallNames<'_>, conversation: &mut Conversation<'a>) {
         let element = Removal::Element(List::Content);
         let kind = match (self.kind, author) {
             ("tool", Author::Model) => {
-                let role = names.role("", self.tool);
-                let state = |key: &str| self.state.and_then(|state| state.get(key));
-                let call = Call { id: self.id, name: self.tool, role, arguments: state("input"), is_signed: false };
+                let call = Call {
+                    id: self.id,
+                    name: self.tool,
+                    role: names.role("", self.tool),
+                    arguments: self.state.input,
+                    is_signed: self.is_signed,
+                };
                 conversation.add(Kind::Call(call), self.bytes.clone(), element, None);
-                let status = state("status").and_then(Value::raw).unwrap_or_default();
-                if status == "completed" || status == "error" {
-                    let outcome =
-                        Outcome { id: self.id, name: self.tool, content: state("output"), is_error: status == "error" };
+                if let "completed" | "error" = self.state.status {
+                    let outcome = Outcome {
+                        id: self.id,
+                        name: self.tool,
+                        content: self.state.output,
+                        is_error: self.state.status == "error",
+                        loads_tools: false,
+                    };
                     conversation.add(Kind::Outcome(outcome), self.bytes, Removal::WithCall, None);
                 }
                 return;
@@ -94,11 +117,35 @@ impl<'a> Part<'a> {
             ("reasoning", Author::Model) => Kind::Reasoning,
             ("compaction", _) => Kind::Fixed,
             ("text", Author::Model) => Kind::Answer(self.text),
+            ("step-start" | "step-finish" | "snapshot" | "patch", Author::Model) => Kind::Layout,
             (_, Author::Model) => Kind::Answer(None),
-            ("text", _) if self.is_synthetic => Kind::Note,
-            ("text", _) => words_or_note(self.text),
+            ("text", _) if self.is_synthetic && !has_words => note(self.text),
+            ("text", _) if !self.is_synthetic => words_or_note(self.text),
             _ => Kind::Words,
         };
         conversation.add(kind, self.bytes, element, None);
+    }
+}
+
+/// A text that the host has written. OpenCode passes on in such a one what the person writes while the agent works.
+fn note<'a>(text: Option<Value<'a>>) -> Kind<'a> {
+    match text.and_then(Value::raw).is_some_and(sent::is_in) {
+        true => Kind::Words,
+        false => Kind::Note,
+    }
+}
+
+impl<'a> State<'a> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Option<()> {
+        reader.object(|reader, key| {
+            let value = reader.value()?;
+            match key {
+                "status" => self.status = value.raw()?,
+                "input" => self.input = Some(value),
+                "output" => self.output = Some(value),
+                _ => {}
+            }
+            Some(())
+        })
     }
 }

@@ -37,7 +37,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
             Author::Model
         }
         "toolResult" => {
-            let outcome = Outcome { id, name, content, is_error };
+            let outcome = Outcome { id, name, content, is_error, loads_tools: false };
             conversation.add(Kind::Outcome(outcome), bytes.clone(), Removal::Message, None);
             Author::Other
         }
@@ -70,7 +70,13 @@ fn of_model<'a>(block: Value<'a>, names: &CallNames<'_>) -> Kind<'a> {
         Some("toolCall") => {
             let name = text("name").unwrap_or_default();
             let arguments = block.get("arguments");
-            Kind::Call(Call { id: text("id"), name, role: names.role("", name), arguments, is_signed: false })
+            Kind::Call(Call {
+                id: text("id"),
+                name,
+                role: names.role("", name),
+                arguments,
+                is_signed: block.get("thoughtSignature").is_some(),
+            })
         }
         Some("thinking") => Kind::Reasoning,
         _ => Kind::Answer(block.get("text")),

@@ -52,10 +52,12 @@ fn item<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut C
         // What the host says of its state, such as what is allowed.
         ("message", _) => (Kind::Fixed, Author::System),
         ("reasoning", _) => (Kind::Reasoning, Author::Model),
-        (kind, _) if kind.ends_with("_call_output") => {
-            let outcome = Outcome { id, content: output, ..Outcome::default() };
-            (Kind::Outcome(outcome), Author::Other)
+        (kind, _) if kind.ends_with("_output") && id.is_some() => {
+            let loads_tools = kind == "tool_search_output";
+            (Kind::Outcome(Outcome { id, content: output, loads_tools, ..Outcome::default() }), Author::Other)
         }
+        // It stands for an item that the provider keeps.
+        ("item_reference", _) => return None,
         (kind, _) if kind.ends_with("_call") && id.is_some() => {
             let role = names.role(namespace, name);
             let call = Call { id, name, role, arguments, is_signed: false };

@@ -60,7 +60,7 @@ impl Draft<'_> {
         let tree = self.tree;
         // The results of the popped frame are there for the next one.
         let completed = (status == PopStatus::Completed).then_some(handle);
-        let Some(next) = next.or_else(|| tree.next_ready(tree.node(handle).parent()?, completed)) else {
+        let Some(next) = next.or_else(|| tree.ready_children(tree.node(handle).parent()?, completed).next()) else {
             return Ok(());
         };
         if tree.unfinished_dependencies(next).any(|other| Some(other) != completed) {

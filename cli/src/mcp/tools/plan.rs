@@ -59,7 +59,7 @@ impl McpTool for Plan {
         }
         let planned = call.stack.plan_children(own, frames)?;
         let mut lines: Vec<String> = planned.iter().map(|frame| format!("{} is planned.", call.name(*frame))).collect();
-        if let Some(next) = call.stack.read(|tree| tree.next_ready(own, None)) {
+        if let Some(next) = call.stack.read(|tree| tree.ready_children(own, None).next()) {
             lines.push(format!("The first that can begin: activate {}.", call.name(next)));
         }
         call.answer_from(Some(own), lines.join("\n"))

@@ -71,6 +71,7 @@ impl McpTool for Pop {
     fn run(self, call: &Call<'_>) -> Answer {
         // Of two conversations that want the same next frame, the second one must see that the first has it.
         let _alone = self.next.is_asked().then(|| call.callers.alone());
+        call.stack.refresh()?;
         let frame = call.own(self.frame.as_deref())?;
         call.check_free(frame)?;
         let results = Results::new(self.results).compacted(self.results_compacted);
@@ -121,7 +122,7 @@ impl McpTool for Pop {
             _ if is_over => text.push_str(" End your turn with these results."),
             // What is left there is for those who work there.
             Some(parent) if call.check_free(parent).is_err() => {}
-            Some(parent) => match call.stack.read(|tree| tree.next_ready(parent, None)) {
+            Some(parent) => match call.stack.read(|tree| tree.ready_children(parent, None).next()) {
                 Some(next) => text.push_str(&format!(" Next of the plan: activate {}.", call.name(next))),
                 None if call.unfinished_below(parent).is_empty() => {
                     text.push_str(&format!(" Nothing is left below {parent}: check its criteria, then pop it."));
@@ -162,7 +163,14 @@ impl Next {
         let completed = (status == Ended::Completed).then_some(popped);
         let next = match self {
             Self::Named(name) if name != "true" => Some(call.resolve(name)?),
-            _ => call.stack.read(|tree| tree.next_ready(tree.node(popped).parent()?, completed)),
+            // What others have is theirs.
+            _ => {
+                let ready: Vec<Handle> = call.stack.read(|tree| {
+                    let parent = tree.node(popped).parent();
+                    parent.map_or_else(Vec::new, |parent| tree.ready_children(parent, completed).collect())
+                });
+                ready.into_iter().find(|next| call.check_free(*next).is_ok())
+            }
         };
         next.map_or(Ok(()), |next| call.check_free(next))?;
         Ok(next)

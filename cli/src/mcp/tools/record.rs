@@ -57,6 +57,6 @@ impl McpTool for Record {
         if has_results {
             call.stack.summarize(frame, Results::new(results_so_far))?;
         }
-        call.answer_from(Some(frame), format!("{} has it.", call.name(frame)))
+        call.answer_from(Some(frame), format!("{}: recorded.", call.name(frame)))
     }
 }

@@ -1,0 +1,30 @@
+//! What the person writes while the agent works: some hosts pass it on within a note of theirs, as if a tool had said it.
+
+use super::json::{Value, each_string};
+
+/// How hosts begin such a note.
+const BEGINNING: &str = "The user sent ";
+const OPEN: &str = "<system-reminder>";
+const CLOSE: &str = "</system-reminder>";
+
+/// True if a text can have the person's words in a note.
+pub(super) fn is_in(text: &str) -> bool {
+    text.contains(BEGINNING)
+}
+
+/// True if a note, without its tags, has the person's words.
+pub(super) fn is_note_of_words(note: &str) -> bool {
+    // The text can have the escapes of JSON.
+    note.trim_start_matches("\\n").trim_start().starts_with(BEGINNING)
+}
+
+/// The notes with the person's words in an outcome, word for word.
+pub(super) fn words(outcome: Value<'_>) -> Vec<String> {
+    let mut words = Vec::new();
+    each_string(outcome, |value| {
+        let Some(text) = value.string() else { return };
+        let notes = text.split(OPEN).skip(1).filter_map(|rest| Some(rest.split_once(CLOSE)?.0));
+        words.extend(notes.filter(|note| is_note_of_words(note)).map(|note| note.trim().to_owned()));
+    });
+    words
+}
