@@ -1449,11 +1449,12 @@ CallstackCode callstack_settings(CallstackText *out_settings,
  * - `settings`: NULL for the defaults, or a JSON object. Every key is optional: `{"tools": {"push": "begin_task"}, "server":
  *   "callstack", "pointer": "callstack log {frame}"}`. `tools` are the host's names of the tools, where they are neither the
  *   library's own nor those of the MCP server; `server` is the name under which the host knows the MCP server; `pointer` says
- *   how an agent reads all of a finished frame, `{frame}` stands for its handle.
+ *   how an agent reads all of a finished frame, `{frame}` stands for its handle; `turns`, `{"floor": 40000, "pointer": "…"}`, also
+ *   folds the turns of a conversation without frames, when those that are finished have more than `floor` tokens.
  * - `out_request`: the request as it is to be sent.
  * - `out_report`: a JSON object, `{"stretches": [{"frame": "f2", "status": "completed", "items": 21, "bytes": 31054, "tokens":
- *   8120, "returned": 310}]}`: what is gone for each frame, and the length of the text that stands for it, in bytes. NULL if not
- *   wanted.
+ *   8120, "returned": 310}], "turns": [{"turns": 3, "items": 60, "bytes": 90120, "tokens": 31044}]}`: what is gone for each frame, and
+ *   the length of the text that stands for it, in bytes; what is gone of turns. NULL if not wanted.
  *
  * Errors: _SETTING for an unknown wire or a name that cannot be one; _JSON if `settings` is not valid JSON, has the wrong shape or
  * an unknown key.

@@ -44,6 +44,8 @@ pub(super) enum Kind<'a> {
     Outcome(Outcome<'a>),
     /// What says nothing by itself, such as the beginning of a step.
     Layout,
+    /// What stands for all that came before: the provider drops that.
+    Summary,
     /// What stays where it is, such as a summary that stands for an earlier conversation.
     Fixed,
 }
@@ -149,11 +151,23 @@ pub(super) struct Conversation<'a> {
     pub has_loose_reasoning: bool,
     /// A turn that has begun with thinking must do so.
     pub has_thinking_turns: bool,
+    /// Thinking is bound to what was before it: the provider refuses it behind anything else.
+    pub has_bound_thinking: bool,
+    /// A message of the system stands before one of the model, or at the end.
+    pub has_placed_system: bool,
 }
 
 impl<'a> Conversation<'a> {
     pub fn new(order: Order) -> Self {
-        Self { messages: Vec::new(), items: Vec::new(), order, has_loose_reasoning: false, has_thinking_turns: false }
+        Self {
+            messages: Vec::new(),
+            items: Vec::new(),
+            order,
+            has_loose_reasoning: false,
+            has_thinking_turns: false,
+            has_bound_thinking: false,
+            has_placed_system: false,
+        }
     }
 
     /// Adds an item to the message that is being read.

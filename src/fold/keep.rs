@@ -12,6 +12,7 @@ pub(super) fn calls(conversation: &Conversation<'_>, pairs: &[Option<usize>], go
 /// Takes back what belongs to something that stays.
 pub(super) fn thoughts(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     thinking_of_turns(conversation, pairs, gone);
+    systems(conversation, gone);
     reasoning(conversation, gone);
     layout(conversation, gone);
 }
@@ -75,7 +76,11 @@ fn thinking_of_turns(conversation: &Conversation<'_>, pairs: &[Option<usize>], g
         let stays = places().any(|place| gone[place].is_none());
         // A call that begins a frame would begin it once more, for who reads what is left.
         let begins = |place: usize| match &items[place].kind {
-            Kind::Call(call) => matches!(call.role, Some(CallRole::Push | CallRole::Activate)),
+            Kind::Call(call) => match call.role {
+                Some(CallRole::Push | CallRole::Activate) => true,
+                Some(CallRole::Pop) => call.arguments.is_some_and(|arguments| arguments.text.contains("\"next")),
+                _ => false,
+            },
             _ => false,
         };
         if has_thinking && thought.is_none() {
@@ -94,13 +99,63 @@ fn thinking_of_turns(conversation: &Conversation<'_>, pairs: &[Option<usize>], g
     }
 }
 
+/// A message of the system that would stand before the person's words goes with what was around it: the provider refuses it there.
+fn systems(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
+    if !conversation.has_placed_system {
+        return;
+    }
+    // What stands beside it says with which fold it goes.
+    let mut next_author = None;
+    for message in conversation.messages.iter().rev() {
+        let stays = message.items.clone().any(|place| gone[place].is_none());
+        if message.author == Author::System {
+            let before = message.items.start.checked_sub(1).and_then(|before| gone[before]);
+            let fold = before.or_else(|| gone.get(message.items.end).copied().flatten());
+            if let Some(fold) = fold.filter(|_| next_author == Some(Author::Other)) {
+                message.items.clone().for_each(|place| gone[place] = Some(fold));
+            }
+        } else if stays {
+            next_author = Some(message.author);
+        }
+    }
+}
+
+/// Thinking that is bound to what was before it goes if that has changed since: it was thought between the calls of a decision to fold.
+/// Each is the fold, if it is folded now, and the calls. `others` is the number of the fold for the others.
+pub(super) fn drop_bound_thinking(
+    conversation: &Conversation<'_>,
+    decisions: impl Iterator<Item = (Option<usize>, usize, usize)>,
+    others: usize,
+    gone: &mut [Option<usize>],
+) {
+    if !conversation.has_bound_thinking {
+        return;
+    }
+    let mut decisions: Vec<_> = decisions.collect();
+    decisions.sort_by_key(|(_, from, _)| *from);
+    let mut decisions = decisions.into_iter().peekable();
+    // The decision that reaches furthest of those that have begun.
+    let mut furthest: Option<(Option<usize>, usize)> = None;
+    for (place, item) in conversation.items.iter().enumerate() {
+        while let Some((fold, _, to)) = decisions.next_if(|(_, from, _)| *from < place) {
+            if furthest.is_none_or(|(_, before)| before < to) {
+                furthest = Some((fold, to));
+            }
+        }
+        let reaches = furthest.filter(|(_, to)| place < *to);
+        if let Some((fold, _)) = reaches.filter(|_| matches!(item.kind, Kind::Reasoning) && gone[place].is_none()) {
+            gone[place] = Some(fold.unwrap_or(others));
+        }
+    }
+}
+
 /// What was thought before something that stays, stays as well: providers check it together with that.
 pub(super) fn reasoning(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
     let items = &conversation.items;
     let is_reasoning = |place: usize| matches!(items[place].kind, Kind::Reasoning);
     let is_of_model = |place: usize| match items[place].kind {
         Kind::Answer(_) | Kind::Call(_) => true,
-        Kind::Fixed => conversation.messages[items[place].message].author == Author::Model,
+        Kind::Fixed | Kind::Summary => conversation.messages[items[place].message].author == Author::Model,
         _ => false,
     };
     if !conversation.has_loose_reasoning {

@@ -281,6 +281,10 @@ pub fn fold<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Folded
 
 fn folded<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Option<Folded<'a>> {
     let names = CallNames::new(&settings.tools, &settings.server);
+    // Most requests have no tool of ours: then nothing is built of them.
+    if settings.turns.is_none() && !names.may_be_in(request) {
+        return None;
+    }
     let conversation = wire::read(wire, request, &names)?;
     if settings.turns.is_none() && !conversation.has_ended_frames() {
         return None;
@@ -316,6 +320,7 @@ fn report(request: &str, conversation: &Conversation<'_>, plan: &Plan<'_>) -> Fo
             What::Stretch(frame, status) => {
                 report.stretches.push(FoldedStretch { frame, status, items, bytes, tokens, returned });
             }
+            What::Thoughts => {}
             What::Turns(turns) => report.turns.push(FoldedTurns { turns, items, bytes, tokens }),
         }
     }

@@ -44,4 +44,6 @@ pub(super) enum What {
     Stretch(Handle, FoldedStatus),
     /// This number of turns.
     Turns(usize),
+    /// Thoughts alone, which were bound to what was before them.
+    Thoughts,
 }

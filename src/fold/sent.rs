@@ -4,12 +4,14 @@ use super::json::{Value, each_string};
 
 /// How hosts begin such a note.
 const BEGINNING: &str = "The user sent ";
+/// How they begin the outcome of a call that the person has refused, with a reason.
+const REFUSAL: &str = "The user doesn't want to ";
 const OPEN: &str = "<system-reminder>";
 const CLOSE: &str = "</system-reminder>";
 
 /// True if a text can have the person's words in a note.
 pub(super) fn is_in(text: &str) -> bool {
-    text.contains(BEGINNING)
+    text.contains(BEGINNING) || text.contains(REFUSAL)
 }
 
 /// True if a note, without its tags, has the person's words.
@@ -23,6 +25,10 @@ pub(super) fn words(outcome: Value<'_>) -> Vec<String> {
     let mut words = Vec::new();
     each_string(outcome, |value| {
         let Some(text) = value.string() else { return };
+        if text.starts_with(REFUSAL) {
+            words.push(text.trim().to_owned());
+            return;
+        }
         let notes = text.split(OPEN).skip(1).filter_map(|rest| Some(rest.split_once(CLOSE)?.0));
         words.extend(notes.filter(|note| is_note_of_words(note)).map(|note| note.trim().to_owned()));
     });

@@ -6,9 +6,8 @@ use std::collections::{HashMap, HashSet};
 use super::conversation::{Conversation, Kind, arguments};
 use super::plan::{Fold, Plan, What};
 use super::returned::Returned;
-use super::walk::Walk;
+use super::walk::{Key, Walk};
 use super::{FoldSettings, keep, sent};
-use crate::frame::Handle;
 use crate::vocabulary::{Place, Told};
 
 /// Finds what goes. `None` if nothing does.
@@ -20,13 +19,15 @@ pub(super) fn plan<'a>(
 ) -> Option<Plan<'a>> {
     let mut walk = Walk::through(&conversation.items, pairs);
     let folded = walk.folded();
-    if folded.iter().all(Option::is_none) {
+    let has_unfolded =
+        conversation.has_bound_thinking && walk.frames.values().any(|known| !known.was_folded.is_empty());
+    if folded.iter().all(Option::is_none) && !has_unfolded {
         return None;
     }
     let mut gone: Vec<Option<usize>> =
         walk.of_item.iter().map(|segment| segment.and_then(|segment| folded[segment])).collect();
     for (place, item) in conversation.items.iter().enumerate() {
-        if matches!(item.kind, Kind::Words | Kind::Fixed) {
+        if matches!(item.kind, Kind::Words | Kind::Fixed | Kind::Summary) {
             gone[place] = None;
         }
     }
@@ -34,6 +35,9 @@ pub(super) fn plan<'a>(
     // What a frame has returned does not change when thoughts come back because of something later.
     let returned = gone.clone();
     keep::thoughts(conversation, pairs, &mut gone);
+    // Thoughts go with the outermost stretch, or as a fold of their own.
+    let others = walk.segments.len();
+    keep::drop_bound_thinking(conversation, walk.decisions(&folded), others, &mut gone);
     let words = words(request, conversation, &gone);
     let stretches = Stretches { walk: &walk, folded: &folded, gone: &returned, words: &words, settings };
     let is_outermost = |segment: &usize| folded[*segment] == Some(*segment);
@@ -43,16 +47,20 @@ pub(super) fn plan<'a>(
         last_seen.insert(walk.segments[segment].frame, segment);
     }
     let inside = stretches.inside();
-    let mut numbers = vec![None; walk.segments.len()];
+    let mut numbers = vec![None; walk.segments.len() + 1];
     let mut folds = Vec::new();
     for segment in (0..folded.len()).filter(is_outermost) {
         numbers[segment] = Some(folds.len());
         let is_last = last_seen.get(&walk.segments[segment].frame) == Some(&segment);
         folds.push(stretches.fold(segment, is_last, inside.get(&segment).map_or(&[], Vec::as_slice))?);
     }
+    if gone.contains(&Some(others)) {
+        numbers[others] = Some(folds.len());
+        folds.push(Fold { what: What::Thoughts, replaced: None });
+    }
     // The plan numbers what it folds.
     let gone = gone.iter().map(|segment| segment.and_then(|segment| numbers[segment])).collect();
-    Some(Plan { gone, folds, boundary: None })
+    Some(Plan { gone, folds, boundary: None }).filter(|plan| !plan.folds.is_empty())
 }
 
 struct Stretches<'a, 'b> {
@@ -66,7 +74,7 @@ struct Stretches<'a, 'b> {
 impl<'a> Stretches<'a, '_> {
     /// For each outermost segment, those within it whose frames belong elsewhere: their results are for somebody who is still there.
     fn inside(&self) -> HashMap<usize, Vec<usize>> {
-        let mut frames: HashMap<usize, HashSet<Handle>> = HashMap::new();
+        let mut frames: HashMap<usize, HashSet<Key>> = HashMap::new();
         for (segment, outermost) in self.folded.iter().enumerate() {
             if let Some(outermost) = outermost {
                 frames.entry(*outermost).or_default().insert(self.walk.segments[segment].frame);
@@ -75,7 +83,7 @@ impl<'a> Stretches<'a, '_> {
         let mut inside: HashMap<usize, Vec<usize>> = HashMap::new();
         for (segment, outermost) in self.folded.iter().enumerate() {
             let Some(outermost) = outermost.filter(|outermost| *outermost != segment) else { continue };
-            let is_elsewhere = |parent: Handle| !frames[&outermost].contains(&parent);
+            let is_elsewhere = |parent: Option<Key>| parent.is_none_or(|parent| !frames[&outermost].contains(&parent));
             if self.walk.segments[segment].belongs_to.is_some_and(is_elsewhere) {
                 inside.entry(outermost).or_default().push(segment);
             }
@@ -92,7 +100,7 @@ impl<'a> Stretches<'a, '_> {
         let mut lines = Vec::new();
         // A call that has also finished the frame before: what it says about that stays.
         let frame = self.walk.segments[segment].frame;
-        if from.subject != frame {
+        if from.subject != frame.1 {
             lines.extend(from.answer.lines().next().map(str::to_owned));
         }
         let end = self.walk.frames.get(&frame)?.end?;
@@ -104,14 +112,16 @@ impl<'a> Stretches<'a, '_> {
                 for other in inside.iter().filter_map(|other| self.returned(*other)) {
                     lines.extend(other.in_full(self.settings));
                 }
-                lines.extend(self.words.get(&segment).into_iter().flatten().cloned());
-                lines.push(self.place(segment, &returned.end));
             }
+        }
+        lines.extend(self.words.get(&segment).into_iter().flatten().cloned());
+        if is_last && self.gone[end].is_some() {
+            lines.push(self.place(segment, &returned.end));
         }
         let whole = &begun.text;
         let start = from.answer.as_ptr() as usize - whole.as_ptr() as usize;
         let text = format!("{}{}{}", &whole[..start], lines.join("\n"), &whole[start + from.answer.len()..]);
-        Some(Fold { what: What::Stretch(frame, status), replaced: Some((begun.value, text)) })
+        Some(Fold { what: What::Stretch(frame.1, status), replaced: Some((begun.value, text)) })
     }
 
     /// What the frame of a segment has returned. `None` if it is open.
@@ -125,8 +135,8 @@ impl<'a> Stretches<'a, '_> {
         };
         let begun = Told::read(&self.walk.answers.get(&begin)?.text)?;
         Some(Returned {
-            frame: segment.frame,
-            name: begun.name_of(segment.frame),
+            frame: segment.frame.1,
+            name: begun.name_of(segment.frame.1),
             status: known.status?,
             end: Told::read(&self.walk.answers.get(&end)?.text)?,
             arguments: arguments(call),
@@ -145,7 +155,7 @@ impl<'a> Stretches<'a, '_> {
         let name = around.map(|around| {
             let answer = around.begin.and_then(|begin| self.walk.answers.get(&begin));
             let told = answer.and_then(|answer| Told::read(&answer.text));
-            told.map_or_else(|| format!("{} (…)", around.frame), |told| told.name_of(around.frame))
+            told.map_or_else(|| format!("{} (…)", around.frame.1), |told| told.name_of(around.frame.1))
         });
         name.as_deref().map_or(Place::Nowhere, Place::In).to_string()
     }

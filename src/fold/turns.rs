@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::conversation::{Author, Call, Conversation, Kind, Removal, arguments};
 use super::plan::{Fold, Plan, What};
 use super::tokens::estimated;
-use super::{TurnSettings, keep};
+use super::{TurnSettings, keep, sent};
 
 /// The longest text that is taken for a path, in bytes.
 const LONGEST_PATH: usize = 300;
@@ -39,7 +39,10 @@ pub(super) fn plan<'a>(request: &str, conversation: &Conversation<'a>, settings:
             (finished, tokens) = (Vec::new(), 0);
         }
     }
-    keep::reasoning(conversation, &mut plan.gone);
+    // What was thought then was bound to what is gone now.
+    if !conversation.has_bound_thinking {
+        keep::reasoning(conversation, &mut plan.gone);
+    }
     keep::layout(conversation, &mut plan.gone);
     plan.gone.iter().any(Option::is_some).then_some(plan)
 }
@@ -81,7 +84,7 @@ fn going(conversation: &Conversation<'_>, turn: &Range<usize>) -> impl Iterator<
     let is_answer = |place: &usize| matches!(conversation.items[*place].kind, Kind::Answer(_));
     let answer = turn.clone().rfind(is_answer).map_or(0, |place| conversation.items[place].message);
     turn.clone().filter(move |place| match &conversation.items[*place].kind {
-        Kind::Words | Kind::Fixed => false,
+        Kind::Words | Kind::Fixed | Kind::Summary => false,
         Kind::Note => *place > first,
         Kind::Answer(_) => has_work && (*place < last || conversation.items[*place].message < answer),
         Kind::Reasoning | Kind::Layout => has_work,
@@ -93,13 +96,19 @@ fn going(conversation: &Conversation<'_>, turn: &Range<usize>) -> impl Iterator<
 fn fold<'a>(conversation: &Conversation<'a>, turns: &[Range<usize>], settings: &TurnSettings, plan: &mut Plan<'a>) {
     let number = plan.folds.len();
     let (mut paths, mut known, mut folded, mut last) = (Vec::new(), HashSet::new(), 0, None);
+    let mut words = Vec::new();
     for turn in turns {
         let mut has_work = false;
         for place in going(conversation, turn) {
             has_work = true;
             plan.gone[place] = Some(number);
-            if let Kind::Call(call) = &conversation.items[place].kind {
-                add_paths(call, &mut paths, &mut known);
+            match &conversation.items[place].kind {
+                Kind::Call(call) => add_paths(call, &mut paths, &mut known),
+                Kind::Outcome(outcome) => {
+                    let content = outcome.content.filter(|content| sent::is_in(content.text));
+                    words.extend(content.into_iter().flat_map(sent::words));
+                }
+                _ => {}
             }
         }
         if has_work {
@@ -119,6 +128,7 @@ fn fold<'a>(conversation: &Conversation<'a>, turns: &[Range<usize>], settings: &
             let more = if left == 0 { String::new() } else { format!(" and {left} more") };
             lines.push(format!("[Files of the steps that are not shown: {}{more}]", paths[left..].join(", ")));
         }
+        lines.extend(words);
         lines.extend(Some(settings.pointer.clone()).filter(|pointer| !pointer.is_empty()));
         (lines.len() > 1).then(|| (value, lines.join("\n\n")))
     });

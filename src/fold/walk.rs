@@ -12,8 +12,8 @@ use super::FoldedStatus;
 use super::conversation::{Call, Item, Kind, arguments};
 use super::json::{Value, each_string};
 use crate::frame::Handle;
-use crate::vocabulary::Told;
 use crate::vocabulary::calls::CallRole;
+use crate::vocabulary::{Ended, Told};
 
 /// What a tool of the stack has answered.
 pub(super) struct Answer<'a> {
@@ -22,15 +22,18 @@ pub(super) struct Answer<'a> {
     pub text: String,
 }
 
+/// A frame of one of the stacks that a conversation has seen, one after the other: handles begin anew in each.
+pub(super) type Key = (usize, Handle);
+
 /// A part of the conversation that belongs to a frame.
 pub(super) struct Segment {
-    pub frame: Handle,
+    pub frame: Key,
     /// The one around it.
     pub parent: Option<usize>,
     /// The call that has begun it. `None`: it began before this conversation.
     pub begin: Option<usize>,
-    /// The frame to which the call has said that it belongs, if that is not the one around it.
-    pub belongs_to: Option<Handle>,
+    /// The frame to which the call has said that it belongs, if that is not the one around it; `None` within: nobody here knows which.
+    pub belongs_to: Option<Option<Key>>,
 }
 
 /// What the conversation says about a frame.
@@ -40,10 +43,14 @@ pub(super) struct Known {
     pub status: Option<FoldedStatus>,
     /// The call that has finished or blocked it.
     pub end: Option<usize>,
+    /// The first call behind the end of a blocked one that has begun another frame.
+    passed: Option<usize>,
     /// The call that has blocked it is not seen any more.
     is_hidden: bool,
     /// After a blocked frame has gone on: the call by which it did, and the one that had blocked it.
     resumed: Option<(usize, usize)>,
+    /// From which call to which one the frame was folded, although it is not now.
+    pub was_folded: Vec<(usize, usize)>,
     segments: Vec<usize>,
     pub decisions: Vec<String>,
     pub artifacts: Vec<String>,
@@ -58,14 +65,16 @@ pub(super) struct Walk<'a, 'b> {
     pub segments: Vec<Segment>,
     /// The segment of each item.
     pub of_item: Vec<Option<usize>>,
-    pub frames: HashMap<Handle, Known>,
+    pub frames: HashMap<Key, Known>,
     pub answers: HashMap<usize, Answer<'a>>,
+    /// The number of the stack whose handles the conversation names.
+    stack: usize,
     /// The segments in which the conversation is, the outermost one first.
     path: Vec<usize>,
     /// The place of each frame on the path.
-    on_path: HashMap<Handle, usize>,
-    /// The last call that has begun a frame.
-    last_begin: usize,
+    on_path: HashMap<Key, usize>,
+    /// The blocked frames that no other one has passed.
+    blocked: Vec<Key>,
 }
 
 impl<'a, 'b> Walk<'a, 'b> {
@@ -78,9 +87,10 @@ impl<'a, 'b> Walk<'a, 'b> {
             of_item: Vec::with_capacity(items.len()),
             frames: HashMap::new(),
             answers: HashMap::new(),
+            stack: 0,
             path: Vec::new(),
             on_path: HashMap::new(),
-            last_begin: 0,
+            blocked: Vec::new(),
         };
         (0..items.len()).for_each(|place| walk.step(place));
         walk
@@ -95,30 +105,54 @@ impl<'a, 'b> Walk<'a, 'b> {
             _ => self.path.last().copied(),
         };
         self.of_item.push(segment);
-        let Kind::Call(call) = &self.items[place].kind else { return };
+        let call = match &self.items[place].kind {
+            Kind::Call(call) => call,
+            Kind::Summary => return self.begin_anew(),
+            _ => return,
+        };
         let Some(role) = call.role else { return };
         let Some(answer) = self.answer(place) else { return };
         let Some(told) = Told::read(&answer.text) else { return };
-        let (subject, now, begins, is_sure) = (told.subject, told.place, told.begins_place(), !told.is_of_nobody());
+        let (begins, is_sure) = (told.begins_place(), !told.is_of_nobody());
+        let end = told.end().map(FoldedStatus::from);
+        let (subject, now, parent) = ((self.stack, told.subject), told.place, told.parent_of_place());
+        let now = now.map(|frame| (self.stack, frame));
         self.answers.insert(place, answer);
-        match role {
-            CallRole::Push | CallRole::Activate if now == Some(subject) => self.begin(subject, call, place),
-            CallRole::Pop | CallRole::Invalidate => {
+        match (role, end) {
+            (CallRole::Push, _) if now == Some(subject) => {
+                // A new frame has a handle that is new, in the same stack.
+                if self.frames.contains_key(&subject) {
+                    self.stack += 1;
+                }
+                self.begin((self.stack, subject.1), Belongs::of_push(call), place);
+            }
+            (CallRole::Activate, _) if now == Some(subject) => self.begin(subject, Belongs::To(parent), place),
+            (CallRole::Pop | CallRole::Invalidate, Some(status)) if has_arguments(call) => {
                 // A caller that nobody knows is told the frame above the one that it has named, which can be elsewhere.
                 let is_around = self.on_path.contains_key(&subject);
-                self.end(subject, role, call, place);
+                self.end(subject, status, now, place);
                 match now {
                     Some(next) if begins => {
                         // The call stays, as the beginning of the next frame.
                         self.of_item[place] = self.path.last().copied();
-                        self.begin(next, call, place);
+                        self.begin(next, Belongs::To(parent), place);
                     }
                     now if is_around || is_sure => self.go_to(now),
                     _ => {}
                 }
             }
-            CallRole::Record => self.record(subject, call, place),
-            CallRole::Push | CallRole::Activate => {}
+            (CallRole::Record, _) => self.record(subject, call, place),
+            _ => {}
+        }
+    }
+
+    /// The provider drops what is before a summary, so nothing before it can be answered for any more.
+    fn begin_anew(&mut self) {
+        let frames: Vec<Key> = self.path.iter().map(|segment| self.segments[*segment].frame).collect();
+        self.leave(0);
+        for frame in frames {
+            let parent = self.path.last().copied();
+            self.enter(Segment { frame, parent, begin: None, belongs_to: None });
         }
     }
 
@@ -136,7 +170,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         found
     }
 
-    fn known(&mut self, frame: Handle) -> &mut Known {
+    fn known(&mut self, frame: Key) -> &mut Known {
         self.frames.entry(frame).or_default()
     }
 
@@ -155,45 +189,54 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.segments.push(segment);
     }
 
-    fn begin(&mut self, frame: Handle, call: &Call<'a>, place: usize) {
-        self.last_begin = place;
+    fn begin(&mut self, frame: Key, belongs: Belongs, place: usize) {
+        for blocked in std::mem::take(&mut self.blocked) {
+            self.known(blocked).passed.get_or_insert(place);
+        }
         let known = self.known(frame);
         if let (Some(FoldedStatus::Blocked), Some(end)) = (known.status, known.end) {
             known.resumed = Some((place, end));
+            known.was_folded.extend(known.passed.filter(|passed| *passed < place).map(|passed| (passed, place)));
         }
-        (known.status, known.end, known.is_hidden) = (None, None, false);
-        match self.on_path.get(&frame) {
+        (known.status, known.end, known.passed, known.is_hidden) = (None, None, None, false);
+        let around = self.on_path.get(&frame).copied();
+        match around.filter(|around| *around + 1 < self.path.len() || self.segments[self.path[*around]].begin.is_some())
+        {
             Some(around) => self.leave(around + 1),
             None => {
+                // One that the conversation was in before it began has a beginning now.
+                self.leave(around.unwrap_or(self.path.len()));
                 let parent = self.path.last().copied();
-                let named = arguments(call).get("frame").and_then(Json::as_str).and_then(|name| name.parse().ok());
-                let belongs_to = named.filter(|named| {
-                    call.role == Some(CallRole::Push)
-                        && parent.is_some_and(|parent| self.segments[parent].frame != *named)
-                });
+                let is_other = |key: &Key| parent.is_some_and(|parent| self.segments[parent].frame != *key);
+                let belongs_to = match belongs {
+                    Belongs::To(named) => named.map(|named| (self.stack, named)).filter(is_other).map(Some),
+                    Belongs::Nobody => parent.map(|_| None),
+                };
                 self.enter(Segment { frame, parent, begin: Some(place), belongs_to });
             }
         }
     }
 
-    fn end(&mut self, frame: Handle, role: CallRole, call: &Call<'a>, place: usize) {
-        let status = match role {
-            CallRole::Invalidate => FoldedStatus::Invalidated,
-            _ => match arguments(call).get("status").and_then(Json::as_str) {
-                Some("failed") => FoldedStatus::Failed,
-                Some("blocked") => FoldedStatus::Blocked,
-                _ => FoldedStatus::Completed,
-            },
-        };
+    fn end(&mut self, frame: Key, status: FoldedStatus, now: Option<Key>, place: usize) {
         let known = self.known(frame);
-        (known.status, known.end) = (Some(status), Some(place));
-        if let Some(around) = self.on_path.get(&frame) {
-            self.leave(*around);
+        (known.status, known.end, known.passed) = (Some(status), Some(place), None);
+        if status == FoldedStatus::Blocked {
+            self.blocked.push(frame);
+        }
+        let Some(around) = self.on_path.get(&frame).copied() else { return };
+        // The conversation stays in a frame that has begun within the one that has ended: that goes on beside it.
+        let inner = now.and_then(|now| self.on_path.get(&now).copied()).filter(|inner| *inner > around);
+        let inner = inner.map(|inner| self.path[inner]);
+        self.leave(around);
+        if let Some(inner) = inner {
+            self.segments[inner].parent = self.path.last().copied();
+            self.on_path.insert(self.segments[inner].frame, self.path.len());
+            self.path.push(inner);
         }
     }
 
     /// The conversation is in a frame that it has not begun just now, or in none.
-    fn go_to(&mut self, frame: Option<Handle>) {
+    fn go_to(&mut self, frame: Option<Key>) {
         match frame.map(|frame| (frame, self.on_path.get(&frame).copied())) {
             None => self.leave(0),
             Some((_, Some(around))) => self.leave(around + 1),
@@ -204,7 +247,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
-    fn record(&mut self, frame: Handle, call: &Call<'a>, place: usize) {
+    fn record(&mut self, frame: Key, call: &Call<'a>, place: usize) {
         // What is recorded in a frame around goes with that one.
         if let Some(around) = self.on_path.get(&frame) {
             self.of_item[place] = Some(self.path[*around]);
@@ -235,7 +278,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             }
         }
         // The frames of which a call that counts stands in a segment.
-        let mut told_in: HashMap<usize, Vec<Handle>> = HashMap::new();
+        let mut told_in: HashMap<usize, Vec<Key>> = HashMap::new();
         for (frame, known) in &self.frames {
             let calls = known.end.into_iter().chain(known.resumed.into_iter().flat_map(|(call, end)| [call, end]));
             for segment in calls.filter_map(|call| self.of_item[call]) {
@@ -264,15 +307,34 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 
     /// What a conversation says about a frame for those who do not see what is inside of what is folded.
-    fn look_again(&mut self, frame: Handle, is_inside: &[bool]) {
+    fn look_again(&mut self, frame: Key, is_inside: &[bool]) {
         let is_gone = |call: usize| self.of_item[call].is_some_and(|segment| is_inside[segment]);
         let Some(known) = self.frames.get_mut(&frame) else { return };
         if known.status.is_none()
             && let Some((_, end)) = known.resumed.take_if(|(call, _)| is_gone(*call))
         {
-            (known.status, known.end) = (Some(FoldedStatus::Blocked), Some(end));
+            (known.status, known.end, known.is_hidden) = (Some(FoldedStatus::Blocked), Some(end), true);
         }
         known.is_hidden |= known.status == Some(FoldedStatus::Blocked) && known.end.is_some_and(is_gone);
+    }
+
+    /// The calls from which to which each fold was decided: what was thought between them was thought before what is now. With the
+    /// segment, if it is the outermost one of a fold.
+    pub fn decisions<'c>(
+        &'c self,
+        folded: &'c [Option<usize>],
+    ) -> impl Iterator<Item = (Option<usize>, usize, usize)> + 'c {
+        let outermost = (0..self.segments.len()).filter(|segment| folded[*segment] == Some(*segment));
+        let folds = outermost.filter_map(|segment| {
+            let known = self.frames.get(&self.segments[segment].frame)?;
+            Some((
+                Some(segment),
+                self.segments[segment].begin?,
+                known.passed.filter(|_| !known.is_hidden).or(known.end)?,
+            ))
+        });
+        let unfolds = self.frames.values().flat_map(|known| &known.was_folded);
+        folds.chain(unfolds.map(|(from, to)| (None, *from, *to)))
     }
 
     fn is_folded(&self, segment: usize) -> bool {
@@ -280,8 +342,42 @@ impl<'a, 'b> Walk<'a, 'b> {
         let Some(known) = self.frames.get(&frame).filter(|_| begin.is_some()) else { return false };
         match (known.status, known.end) {
             // The work may go on at once, and needs what was said.
-            (Some(FoldedStatus::Blocked), Some(end)) => known.is_hidden || self.last_begin > end,
+            (Some(FoldedStatus::Blocked), _) => known.is_hidden || known.passed.is_some(),
             (status, _) => status.is_some(),
         }
     }
+}
+
+impl From<Ended> for FoldedStatus {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Completed => Self::Completed,
+            Ended::Failed => Self::Failed,
+            Ended::Blocked => Self::Blocked,
+            Ended::Invalidated => Self::Invalidated,
+        }
+    }
+}
+
+/// To which frame a call has said that the frame belongs that it begins.
+enum Belongs {
+    /// To this one, or with `None` to the one around it.
+    To(Option<Handle>),
+    /// To none that is known here.
+    Nobody,
+}
+
+impl Belongs {
+    fn of_push(call: &Call<'_>) -> Self {
+        let arguments = arguments(call);
+        match arguments.get("frame").and_then(Json::as_str).map(str::trim).filter(|name| !name.is_empty()) {
+            None => Self::To(None),
+            Some(name) => name.parse().map_or(Self::Nobody, |frame| Self::To(Some(frame))),
+        }
+    }
+}
+
+/// True if the arguments of a call can be read: what a frame has returned is in them.
+fn has_arguments(call: &Call<'_>) -> bool {
+    arguments(call).is_object()
 }

@@ -19,6 +19,7 @@ use super::folder::{Access, Folder};
 use super::patience::{Locked, lock, lock_owned};
 use crate::error::Result;
 use crate::frame::Handle;
+use crate::text::from_json;
 
 /// A filter for the lines of a log. The default selects all lines.
 ///
@@ -337,10 +338,10 @@ impl<'a> Selection<'a> {
     fn into_page(self) -> LogPage {
         let Self { fitting, mut page, .. } = self;
         for (number, line) in fitting {
-            // Parsing to a value is stricter than the check: numbers must fit, texts must be Unicode.
-            match serde_json::from_slice(&line) {
+            // Parsing to a value is stricter than the check: numbers must fit.
+            match value(&line) {
                 Ok(entry) => page.lines.push(LogLine { number, entry }),
-                Err(error) => page.report(number, error.to_string()),
+                Err(problem) => page.report(number, problem),
             }
         }
         page.damaged.sort_by_key(|damage| damage.number);
@@ -363,10 +364,15 @@ fn check(line: &[u8], needle: Option<&str>) -> Result<bool, String> {
     }
     match needle {
         // Without a search text, parsing without creating a value is much faster.
-        None => serde_json::from_slice::<IgnoredAny>(line).map(|_| true),
-        Some(needle) => serde_json::from_slice(line).map(|value| has_text(&value, needle)),
+        None => serde_json::from_slice::<IgnoredAny>(line).map(|_| true).map_err(|error| error.to_string()),
+        Some(needle) => value(line).map(|value| has_text(&value, needle)),
     }
-    .map_err(|error| error.to_string())
+}
+
+/// The value of a line. Hosts that cut texts within a character write half of it.
+fn value(line: &[u8]) -> Result<Value, String> {
+    let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+    from_json(text).map_err(|error| error.to_string())
 }
 
 fn has_text(value: &Value, needle: &str) -> bool {

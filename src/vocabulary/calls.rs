@@ -54,6 +54,13 @@ impl<'a> CallNames<'a> {
         Self { names, server }
     }
 
+    /// True if a text can name a tool that ends frames.
+    pub fn may_be_in(&self, text: &str) -> bool {
+        let own = [ToolRole::Pop, ToolRole::Invalidate].into_iter().filter_map(|role| self.names.get(role));
+        let own = own.chain([ToolRole::Pop.tool(), ToolRole::Invalidate.tool()]);
+        !self.server.is_empty() && text.contains(self.server) || { own }.any(|name| text.contains(name))
+    }
+
     /// The role of a call of a tool with this name, which some hosts divide into a namespace and a name.
     pub fn role(&self, namespace: &str, name: &str) -> Option<CallRole> {
         let of = |table: &[(&str, CallRole)], name: &str| {

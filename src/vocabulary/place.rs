@@ -36,6 +36,15 @@ impl fmt::Display for Place<'_> {
     }
 }
 
+/// How a frame has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Completed,
+    Failed,
+    Blocked,
+    Invalidated,
+}
+
 /// What an answer of a tool says, in a text to which a host may have added lines before and behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Told<'a> {
@@ -68,6 +77,30 @@ impl<'a> Told<'a> {
             Some(name) => name.to_owned(),
             None => frame.to_string(),
         }
+    }
+
+    /// How the frame that the call was about has ended, by the first line. `None`: it has not.
+    pub fn end(&self) -> Option<Ended> {
+        let line = self.answer.lines().next()?;
+        let ends = [
+            (") is completed", Ended::Completed),
+            (") is failed", Ended::Failed),
+            (") is blocked", Ended::Blocked),
+            (") is out of the plan", Ended::Invalidated),
+            (") is invalidated", Ended::Invalidated),
+        ];
+        let goes_on = [") is in progress", ") has begun", ") is planned", ") is not done"];
+        // The words behind the title come first, unless the title has such words itself; then those that are last of the title's end.
+        let found = ends.iter().filter_map(|(words, end)| Some((line.find(words)?, Some(*end))));
+        let others = goes_on.iter().filter_map(|words| Some((line.find(words)?, None)));
+        found.chain(others).min_by_key(|(place, _)| *place).and_then(|(_, end)| end)
+    }
+
+    /// The frame above the one in which the conversation is, by the context that the answer shows.
+    pub fn parent_of_place(&self) -> Option<Handle> {
+        let ancestors = self.answer.split_once("<ancestors")?.1.split_once("</ancestors>")?.0;
+        let last = ancestors.rsplit_once("<frame id=\"")?.1;
+        last.split_once('"')?.0.parse().ok()
     }
 
     /// True if nobody knows the caller, so that the line about the place says only which frame its next calls may name.
@@ -148,6 +181,22 @@ mod tests {
         for text in ["f1 (Shop) is not done: below it are f2", "", "You are in f1 (Shop).", "f1 (Shop) is completed."] {
             assert_eq!(Told::read(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn only_some_words_end_a_frame() {
+        for (line, end) in [
+            ("f2 (Cart) is completed. Next of the plan: activate f3 (x) is failed.", Some(Ended::Completed)),
+            ("f2 (Cart) is blocked.", Some(Ended::Blocked)),
+            ("f2 (Cart) is out of the plan.", Some(Ended::Invalidated)),
+            ("f2 (Cart) is in progress again: go on in it.", None),
+            ("f2 (Cart) is not done: below it are f3", None),
+        ] {
+            let text = format!("{line}\nYou are in f1 (Shop).");
+            assert_eq!(Told::read(&text).unwrap().end(), end, "{line}");
+        }
+        let text = "f3 (Pay) is in progress.\n<stack-context><ancestors count=\"2\"><frame id=\"f1\"/><frame id=\"f2\" x></frame></ancestors>\nYou are in f3 (Pay).";
+        assert_eq!(Told::read(text).unwrap().parent_of_place(), "f2".parse().ok());
     }
 
     #[test]

@@ -450,9 +450,15 @@ fn states_of_the_host_and_summaries_stay() {
     let summary = r#"{"type":"compaction","encrypted_content":"c3VtbWFyeQ=="},"#;
     let request = request(Wire::Responses, &shop());
     let place = request.find(r#"{"type":"reasoning""#).or_else(|| request.find(r#"{"encrypted_content""#)).unwrap();
-    let request = format!("{}{state}{summary}{}", &request[..place], &request[place..]);
+    let with = |more: &str| format!("{}{more}{}", &request[..place], &request[place..]);
+    let request = with(state);
     let folded = fold(Wire::Responses, &request, &FoldSettings::default()).text;
-    assert!(folded.contains(state) && folded.contains(summary) && !folded.contains("cargo test"), "{folded}");
+    assert!(folded.contains(state) && !folded.contains("cargo test"), "{folded}");
+    // The provider drops what is before a summary: what the frame has returned must be behind it.
+    let request = with(summary);
+    let folded = fold(Wire::Responses, &request, &FoldSettings::default()).text;
+    let place = folded.find(summary).unwrap();
+    assert!(folded[place..].contains("Cart::total() in src/cart.rs; 9 tests"), "{folded}");
 }
 
 #[test]
@@ -634,18 +640,16 @@ fn searches_for_tools_are_calls_with_outcomes() {
 
 #[test]
 fn pictures_that_a_tool_has_shown_go_and_those_of_the_person_stay() {
-    let picture = |data: &str| format!(r#"{{"type":"image","source":{{"type":"base64","data":"{data}"}}}}"#);
-    let request = request(Wire::Anthropic, &shop()).replace(
-        r#""content":"struct Cart;"}]"#,
-        &format!(
-            r#""content":"struct Cart;"}},{},{{"type":"text","text":"Look at this."}},{}]"#,
-            picture("VE9PTA"),
-            picture("UEVSU09O")
-        ),
-    );
-    let text = fold(Wire::Anthropic, &request, &FoldSettings::default()).text;
-    assert!(request.contains("VE9PTA") && !text.contains("VE9PTA"), "{text}");
-    assert!(text.contains("Look at this.") && text.contains("UEVSU09O"), "{text}");
+    let picture = r#"{"type":"image","source":{"type":"base64","data":"UElDVFVSRQ"}}"#;
+    let request = request(Wire::Anthropic, &shop());
+    let with = |more: &str| {
+        request.replace(r#""content":"struct Cart;"}]"#, &format!(r#""content":"struct Cart;"}},{picture}{more}]"#))
+    };
+    for (more, is_left) in [("", false), (r#",{"type":"text","text":"Look at this."}"#, true)] {
+        let text = fold(Wire::Anthropic, &with(more), &FoldSettings::default()).text.into_owned();
+        assert!(with(more).contains("UElDVFVSRQ") && !text.contains("struct Cart"), "{text}");
+        assert_eq!(text.contains("UElDVFVSRQ"), is_left, "{text}");
+    }
 }
 
 #[test]
@@ -712,6 +716,155 @@ fn long_requests_are_folded_in_steps_that_do_not_grow() {
     assert_eq!(folded.report.stretches.len(), 1);
     assert!(folded.text.contains("- 19999"));
 }
+
+/// The person has answered while the pop was under way: the frame goes on.
+#[test]
+fn a_blocked_frame_that_goes_on_at_once_has_not_ended() {
+    let answered = Round::call(
+        "pop",
+        json!({ "status": "blocked", "results": "so-far", "question": "Which rate?" }),
+        "f2 (Cart) is in progress again: go on in it. The person has answered:\n  19 %\nYou are in f2 (Cart).",
+    );
+    let mut rounds = vec![
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        answered,
+        push("f3", "Tax"),
+    ];
+    check(&rounds, &["cart-files", "19 %"], &[]);
+    rounds.push(pop("f3", "Tax", "completed", "tax-results", "f2 (Cart)"));
+    rounds.push(pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"));
+    check(&rounds, &["cart-results"], &["cart-files", "tax-results", "19 %"]);
+}
+
+#[test]
+fn a_frame_in_which_the_conversation_stays_goes_on_beside_the_one_that_ends() {
+    let inner = with(pop("f2", "Cart", "failed", "cart-results", "f3 (Totals)"), "pop", "frame", json!("f2"));
+    let mut rounds = vec![
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        push("f3", "Totals"),
+        shell("ls", "totals-files"),
+        inner,
+        shell("ls", "more-files"),
+    ];
+    check(&rounds, &["cart-results", "totals-files", "more-files"], &["cart-files"]);
+    rounds.push(pop("f3", "Totals", "completed", "totals-results", "f1 (Shop)"));
+    rounds.push(pop("f1", "Shop", "completed", "shop-results", ""));
+    check(&rounds, &["shop-results"], &["totals-files", "more-files", "cart-files"]);
+}
+
+#[test]
+fn the_context_of_a_frame_says_where_it_belongs() {
+    let mut begun = activate("f3", "Pay");
+    begun.calls[0].answer = Some(
+        "f3 (Pay) is in progress: work in it now, then pop it.\n<stack-context><ancestors count=\"1\">\n<frame id=\"f1\" status=\"in_progress\">\n</frame>\n</ancestors></stack-context>\nYou are in f3 (Pay)."
+            .into(),
+    );
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        begun,
+        shell("ls", "pay-files"),
+        pop("f3", "Pay", "completed", "pay-results", "f2 (Cart)"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+    ];
+    check(&rounds, &["cart-results", "pay-results"], &["pay-files"]);
+}
+
+#[test]
+fn handles_begin_anew_in_another_stack() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        shell("ls", "shop-files"),
+        pop("f1", "Shop", "completed", "shop-results", ""),
+        push("f1", "Docs").words("Write."),
+        shell("ls", "docs-files"),
+        pop("f1", "Docs", "completed", "docs-results", ""),
+    ];
+    check(&rounds, &["shop-results", "docs-results"], &["shop-files", "docs-files"]);
+    check(&rounds[..5], &["shop-results", "docs-files"], &["shop-files"]);
+}
+
+#[test]
+fn a_frame_from_before_the_conversation_begins_with_its_activate() {
+    let rounds = [
+        push("f2", "Cart").words("A summary."),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        activate("f1", "Shop"),
+        shell("ls", "shop-files"),
+        pop("f1", "Shop", "completed", "shop-results", ""),
+    ];
+    check(&rounds, &["cart-results", "shop-results"], &["shop-files"]);
+}
+
+#[test]
+fn arguments_that_cannot_be_read_end_nothing() {
+    let request = request(Wire::Chat, &shop()).replace(r#"; 9 tests\"}""#, r#"; 9 tests\",}""#);
+    assert_eq!(&*fold(Wire::Chat, &request, &FoldSettings::default()).text, &*request);
+    assert!(request.contains(r#"; 9 tests\",}""#));
+}
+
+/// Newer models of Anthropic bind each thought to what was before it.
+#[test]
+fn thoughts_that_are_bound_to_what_is_gone_go() {
+    let next = Round::call(
+        "pop",
+        json!({ "status": "completed", "results": "cart-results", "next": true }),
+        "f2 (Cart) is completed.\nf3 (Pay) is in progress: work in it now, then pop it.\nYou are in f3 (Pay).",
+    );
+    let rounds = [
+        push("f1", "Shop").words("Build.").reasoning("before-all").text("I begin."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        next.reasoning("bound-to-the-files"),
+        shell("ls", "pay-files").reasoning("behind-the-fold"),
+    ];
+    let text = folded(Wire::Anthropic, &rounds);
+    assert!(text.contains("before-all") && text.contains("behind-the-fold") && !text.contains("bound-to"), "{text}");
+    // Models that are told how much to think need the thinking of their messages.
+    let mut told = rounds.to_vec();
+    told[0].text = None;
+    assert!(folded(Wire::Anthropic, &told).contains("bound-to-the-files"));
+}
+
+#[test]
+fn messages_of_the_system_stand_where_they_may() {
+    let mut rounds = vec![
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        shell("ls", "more-files").words("Use tabs."),
+    ];
+    rounds.push(pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"));
+    let request = request(Wire::Anthropic, &rounds);
+    let place =
+        request.find("\n  {\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"call_3\"").unwrap();
+    let system = "\n  {\"role\":\"system\",\"content\":\"Plan mode is off.\"},";
+    let earlier =
+        request.find("\n  {\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"call_2\"").unwrap();
+    for (place, is_left) in [(earlier, false), (place, true)] {
+        let request = format!("{}{system}{}", &request[..place], &request[place..]);
+        let text = fold(Wire::Anthropic, &request, &FoldSettings::default()).text;
+        assert_eq!(text.contains("Plan mode is off."), is_left, "{text}");
+        assert!(!text.contains("cart-files") && text.contains("Use tabs."), "{text}");
+    }
+}
+
+#[test]
+fn what_opencode_hides_from_the_model_is_not_written_to() {
+    let request = request(Wire::Opencode, &shop());
+    let place = request.find("f2 (Cart) has begun").unwrap();
+    let end = place + request[place..].find(NUMBER_OF_TIME).unwrap();
+    let hidden = format!("{}\"time\":{{\"compacted\":3}}{}", &request[..end], &request[end + NUMBER_OF_TIME.len()..]);
+    let text = fold(Wire::Opencode, &hidden, &FoldSettings::default()).text;
+    assert!(text.contains("struct Cart"), "the stretch stays: {text}");
+}
+
+/// The time of a call, as the support writes it.
+const NUMBER_OF_TIME: &str = "\"time\":1.50E+2";
 
 #[test]
 fn a_request_without_frames_is_not_copied() {

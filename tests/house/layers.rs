@@ -49,6 +49,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tree",
             "vocabulary",
             "context",
+            "fold",
             "memory",
             "import",
             "session",

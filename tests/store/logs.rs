@@ -22,6 +22,19 @@ fn append_raw(path: &Path, bytes: &[u8]) {
 }
 
 #[test]
+fn a_line_with_half_a_character_is_read() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    stack.log("ses_1").append(&[json!({ "text": "whole" })]).unwrap();
+    append_raw(&folder.path().join("logs/ses_1.jsonl"), b"{\"text\": \"cut \\ud83d\"}\n");
+    let page = stack.log("ses_1").read(&LogQuery::default()).unwrap();
+    assert_eq!((page.lines.len(), page.damaged), (2, vec![]));
+    assert_eq!(page.lines[1].entry["text"], "cut \u{fffd}");
+    assert_eq!(numbers(&stack, LogQuery::default().search("cut")), [2]);
+}
+
+#[test]
 fn lines_are_read_back_by_range_tail_and_search() {
     let folder = tempdir().unwrap();
     let stack = open(folder.path());

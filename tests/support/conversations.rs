@@ -181,7 +181,12 @@ fn anthropic(rounds: &[Round]) -> Value {
     if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut()?.last_mut()) {
         last["cache_control"] = json!({ "type": "ephemeral" });
     }
-    json!({ "model": "m", "temperature": "@number", "system": "é", "messages": messages, "stream": true })
+    // Models of both kinds: those that are told how much to think, and those that bind each thought to what was before it.
+    let thinking = match rounds.first().is_some_and(|round| round.text.is_none()) {
+        true => json!({ "type": "enabled", "budget_tokens": 1000 }),
+        false => json!({ "type": "adaptive" }),
+    };
+    json!({ "model": "m", "temperature": "@number", "system": "é", "messages": messages, "thinking": thinking, "stream": true })
 }
 
 fn responses(rounds: &[Round]) -> Value {
@@ -599,7 +604,10 @@ impl Job {
                 || wire == Wire::Opencode && self.is_beside_words(word);
             let is_left = has_word(folded, &word.text);
             assert!(!(goes && is_left && !may_stay), "{wire}: {} of {:?} is left: {folded}", word.text, word.around);
-            assert!(goes || is_left || self.is_note_of_pi(wire, &word.text), "{wire}: {} is gone: {folded}", word.text);
+            // Thoughts can be bound to what is gone.
+            let is_thought = wire == Wire::Anthropic && self.rounds[word.round].reasoning.as_ref() == Some(&word.text);
+            let may_go = is_thought || self.is_note_of_pi(wire, &word.text);
+            assert!(goes || is_left || may_go, "{wire}: {} is gone: {folded}", word.text);
         }
         for (frame, results) in &self.results {
             let work = &self.frames[*frame];

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use callstack_core::text::from_json;
 use serde_json::Value;
 
 use super::limits::context_limit;
@@ -174,7 +175,7 @@ fn http_error(error: &genai::Error) -> Option<HttpError> {
 
 /// The message in a provider's error response, or the whole response if it has none.
 fn message_of(body: &str) -> String {
-    let json: Value = serde_json::from_str(body).unwrap_or_default();
+    let json: Value = from_json(body).unwrap_or_default();
     let places = [&json["error"]["message"], &json["error"], &json["message"], &json["detail"]];
     places.into_iter().find_map(Value::as_str).unwrap_or(body).trim().to_owned()
 }

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use callstack_core::frame::ModelRequest;
+use callstack_core::text::from_json;
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde_json::{Map, Value};
 
@@ -47,7 +48,7 @@ impl Meter {
             return;
         }
         let event: Value = match data.contains("\"usage\"") {
-            true => serde_json::from_str(data).unwrap_or_default(),
+            true => from_json(data).unwrap_or_default(),
             false => Value::Null,
         };
         self.with_seen(|seen| {

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use callstack_core::frame::{ModelUsage, TimedRequest};
-use callstack_core::text::one_line;
+use callstack_core::text::{from_json, one_line};
 use callstack_core::{Frame, FrameStatus, Handle};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -466,7 +466,7 @@ impl ToolCall {
     /// `arguments`: an object, or the text of one.
     fn new(tool_call_id: String, name: &Value, arguments: &Value) -> Self {
         let read = match arguments {
-            Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| arguments.clone()),
+            Value::String(text) => from_json(text).unwrap_or_else(|_| arguments.clone()),
             _ => arguments.clone(),
         };
         let arguments = match read {

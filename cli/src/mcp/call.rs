@@ -48,9 +48,10 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The reply while the person is being asked. The frame stays in the last line.
+    /// The reply while the person is being asked. The frames stay at the beginning and in the last line.
     pub fn still_asked(mut self) -> Self {
-        self.text.insert_str(0, "The person is being asked: once they have answered, activate needs no answer. ");
+        let end = self.text.find('\n').unwrap_or(self.text.len());
+        self.text.insert_str(end, " The person is being asked: once they have answered, activate needs no answer.");
         self
     }
 }

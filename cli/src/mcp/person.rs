@@ -112,8 +112,7 @@ impl Question {
             call.caller.is_none_or(|caller| call.stack.read(|tree| call.callers.has_worked(caller, self.frame, tree)));
         if !has_worked {
             // Another conversation asked: the frame waits for it, with the answer.
-            let text =
-                format!("The person has answered what {frame} waits for; whoever works there can activate it now.");
+            let text = format!("{frame} has its answer from the person; whoever works there can activate it now.");
             return call.answer_from(call.bound(), text);
         }
         call.stack.set_status(self.frame, FrameStatus::InProgress, None)?;

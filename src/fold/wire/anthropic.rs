@@ -7,8 +7,12 @@ use crate::vocabulary::calls::CallNames;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut conversation = Conversation::new(Order::NextMessage);
-    conversation.has_thinking_turns = true;
-    messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
+    conversation.has_placed_system = true;
+    let others = messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
+    let thinking = others.iter().find(|(key, _)| *key == "thinking");
+    // Models that are told how much to think must begin a turn with it; the newer ones bind each thought to what was before it.
+    let is_told = thinking.is_some_and(|(_, thinking)| thinking.get("budget_tokens").is_some());
+    (conversation.has_thinking_turns, conversation.has_bound_thinking) = (is_told, !is_told);
     Some(conversation)
 }
 
@@ -45,10 +49,13 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
         };
         conversation.add(kind, bytes.clone(), Removal::Message, None);
     }
+    // A picture with words beside it is the person's.
+    let is_text = |block: &Block<'_>| block.kind.and_then(Value::raw) == Some("text");
+    let has_words = blocks.iter().any(|block| is_text(block) && matches!(words_or_note(block.text), Kind::Words));
     let mut is_behind_outcome = false;
     for block in blocks {
-        let (bytes, mark, can_be_marked) = (block.bytes.clone(), block.mark, block.can_be_marked());
-        let kind = block.kind(author, names, is_behind_outcome);
+        let (bytes, mark, can_be_marked) = (block.bytes.clone(), block.any_mark(), block.can_be_marked());
+        let kind = block.kind(author, names, is_behind_outcome && !has_words);
         is_behind_outcome = matches!(kind, Kind::Outcome(_) | Kind::Shown);
         conversation.add(kind, bytes.clone(), Removal::Element(List::Content), mark);
         if can_be_marked {
@@ -100,6 +107,13 @@ impl<'a> Block<'a> {
         Some(block)
     }
 
+    /// The mark of the block, or of what an outcome has in it.
+    fn any_mark(&self) -> Option<Value<'a>> {
+        let content = self.content.filter(|content| content.text.contains("\"cache_control\""));
+        let within = || content?.elements().into_iter().rev().find_map(|part| part.get("cache_control"));
+        self.mark.or_else(|| within().filter(|mark| mark.text != "null"))
+    }
+
     /// Thinking and empty texts have no mark, and a key is not written twice.
     fn can_be_marked(&self) -> bool {
         let kind = self.kind.and_then(Value::raw).unwrap_or_default();
@@ -129,7 +143,7 @@ impl<'a> Block<'a> {
             }),
             ("thinking" | "redacted_thinking", Author::Model) => Kind::Reasoning,
             // It stands for all that came before.
-            ("compaction", _) => Kind::Fixed,
+            ("compaction", _) => Kind::Summary,
             ("text", Author::Model) => Kind::Answer(self.text),
             (_, Author::Model) => Kind::Answer(None),
             ("text", Author::Other) => words_or_note(self.text),

@@ -35,10 +35,12 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
         "user" | "function" => Author::Other,
         _ => return None,
     };
+    // A picture with words beside it is the person's.
+    let has_words = parts.iter().any(|part| part.text.is_some() && matches!(words_or_note(part.text), Kind::Words));
     let mut is_behind_outcome = false;
     for part in parts {
         let bytes = part.bytes.clone();
-        let kind = part.kind(author, names, is_behind_outcome)?;
+        let kind = part.kind(author, names, is_behind_outcome && !has_words)?;
         is_behind_outcome = matches!(kind, Kind::Outcome(_) | Kind::Shown);
         conversation.add(kind, bytes, Removal::Element(List::Content), None);
     }

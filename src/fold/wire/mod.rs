@@ -26,13 +26,13 @@ pub(super) fn read<'a>(wire: Wire, request: &'a str, names: &CallNames<'_>) -> O
     reader.is_at_end().then_some(conversation)
 }
 
-/// Reads the list of messages of a request with an object around it, and returns the other values. `None` if the request has the
+/// Reads the list of messages of a request with an object around it, and returns the other entries. `None` if the request has the
 /// key twice, or not.
 fn messages<'a>(
     reader: &mut Reader<'a>,
     key: &str,
     mut each: impl FnMut(&mut Reader<'a>) -> Option<()>,
-) -> Option<Vec<Value<'a>>> {
+) -> Option<Vec<(&'a str, Value<'a>)>> {
     let (mut found, mut others) = (0, Vec::new());
     reader.object(|reader, name| {
         match name == key {
@@ -40,7 +40,7 @@ fn messages<'a>(
                 found += 1;
                 reader.array(&mut each)?;
             }
-            false => others.push(reader.value()?),
+            false => others.push((name, reader.value()?)),
         }
         Some(())
     })?;
@@ -50,6 +50,9 @@ fn messages<'a>(
 /// The tags of the notes that hosts write as if they were the person's words, and that nobody needs later. What says how things
 /// are from then on, such as `environment_context`, stays.
 const NOTES: [&str; 2] = ["system-reminder", "current_datetime"];
+
+/// How brackets and slashes can be written.
+const ESCAPES: [&str; 5] = ["\\/", "\\u002f", "\\u002F", "\\u003c", "\\u003C"];
 
 /// Whether a text of the person's side is a note of the host: one element of a known name, and nothing beside it. A note that passes
 /// on what the person has written is the person's words.
@@ -64,7 +67,10 @@ fn words_or_note<'a>(text: Option<Value<'a>>) -> Kind<'a> {
             .filter(|inner| !inner.contains("</system-reminder>"))
     });
     match inner {
-        Some(inner) if !sent::is_note_of_words(inner) => Kind::Note,
+        // An escaped bracket or slash can be the end of the note, with words behind it.
+        Some(inner) if !sent::is_note_of_words(inner) && !ESCAPES.iter().any(|escape| inner.contains(escape)) => {
+            Kind::Note
+        }
         _ => Kind::Words,
     }
 }

@@ -115,7 +115,7 @@ impl<'a> Part<'a> {
                 return;
             }
             ("reasoning", Author::Model) => Kind::Reasoning,
-            ("compaction", _) => Kind::Fixed,
+            ("compaction", _) => Kind::Summary,
             ("text", Author::Model) => Kind::Answer(self.text),
             ("step-start" | "step-finish" | "snapshot" | "patch", Author::Model) => Kind::Layout,
             (_, Author::Model) => Kind::Answer(None),
@@ -137,15 +137,20 @@ fn note<'a>(text: Option<Value<'a>>) -> Kind<'a> {
 
 impl<'a> State<'a> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Option<()> {
+        let mut is_hidden = false;
         reader.object(|reader, key| {
             let value = reader.value()?;
             match key {
                 "status" => self.status = value.raw()?,
                 "input" => self.input = Some(value),
                 "output" => self.output = Some(value),
+                "time" => is_hidden = value.get("compacted").is_some(),
                 _ => {}
             }
             Some(())
-        })
+        })?;
+        // The model is shown a note in place of it.
+        self.output = self.output.filter(|_| !is_hidden);
+        Some(())
     }
 }

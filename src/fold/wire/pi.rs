@@ -54,7 +54,11 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
                 Author::Other
             }
         },
-        // Summaries, commands of the person, and messages of extensions.
+        "compactionSummary" => {
+            conversation.add(Kind::Summary, bytes.clone(), Removal::Message, None);
+            Author::System
+        }
+        // Commands of the person, and messages of extensions.
         _ => {
             conversation.add(Kind::Fixed, bytes.clone(), Removal::Message, None);
             Author::System

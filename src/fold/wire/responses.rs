@@ -63,8 +63,11 @@ fn item<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut C
             let call = Call { id, name, role, arguments, is_signed: false };
             (Kind::Call(call), Author::Model)
         }
+        // The provider has searched itself: the two belong together without an ID.
+        ("tool_search_call", _) => (Kind::Fixed, Author::Model),
         // Tools that the provider runs: the item has its outcome.
         (kind, _) if kind.ends_with("_call") => (Kind::Answer(None), Author::Model),
+        ("compaction" | "compaction_summary", _) => (Kind::Summary, Author::Model),
         _ => (Kind::Fixed, Author::Model),
     };
     conversation.add(kind, bytes.clone(), Removal::Message, None);

@@ -32,7 +32,7 @@ pub(super) struct Pop {
 
 /// Whether another frame begins, and which one.
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a handle such as \"f3\", or true")]
 enum Next {
     First(bool),
     Named(String),
@@ -139,7 +139,8 @@ impl McpTool for Pop {
 impl Next {
     /// Models write texts for what is true or false, too.
     fn is_asked(&self) -> bool {
-        !matches!(self, Self::First(false)) && !matches!(self, Self::Named(name) if name == "false")
+        !matches!(self, Self::First(false))
+            && !matches!(self, Self::Named(name) if name.trim().eq_ignore_ascii_case("false"))
     }
 
     /// The frame that begins when another one is popped. `None`: none was asked for, or none can begin.
@@ -162,7 +163,7 @@ impl Next {
         }
         let completed = (status == Ended::Completed).then_some(popped);
         let next = match self {
-            Self::Named(name) if name != "true" => Some(call.resolve(name)?),
+            Self::Named(name) if !name.trim().eq_ignore_ascii_case("true") => Some(call.resolve(name.trim())?),
             // What others have is theirs.
             _ => {
                 let ready: Vec<Handle> = call.stack.read(|tree| {
