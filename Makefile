@@ -460,7 +460,7 @@ soak: system-tools
 	$(CARGO) test --profile soak -p callstack-tests --test allocations -- --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- store::processes hostile::files --nocapture
 	$(CARGO) test --profile soak -p callstack-tests --test all -- context::invariants tree::tree_model
-	PROPTEST_CASES=20000 $(CARGO) test --profile soak -p callstack-tests --features tokenizer --test all -- hostile::cap --nocapture
+	PROPTEST_CASES=20000 $(CARGO) test --profile soak -p callstack-tests --features tokenizer --test all -- hostile::cap context::tokens --nocapture
 	scripts/install-postgres
 	$(CARGO) test --profile soak -p callstack-postgres --test postgres -- --nocapture
 	tests/c/run cargo-c valgrind
