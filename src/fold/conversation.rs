@@ -46,7 +46,7 @@ pub(super) enum Kind<'a> {
     Layout,
     /// What stands for all that came before: the provider drops that.
     Summary,
-    /// What stays where it is, such as a summary that stands for an earlier conversation.
+    /// What stays where it is, such as what the host says of its state.
     Fixed,
 }
 

@@ -66,13 +66,7 @@ impl<'a> Value<'a> {
 
     /// The values of an array, or none.
     pub fn elements(self) -> Vec<Self> {
-        let mut elements = Vec::new();
-        // What is no array has no elements.
-        let _ = self.reader().array(|reader| {
-            elements.push(reader.value()?);
-            Some(())
-        });
-        elements
+        self.reader().array_of(Reader::value).unwrap_or_default()
     }
 }
 
@@ -131,6 +125,16 @@ impl<'a> Reader<'a> {
     /// Calls a function before each value of an array, which it reads.
     pub fn array(&mut self, each: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.list(b'[', b']', each)
+    }
+
+    /// Reads each value of an array with a function.
+    pub fn array_of<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut values = Vec::new();
+        self.array(|reader| {
+            values.push(read(reader)?);
+            Some(())
+        })?;
+        Some(values)
     }
 
     /// Reads a value as a whole.

@@ -291,7 +291,7 @@ fn folded<'a>(wire: Wire, request: &'a str, settings: &FoldSettings) -> Option<F
     }
     let pairs = conversation.pairs()?;
     let turns = settings.turns.as_ref().and_then(|turns| turns::plan(request, &conversation, turns));
-    let plan = match (turns, stretches::plan(request, &conversation, &pairs, settings)) {
+    let plan = match (turns, stretches::plan(&conversation, &pairs, settings)) {
         (Some(turns), Some(stretches)) => turns.and(stretches),
         (turns, stretches) => turns.or(stretches)?,
     };

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::conversation::{Conversation, List, Removal};
+use super::json::Value;
 use super::plan::Plan;
 
 /// The most marks of caches that a request may have.
@@ -78,12 +79,7 @@ fn marks(conversation: &Conversation<'_>, plan: &Plan<'_>) -> Vec<Edit> {
     let mut free = None;
     for (item, gone) in conversation.items.iter().zip(&plan.gone) {
         match (gone, item.mark, item.mark_place) {
-            (Some(_), Some(mark), _) => {
-                edits.extend(free.take().map(|place: usize| Edit {
-                    bytes: place..place,
-                    text: format!(",\"cache_control\":{}", mark.text),
-                }))
-            }
+            (Some(_), Some(mark), _) => edits.extend(free.take().map(|place| marked(place, mark))),
             (None, None, Some(place)) => free = Some(place),
             (None, Some(_), _) => free = None,
             _ => {}
@@ -99,8 +95,12 @@ fn boundary(request: &str, conversation: &Conversation<'_>, plan: &Plan<'_>) -> 
     let place = item.mark_place.filter(|_| item.mark.is_none())?;
     // A mark must not last longer than one before it, so it is that of the next one.
     let mark = conversation.items[at..].iter().find_map(|item| item.mark)?;
-    let edit = || Edit { bytes: place..place, text: format!(",\"cache_control\":{}", mark.text) };
-    (request.matches("\"cache_control\"").count() < MOST_MARKS).then(edit)
+    (request.matches("\"cache_control\"").count() < MOST_MARKS).then(|| marked(place, mark))
+}
+
+/// Writes a mark at the end of an object, before its bracket.
+fn marked(place: usize, mark: Value<'_>) -> Edit {
+    Edit { bytes: place..place, text: format!(",\"cache_control\":{}", mark.text) }
 }
 
 fn apply(request: &str, mut edits: Vec<Edit>) -> String {

@@ -12,7 +12,6 @@ use crate::vocabulary::{Place, Told};
 
 /// Finds what goes. `None` if nothing does.
 pub(super) fn plan<'a>(
-    request: &str,
     conversation: &Conversation<'a>,
     pairs: &[Option<usize>],
     settings: &FoldSettings,
@@ -38,7 +37,7 @@ pub(super) fn plan<'a>(
     // Thoughts go with the outermost stretch, or as a fold of their own.
     let others = walk.segments.len();
     keep::drop_bound_thinking(conversation, walk.decisions(&folded), others, &mut gone);
-    let words = words(request, conversation, &gone);
+    let words = words(conversation, &gone);
     let stretches = Stretches { walk: &walk, folded: &folded, gone: &returned, words: &words, settings };
     let is_outermost = |segment: &usize| folded[*segment] == Some(*segment);
     // A frame returns its results once, where it was seen last.
@@ -162,11 +161,11 @@ impl<'a> Stretches<'a, '_> {
 }
 
 /// What the person has written within outcomes that go, for each segment with which they go.
-fn words(request: &str, conversation: &Conversation<'_>, gone: &[Option<usize>]) -> HashMap<usize, Vec<String>> {
+fn words(conversation: &Conversation<'_>, gone: &[Option<usize>]) -> HashMap<usize, Vec<String>> {
     let mut words: HashMap<usize, Vec<String>> = HashMap::new();
     for (item, gone) in conversation.items.iter().zip(gone) {
         if let (Kind::Outcome(outcome), Some(segment)) = (&item.kind, gone)
-            && let Some(content) = outcome.content.filter(|content| sent::is_in(&request[content.range()]))
+            && let Some(content) = outcome.content.filter(|content| sent::is_in(content.text))
         {
             words.entry(*segment).or_default().extend(sent::words(content));
         }

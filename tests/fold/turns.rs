@@ -8,7 +8,7 @@ use support::conversations::{Called, Round, pop, push, request, shell};
 
 use super::validity::problem;
 
-/// The wires whose conversations people write in.
+/// Folds turns above this number of tokens.
 fn settings(floor: usize) -> FoldSettings {
     FoldSettings::default().turns(Some(TurnSettings::new(floor)))
 }

@@ -24,11 +24,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
             match key {
                 "role" => role = Some(reader.value()?),
                 "content" if reader.peek()? == b'[' => {
-                    blocks.clear();
-                    reader.array(|reader| {
-                        blocks.push(Block::read(reader)?);
-                        Some(())
-                    })?;
+                    blocks = reader.array_of(Block::read)?;
                 }
                 "content" => text = Some(reader.value()?),
                 _ => drop(reader.value()?),

@@ -23,11 +23,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
                 "content" => content = Some(reader.value()?),
                 "tool_call_id" => id = reader.value()?.raw(),
                 "tool_calls" if reader.peek()? == b'[' => {
-                    calls.clear();
-                    reader.array(|reader| {
-                        calls.push(call(reader, names)?);
-                        Some(())
-                    })?;
+                    calls = reader.array_of(|reader| call(reader, names))?;
                 }
                 // Calls as they were before there were several in a message.
                 "function_call" => has_function |= reader.value()?.text != "null",

@@ -18,13 +18,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
         reader.object(|reader, key| {
             match key {
                 "role" => role = reader.value()?.raw()?,
-                "parts" => {
-                    parts.clear();
-                    reader.array(|reader| {
-                        parts.push(Part::read(reader)?);
-                        Some(())
-                    })?;
-                }
+                "parts" => parts = reader.array_of(Part::read)?,
                 _ => drop(reader.value()?),
             }
             Some(())

@@ -71,7 +71,9 @@ impl McpTool for Pop {
     fn run(self, call: &Call<'_>) -> Answer {
         // Of two conversations that want the same next frame, the second one must see that the first has it.
         let _alone = self.next.is_asked().then(|| call.callers.alone());
-        call.stack.refresh()?;
+        if self.next.is_asked() {
+            call.stack.refresh()?;
+        }
         let frame = call.own(self.frame.as_deref())?;
         call.check_free(frame)?;
         let results = Results::new(self.results).compacted(self.results_compacted);
