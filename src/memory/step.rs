@@ -146,7 +146,7 @@ pub(crate) fn next(
         Some(call) => Ok(Next::Call(call.clone())),
         None => {
             let RunSettings { shared_results, results_budget, .. } = position.run.settings;
-            let shared = match shared_results {
+            let shared = match shared_results && position.depth > 0 {
                 true => surroundings(tree, position.frame, results_budget),
                 false => String::new(),
             };

@@ -245,13 +245,13 @@ impl<M: Model> Agent<M> {
             self.progress.operated(&self.stack, self.run, &events);
             return Ok(());
         }
+        let frame = self.stack.run(self.run).status()?.frame;
         let answered = self.workspace.call(&call.name, &call.arguments).await;
         self.note_commands()?;
         let (mut answer, is_error) = match answered {
             Some(Ok(Done { answer, written })) => {
                 if let Some(path) = written.filter(|_| self.settings.shared_results) {
                     // Before the answer: if the program is killed in between, the call is carried out again.
-                    let frame = self.stack.run(self.run).status()?.frame;
                     self.stack.add_artifact(frame, path)?;
                 }
                 (answer, false)
