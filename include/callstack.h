@@ -1638,8 +1638,8 @@ CallstackCode callstack_runs(const Callstack *stack, CallstackText *out_runs, Ca
  *
  * - `run`: the root frame of the run.
  * - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000, "sharedResults":
- *   true, "resultsBudget": 1500}, "steps": 7, "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a model has answered; the current frame
- *   and its depth; how many of the last steps in a row made the same tool calls.
+ *   true, "resultsBudget": 1500}, "steps": 7, "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a
+ *   model has answered; the current frame and its depth; how many of the last steps in a row made the same tool calls.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.
  */

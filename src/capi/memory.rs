@@ -258,8 +258,8 @@ pub unsafe extern "C" fn callstack_runs(
 ///
 /// - `run`: the root frame of the run.
 /// - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000, "sharedResults":
-///   true, "resultsBudget": 1500}, "steps": 7, "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a model has answered; the current frame
-///   and its depth; how many of the last steps in a row made the same tool calls.
+///   true, "resultsBudget": 1500}, "steps": 7, "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a
+///   model has answered; the current frame and its depth; how many of the last steps in a row made the same tool calls.
 ///
 /// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.
 #[unsafe(no_mangle)]

@@ -154,6 +154,20 @@ fn a_budget_limits_what_a_frame_sees() {
 }
 
 #[test]
+fn the_frames_that_an_objective_names_are_shown_whenever_they_have_finished() {
+    let agent = agent();
+    for thing in ["invoice", "parcel", "account", "ticket", "sensor", "recipe", "tariff", "journal"] {
+        for verb in ["import", "export", "merge", "archive", "sort", "print"] {
+            push(&agent, &format!("{verb}-{thing}"), &format!("Write what can {verb} each {thing}; its tests pass"));
+            pop(&agent, json!({"result": format!("The {thing}s: {verb}. {}", "It has tests. ".repeat(20))}));
+        }
+    }
+    push(&agent, "totals", "Add up the totals, with the results of merge-parcel");
+    let text = first(&agent.prompt()).to_owned();
+    assert!(text.contains("<title>merge-parcel</title>\n<results>The parcels: merge."), "{text}");
+}
+
+#[test]
 fn without_shared_results_a_frame_begins_with_its_briefing_alone() {
     let agent = at_work_in_b1(RunSettings::default().shared_results(false));
     assert!(first(&agent.prompt()).starts_with("Objective: GET, POST, PUT and DELETE of resources\n\n<memory>\n"));
