@@ -1,6 +1,8 @@
 // The titles of tool calls: one line that tells a person what has happened.
 
-import type { Frame, FrameRef, HostAnswer, Stack } from "callstack-core"
+import type { HostAnswer } from "./host.js"
+import type { Stack } from "./stack.js"
+import type { Frame, FrameRef } from "./types.js"
 
 /** What a title looks up. */
 type Frames = Pick<Stack, "frame">
@@ -19,7 +21,7 @@ export function waits(tool: string, args: Arguments): boolean {
 /** Returns the title of a call that has been answered, such as `push f4 Shopping cart → completed: Cart::total()`. */
 export function titleOf(frames: Frames, tool: string, args: Arguments, { text, isError }: HostAnswer): string {
   const lines = text.split("\n")
-  const said = line(lines[0] ?? "")
+  const said = singleLine(lines[0] ?? "")
   if (isError) return said
   // The engine's answers name a frame that they are about at the beginning of a line.
   const handles = lines.flatMap((one) => /^f\d+(?= \()/.exec(one)?.[0] ?? [])
@@ -32,7 +34,7 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
       const frame = first === undefined ? undefined : find(frames, first)
       if (frame === undefined) return said
       const end = args["background"] === true ? "in the background" : outcome(frame)
-      return line(`${verb} ${frame.handle} ${frame.title} ${end}`)
+      return singleLine(`${verb} ${frame.handle} ${frame.title} ${end}`)
     }
     case "stack_frame_plan":
     case "stack_frame_plan_children": {
@@ -40,16 +42,16 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
       const parentID = find(frames, first)?.parentSessionID
       const parent = parentID && find(frames, `id:${parentID}`)
       const planned = handles.length === 1 ? named(frames, first) : `${handles.length} frames`
-      return line(`plan ${planned}${parent ? ` below ${parent.handle}` : ""}`)
+      return singleLine(`plan ${planned}${parent ? ` below ${parent.handle}` : ""}`)
     }
     case "stack_tree": {
       const counts = /^Frames: (\d+)(.*)$/m.exec(text)
-      return counts === null ? said : line(`tree of ${counts[1]} frames${counts[2]}`)
+      return counts === null ? said : singleLine(`tree of ${counts[1]} frames${counts[2]}`)
     }
     case "stack_frame_details":
     case "stack_frame_log": {
       const [, handle = ""] = /^ {2}"handle": "(f\d+)"/m.exec(text) ?? []
-      return line(`${tool.slice("stack_frame_".length)} of ${named(frames, handle)}`)
+      return singleLine(`${tool.slice("stack_frame_".length)} of ${named(frames, handle)}`)
     }
     default:
       // With an empty title OpenCode shows the arguments.
@@ -76,8 +78,8 @@ function find(frames: Frames, frame: FrameRef): Frame | undefined {
   }
 }
 
-/** Makes one line that a terminal can show: agents have written parts of it. */
-function line(text: string): string {
+/** Makes one line that a terminal can show, of a text of which agents have written parts. A long one is cut. */
+export function singleLine(text: string): string {
   const characters = Array.from(text.replaceAll(/[\p{C}\p{Z}]+/gu, " ").trim())
   if (characters.length <= LONGEST) return characters.join("")
   return `${characters
