@@ -41,7 +41,8 @@ pub(crate) struct Key<'a> {
 
 impl<'a> Key<'a> {
     pub(crate) fn new(tree: &Tree, handle: Handle, settings: &'a Settings, advice: Advice<'a>) -> Self {
-        Self { handle, settings, advice, revision: tree.context_revision(handle) }
+        let of_base = advice.base.map_or(0, |(base, _)| tree.context_revision(base));
+        Self { handle, settings, advice, revision: tree.context_revision(handle).max(of_base) }
     }
 
     /// The key of the same context of another version of the tree.
@@ -56,6 +57,8 @@ struct Entry {
     suggestions: String,
     planning: bool,
     conversation: Conversation,
+    base: Option<(Handle, Conversation)>,
+    above: Vec<Handle>,
     news: Vec<(Handle, String)>,
     revision: u64,
     made_at: u64,
@@ -90,6 +93,8 @@ impl Cache {
             is_same
                 && entry.planning == key.advice.planning
                 && entry.conversation == key.advice.conversation
+                && entry.base == key.advice.base
+                && entry.above == key.advice.above
                 && entry.news == key.advice.news
                 && entry.revision == key.revision
                 && now.checked_sub(entry.made_at).is_some_and(|age| age < TIME_TO_LIVE)
@@ -110,14 +115,17 @@ impl Cache {
             oldest.filter(|_| full).map(|(place, _)| place)
         });
         let Key { handle, settings, advice, revision } = *key;
-        let Advice { suggestions, planning, conversation, news } = advice;
+        let Advice { suggestions, planning, conversation, base, above, news } = advice;
         let (settings, suggestions, news, used) = (settings.clone(), suggestions.to_owned(), news.to_vec(), self.uses);
+        let above = above.to_vec();
         let entry = Entry {
             handle,
             settings,
             suggestions,
             planning,
             conversation,
+            base,
+            above,
             news,
             revision,
             made_at: now,

@@ -112,7 +112,8 @@ pub struct Context {
     /// The part that seldom changes, as a separate XML document (`stack-context`). It belongs in the system prompt,
     /// where prompt caches keep it.
     pub stable: String,
-    /// The part that changes often, as a separate XML document (`stack-now`). It belongs after the newest message.
+    /// The part that changes often, as a separate XML document (`stack-now`). It belongs after the newest message. Empty if a
+    /// conversation that [goes through several frames](crate::session::calls::CallPlace::Conversation) says all of it itself.
     pub volatile: String,
     /// Upper bound of the number of tokens, both of `xml` and of `stable` plus `volatile`. Never more than
     /// [`Budget::total`]. The number of bytes is never more than [`Budget::bytes`].
@@ -155,6 +156,12 @@ pub(crate) struct Advice<'a> {
     pub(crate) planning: bool,
     /// The state of the frame's conversation, which decides what the context leaves out.
     pub(crate) conversation: Conversation,
+    /// The frame whose stable part the context has, with the state of its conversation: one above the frame, in whose
+    /// conversation the frame is. `None`: the frame itself.
+    pub(crate) base: Option<(Handle, Conversation)>,
+    /// Frames between these two, and the base, whose criteria the conversation does not have any more: the volatile part
+    /// shows them.
+    pub(crate) above: &'a [Handle],
     /// Children that have ended in the background, of which the agent has not heard, or that could not be started, with the
     /// reason: the volatile part shows them.
     pub(crate) news: &'a [(Handle, String)],
@@ -162,7 +169,8 @@ pub(crate) struct Advice<'a> {
 
 impl Default for Advice<'_> {
     fn default() -> Self {
-        Self { suggestions: "", planning: true, conversation: Conversation::default(), news: &[] }
+        let conversation = Conversation::default();
+        Self { suggestions: "", planning: true, conversation, base: None, above: &[], news: &[] }
     }
 }
 
@@ -173,6 +181,8 @@ pub(crate) struct Conversation {
     pub(crate) is_called: bool,
     /// It still has the frame's criteria, word for word.
     pub(crate) has_criteria: bool,
+    /// It says by itself where it is, by the answers of the calls with which it has moved there.
+    pub(crate) says_place: bool,
 }
 
 /// Maximum number of frames with cached renderings. If it is exceeded, all are removed.
@@ -245,14 +255,25 @@ impl Contexts {
     ) -> Result<Context> {
         settings.check()?;
         let wording = self.wording(&settings.tools);
-        let mut considered = self.considered(tree, handle, settings.finished_children);
+        let (base, conversation) = advice.base.unwrap_or((handle, advice.conversation));
+        let mut considered = self.considered(tree, base, settings.finished_children);
         if !advice.news.is_empty() {
             // The volatile part shows them first, so that the stable part keeps its bytes until the agent has seen them.
             Arc::make_mut(&mut considered).children.retain(|child| advice.news.iter().all(|(other, _)| other != child));
         }
-        let mut volatile = Volatile::new(self, wording.clone(), tree, handle, advice.conversation);
+        let mut volatile = Volatile::new(self, wording.clone(), tree, base, conversation);
         let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
-        volatile.fill(self, tree, &considered, settings, advice, stable.left);
+        if advice.base.is_none() {
+            volatile.fill(self, tree, &considered, settings, advice, stable.left);
+            return Ok(render::render(self, &wording, &considered, stable, volatile));
+        }
+        let mut own = Volatile::new(self, wording.clone(), tree, handle, advice.conversation);
+        // With little room the base is shown instead, which has room.
+        if own.cost.fits(stable.left) {
+            let considered = self.considered(tree, handle, settings.finished_children);
+            own.fill(self, tree, &considered, settings, advice, stable.left);
+            volatile = own;
+        }
         Ok(render::render(self, &wording, &considered, stable, volatile))
     }
 

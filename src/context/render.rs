@@ -16,18 +16,21 @@ pub(super) fn render(
     selected: Stable,
     volatile: Volatile,
 ) -> Context {
-    let handle = considered.handle;
     let mut stable = String::with_capacity(selected.cost.bytes + 64);
     write_stable(wording, considered, &selected, &mut stable);
     let mut pieces = String::with_capacity(volatile.cost.bytes + 64);
     volatile.write_pieces(&mut pieces);
 
     let xml = [&stable, &pieces, skeleton::STABLE_CLOSE].concat();
-    let now = [skeleton::VOLATILE_OPEN, &pieces, skeleton::VOLATILE_CLOSE].concat();
+    let now = match volatile.says_nothing {
+        true => String::new(),
+        false => [skeleton::VOLATILE_OPEN, &pieces, skeleton::VOLATILE_CLOSE].concat(),
+    };
     stable.push_str(skeleton::STABLE_CLOSE);
 
     let mut entries = Vec::with_capacity(selected.items.len() + 1);
-    volatile.report(handle, &contexts.counts, &mut entries);
+    let handle = volatile.handle;
+    volatile.report(&contexts.counts, &mut entries);
     let (stable_tokens, volatile_tokens) = (selected.cost.tokens, volatile.cost.tokens);
     entries.extend(selected.items.into_iter().map(Item::into_entry));
     let chunks = selected.heap.into_entries();

@@ -33,11 +33,15 @@ const BLOCKED_SIBLINGS: usize = 5;
 /// Maximum length of the results of a child that has ended in the background, in tokens. Later contexts show all of them
 /// that other finished children show.
 const RESULTS_TOKENS: usize = 400;
+/// Maximum length of the criteria of a frame above that the conversation has forgotten, in tokens.
+const ABOVE_TOKENS: usize = 200;
 /// Maximum length of the suggestions, in tokens.
 const SUGGESTION_TOKENS: usize = 150;
 
 /// The pieces of the volatile part, in the order of the text.
 pub(super) struct Volatile {
+    /// The current frame.
+    pub(super) handle: Handle,
     wording: Arc<Wording>,
     initial_planning: bool,
     when_to_create_child_frames: bool,
@@ -51,6 +55,7 @@ pub(super) struct Volatile {
     news: String,
     warnings: String,
     answers: String,
+    above: String,
     suggestions: String,
     /// True if there is room for the element of the registers, with the number of those that are omitted.
     has_registers: bool,
@@ -58,6 +63,8 @@ pub(super) struct Volatile {
     omitted_registers: usize,
     current: Arc<Fragment>,
     detail_level: DetailLevel,
+    /// True if the conversation says all of it itself.
+    pub(super) says_nothing: bool,
     /// Upper bound of the cost of the volatile part.
     pub(super) cost: Cost,
 }
@@ -74,6 +81,7 @@ impl Volatile {
         let current = contexts.current_fragment(tree, handle, conversation);
         let cost = contexts.costs.volatile + current.cost(DetailLevel::Stub);
         Self {
+            handle,
             wording,
             initial_planning: false,
             when_to_create_child_frames: false,
@@ -86,12 +94,14 @@ impl Volatile {
             news: String::new(),
             warnings: String::new(),
             answers: String::new(),
+            above: String::new(),
             suggestions: String::new(),
             has_registers: false,
             registers: Vec::new(),
             omitted_registers: 0,
             current,
             detail_level: DetailLevel::Stub,
+            says_nothing: false,
             cost,
         }
     }
@@ -107,7 +117,9 @@ impl Volatile {
         limit: Cost,
     ) {
         let node = tree.node(considered.handle);
-        let children = node.children().iter().copied();
+        // What the conversation says itself is not repeated after each message.
+        let says_place = advice.conversation.says_place;
+        let children = node.children().iter().copied().filter(|_| !says_place);
         self.planned = children.filter(|child| tree.node(*child).status() == FrameStatus::Planned).collect();
         let mut room = Room { counter: &contexts.counts, spending: Spending::new(self.cost, limit) };
 
@@ -118,7 +130,10 @@ impl Volatile {
         let registers = node.record().registers.as_ref();
         self.has_registers = registers.is_some_and(|registers| registers.filled().next().is_some())
             && room.spending.spend(self.wording.registers);
-        self.climb(&mut room, DetailLevel::Compact);
+        if !says_place {
+            self.climb(&mut room, DetailLevel::Compact);
+        }
+        room.text(&mut self.above, || above(contexts, tree, advice.above));
         for (child, problem) in advice.news {
             // Without room for the results, the agent still learns that there are some.
             let elements = [RESULTS_TOKENS, 0].map(|tokens| ended_child(contexts, tree, *child, problem, tokens));
@@ -129,10 +144,12 @@ impl Volatile {
         room.text(&mut self.warnings, || waiting_warnings(contexts, &self.wording, tree, considered));
         room.text(&mut self.answers, || answers(contexts, tree, considered.handle));
         let is_called = advice.conversation.is_called;
-        room.text(&mut self.next, || {
-            next_action(contexts, &self.wording, tree, considered.handle, &self.planned, is_called)
-        });
-        let order = sibling_order(tree, considered.handle).filter(|_| !room.spending.is_closed);
+        if !says_place {
+            room.text(&mut self.next, || {
+                next_action(contexts, &self.wording, tree, considered.handle, &self.planned, is_called)
+            });
+        }
+        let order = sibling_order(tree, considered.handle).filter(|_| !room.spending.is_closed && !says_place);
         if !is_called {
             room.text(&mut self.position, || order.map_or(String::new(), position));
         }
@@ -156,6 +173,11 @@ impl Volatile {
                 && self.initial_planning
                 && room.spending.spend(self.wording.full_guidance);
         }
+        if says_place {
+            self.says_nothing = self.has_nothing_new();
+            self.cost = room.spending.spent;
+            return;
+        }
         self.show_planned(contexts, tree, &mut room, FIRST_PLANNED);
         let quota = settings.budget.current;
         for detail_level in [DetailLevel::Standard, DetailLevel::Full] {
@@ -167,6 +189,12 @@ impl Volatile {
         self.climb(&mut room, DetailLevel::Standard);
         self.climb(&mut room, DetailLevel::Full);
         self.cost = room.spending.spent;
+    }
+
+    /// True if it says nothing but which frame the current one is.
+    fn has_nothing_new(&self) -> bool {
+        let texts = [&self.news, &self.warnings, &self.answers, &self.above, &self.suggestions];
+        texts.iter().all(|text| text.is_empty()) && !self.has_registers && !self.initial_planning
     }
 
     fn climb(&mut self, room: &mut Room<'_>, detail_level: DetailLevel) {
@@ -232,13 +260,14 @@ impl Volatile {
             self.registers.iter().for_each(|element| out.push_str(element));
             out.push_str(skeleton::REGISTERS_CLOSE);
         }
+        out.push_str(&self.above);
         self.current.write(self.detail_level, out);
     }
 
     /// Adds the report's entries of the current frame and of its planned children.
-    pub(super) fn report(&self, handle: Handle, counter: &dyn TokenCounter, entries: &mut Vec<Entry>) {
+    pub(super) fn report(&self, counter: &dyn TokenCounter, entries: &mut Vec<Entry>) {
         entries.push(Entry {
-            handle,
+            handle: self.handle,
             section: Section::CurrentFrame,
             detail_level: self.detail_level,
             score: 100.0,
@@ -346,6 +375,15 @@ fn answers(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
         .collect();
     elements.reverse();
     elements.concat()
+}
+
+/// Returns an element for each frame above whose criteria the conversation does not have any more.
+fn above(contexts: &Contexts, tree: &Tree, frames: &[Handle]) -> String {
+    let element = |frame: &Handle| {
+        let criteria = short(contexts, tree.node(*frame).record().dense_criteria(), ABOVE_TOKENS);
+        format!("<above {}>{criteria}</above>\n", id_and_title(contexts, tree, *frame))
+    };
+    frames.iter().map(element).collect()
 }
 
 /// Returns the element of a child that has ended in the background, with its results. It is empty for a blocked one, of

@@ -6,8 +6,8 @@ use super::walk::Known;
 use super::{FoldSettings, FoldedStatus};
 use crate::frame::Handle;
 use crate::text::one_line;
-use crate::vocabulary::Told;
 use crate::vocabulary::calls::beside;
+use crate::vocabulary::{BELOW, Told, WENT_ON};
 
 /// The longest results that are returned in full, in characters.
 const LONGEST_RESULTS: usize = 16_000;
@@ -48,12 +48,7 @@ impl Returned<'_> {
         for (label, text) in texts {
             lines.extend(text.map(|text| format!("{label}: {}", shortened(text))));
         }
-        for (label, texts) in [("Decisions", &self.known.decisions), ("Artifacts", &self.known.artifacts)] {
-            if !texts.is_empty() {
-                lines.push(format!("{label}:"));
-                lines.extend(texts.iter().map(|text| format!("- {}", one_line(text))));
-            }
-        }
+        lines.extend(Self::recorded(self.known));
         let pointer = match &settings.pointer {
             Some(pointer) => Some(pointer.replace("{frame}", &self.frame.to_string())),
             None => beside(self.beginning, &settings.tools)
@@ -63,22 +58,31 @@ impl Returned<'_> {
         lines
     }
 
+    /// What was recorded in a frame, in lines.
+    pub fn recorded(known: &Known) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (label, texts) in [("Decisions", &known.decisions), ("Artifacts", &known.artifacts)] {
+            if !texts.is_empty() {
+                lines.push(format!("{label}:"));
+                lines.extend(texts.iter().map(|text| format!("- {}", one_line(text))));
+            }
+        }
+        lines
+    }
+
     /// For a stretch whose frame was finished by a call that stays.
     pub fn elsewhere(&self) -> String {
-        self.line(match self.status {
-            FoldedStatus::Blocked => "what it waits for is in the call below that has blocked it",
-            FoldedStatus::Invalidated => "the reason is in the call below that has taken it out of the plan",
-            _ => "its results are in the call below that has finished it",
-        })
+        let (what, how) = match self.status {
+            FoldedStatus::Blocked => ("what it waits for is", "blocked it"),
+            FoldedStatus::Invalidated => ("the reason is", "taken it out of the plan"),
+            _ => ("its results are", "finished it"),
+        };
+        format!("{} is {}: {what} {BELOW}{how}.", self.name, self.status.as_str())
     }
 
     /// For a stretch of a frame that has another one behind it.
     pub fn left(&self) -> String {
-        self.line("it went on below")
-    }
-
-    fn line(&self, text: &str) -> String {
-        format!("{} is {}: {text}.", self.name, self.status.as_str())
+        format!("{} is {}{WENT_ON}", self.name, self.status.as_str())
     }
 }
 

@@ -46,9 +46,14 @@ pub(super) fn plan<'a>(
         last_seen.insert(walk.segments[segment].frame, segment);
     }
     let inside = stretches.inside();
+    let going: HashSet<usize> = gone.iter().copied().flatten().collect();
     let mut numbers = vec![None; walk.segments.len() + 1];
     let mut folds = Vec::new();
     for segment in (0..folded.len()).filter(is_outermost) {
+        if walk.segments[segment].task.is_some() && !going.contains(&segment) {
+            // It was folded before.
+            continue;
+        }
         numbers[segment] = Some(folds.len());
         let is_last = last_seen.get(&walk.segments[segment].frame) == Some(&segment);
         folds.push(stretches.fold(segment, is_last, inside.get(&segment).map_or(&[], Vec::as_slice))?);
@@ -90,8 +95,31 @@ impl<'a> Stretches<'a, '_> {
         inside
     }
 
+    /// What a task becomes that began with the person's words: the call that has ended it stays, and its answer also says what was
+    /// recorded.
+    fn fold_task(&self, segment: usize, inside: &[usize]) -> Option<Fold<'a>> {
+        let frame = self.walk.segments[segment].frame;
+        let known = self.walk.frames.get(&frame)?;
+        let answer = self.walk.answers.get(&known.end?)?;
+        let told = Told::read(&answer.text)?;
+        let mut lines = Returned::recorded(known);
+        for other in inside.iter().filter_map(|other| self.returned(*other)) {
+            lines.extend(other.in_full(self.settings));
+        }
+        lines.extend(self.words.get(&segment).into_iter().flatten().cloned());
+        let replaced = (!lines.is_empty()).then(|| {
+            let start = told.last.as_ptr() as usize - answer.text.as_ptr() as usize;
+            let text = format!("{}{}\n{}", &answer.text[..start], lines.join("\n"), &answer.text[start..]);
+            (answer.value, text)
+        });
+        Some(Fold { what: What::Stretch(frame.1, known.status?), replaced })
+    }
+
     /// What a segment becomes.
     fn fold(&self, segment: usize, is_last: bool, inside: &[usize]) -> Option<Fold<'a>> {
+        if self.walk.segments[segment].task.is_some() {
+            return self.fold_task(segment, inside);
+        }
         let begun = self.walk.answers.get(&self.walk.segments[segment].begin?)?;
         let from = Told::read(&begun.text)?;
         let returned = self.returned(segment)?;

@@ -30,8 +30,10 @@ pub(super) struct Segment {
     pub frame: Key,
     /// The one around it.
     pub parent: Option<usize>,
-    /// The call that has begun it. `None`: it began before this conversation.
+    /// The call that has begun it. `None`: it began before this conversation, or with the person's words.
     pub begin: Option<usize>,
+    /// For a task that began with the person's words: the first item behind these.
+    pub task: Option<usize>,
     /// The frame to which the call has said that it belongs, if that is not the one around it; `None` within: nobody here knows which.
     pub belongs_to: Option<Option<Key>>,
 }
@@ -52,6 +54,8 @@ pub(super) struct Known {
     /// From which call to which one the frame was folded, although it is not now.
     pub was_folded: Vec<(usize, usize)>,
     segments: Vec<usize>,
+    /// The last call that has begun it.
+    begun_at: Option<usize>,
     pub decisions: Vec<String>,
     pub artifacts: Vec<String>,
     recorded: HashSet<String>,
@@ -69,6 +73,8 @@ pub(super) struct Walk<'a, 'b> {
     pub answers: HashMap<usize, Answer<'a>>,
     /// The number of the stack whose handles the conversation names.
     stack: usize,
+    /// Behind the end of the last task, or behind a summary: the first item, and the first segment.
+    since_task: (usize, usize),
     /// The segments in which the conversation is, the outermost one first.
     path: Vec<usize>,
     /// The place of each frame on the path.
@@ -88,6 +94,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             frames: HashMap::new(),
             answers: HashMap::new(),
             stack: 0,
+            since_task: (0, 0),
             path: Vec::new(),
             on_path: HashMap::new(),
             blocked: Vec::new(),
@@ -107,13 +114,18 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.of_item.push(segment);
         let call = match &self.items[place].kind {
             Kind::Call(call) => call,
-            Kind::Summary => return self.begin_anew(),
+            Kind::Summary => {
+                self.since_task = (place + 1, self.segments.len());
+                return self.begin_anew();
+            }
             _ => return,
         };
         let Some(role) = call.role else { return };
-        let Some(answer) = self.answer(place) else { return };
+        let Some(answer) = self.answer(place) else {
+            return self.note_beginnings(place);
+        };
         let Some(told) = Told::read(&answer.text) else { return };
-        let (begins, is_sure) = (told.begins_place(), !told.is_of_nobody());
+        let (begins, second, is_sure) = (told.begins_place(), told.second(), !told.is_of_nobody());
         let end = told.end().map(FoldedStatus::from);
         let (subject, now, parent) = ((self.stack, told.subject), told.place, told.parent_of_place());
         let now = now.map(|frame| (self.stack, frame));
@@ -130,7 +142,21 @@ impl<'a, 'b> Walk<'a, 'b> {
             (CallRole::Pop | CallRole::Invalidate, Some(status)) if has_arguments(call) => {
                 // A caller that nobody knows is told the frame above the one that it has named, which can be elsewhere.
                 let is_around = self.on_path.contains_key(&subject);
+                if let Some(second) = second {
+                    self.known((self.stack, second)).begun_at = Some(place);
+                }
                 self.end(subject, status, now, place);
+                if now.is_none() && is_sure {
+                    match self.known(subject).begun_at {
+                        // It has also begun another frame, which was folded before.
+                        _ if second.is_some() => self.since_task = (place + 1, self.segments.len()),
+                        Some(begun_at) => self.since_task = (begun_at + 1, self.segments.len()),
+                        None if status != FoldedStatus::Blocked && names_no_frame(call) => {
+                            self.end_task(subject, place)
+                        }
+                        None => {}
+                    }
+                }
                 match now {
                     Some(next) if begins => {
                         // The call stays, as the beginning of the next frame.
@@ -139,6 +165,13 @@ impl<'a, 'b> Walk<'a, 'b> {
                     }
                     now if is_around || is_sure => self.go_to(now),
                     _ => {}
+                }
+            }
+            // It was folded before.
+            (CallRole::Push | CallRole::Activate, Some(_)) => {
+                self.known(subject).begun_at = Some(place);
+                if now.is_none() && is_sure {
+                    self.since_task = (place + 1, self.segments.len());
                 }
             }
             (CallRole::Record, _) => self.record(subject, call, place),
@@ -152,7 +185,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.leave(0);
         for frame in frames {
             let parent = self.path.last().copied();
-            self.enter(Segment { frame, parent, begin: None, belongs_to: None });
+            self.enter(Segment { frame, parent, begin: None, task: None, belongs_to: None });
         }
     }
 
@@ -168,6 +201,18 @@ impl<'a, 'b> Walk<'a, 'b> {
             }
         });
         found
+    }
+
+    /// A call that has begun a frame whose stretch was folded before, but for the call that has ended it.
+    fn note_beginnings(&mut self, place: usize) {
+        let Some(Kind::Outcome(outcome)) = self.pairs[place].map(|outcome| &self.items[outcome].kind) else { return };
+        let mut begun = Vec::new();
+        if let Some(content) = outcome.content.filter(|_| !outcome.is_error) {
+            each_string(content, |value| begun.extend(value.string().iter().flat_map(|text| Told::ended_below(text))));
+        }
+        for frame in begun {
+            self.known((self.stack, frame)).begun_at = Some(place);
+        }
     }
 
     fn known(&mut self, frame: Key) -> &mut Known {
@@ -199,6 +244,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             known.was_folded.extend(known.passed.filter(|passed| *passed < place).map(|passed| (passed, place)));
         }
         (known.status, known.end, known.passed, known.is_hidden) = (None, None, None, false);
+        known.begun_at = Some(place);
         let around = self.on_path.get(&frame).copied();
         match around.filter(|around| *around + 1 < self.path.len() || self.segments[self.path[*around]].begin.is_some())
         {
@@ -212,7 +258,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                     Belongs::To(named) => named.map(|named| (self.stack, named)).filter(is_other).map(Some),
                     Belongs::Nobody => parent.map(|_| None),
                 };
-                self.enter(Segment { frame, parent, begin: Some(place), belongs_to });
+                self.enter(Segment { frame, parent, begin: Some(place), task: None, belongs_to });
             }
         }
     }
@@ -235,6 +281,30 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
+    /// The conversation has ended its own frame and is in none: if no call has begun that frame, it began with the person's words. Its
+    /// stretch is all from there on; the call that has ended it stays, since it has the results.
+    fn end_task(&mut self, frame: Key, place: usize) {
+        let (first, first_segment) = std::mem::replace(&mut self.since_task, (place + 1, self.segments.len()));
+        let Some(words) = (first..place).find(|item| matches!(self.items[*item].kind, Kind::Words)) else { return };
+        let message = self.items[words].message;
+        let behind = (words..place).find(|item| self.items[*item].message != message);
+        let Some(start) = behind else { return };
+        let number = self.segments.len();
+        let is_within =
+            |segment: &&mut Segment| segment.parent.is_none() && segment.begin.is_none_or(|begin| begin >= start);
+        for segment in self.segments[first_segment..].iter_mut().filter(is_within) {
+            segment.parent = Some(number);
+        }
+        self.of_item[start..place]
+            .iter_mut()
+            .filter(|segment| segment.is_none())
+            .for_each(|segment| *segment = Some(number));
+        self.of_item[place] = None;
+        self.known(frame).segments.push(number);
+        self.segments.push(Segment { frame, parent: None, begin: None, task: Some(start), belongs_to: None });
+        self.since_task.1 = self.segments.len();
+    }
+
     /// The conversation is in a frame that it has not begun just now, or in none.
     fn go_to(&mut self, frame: Option<Key>) {
         match frame.map(|frame| (frame, self.on_path.get(&frame).copied())) {
@@ -242,7 +312,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             Some((_, Some(around))) => self.leave(around + 1),
             Some((frame, None)) => {
                 self.leave(0);
-                self.enter(Segment { frame, parent: None, begin: None, belongs_to: None });
+                self.enter(Segment { frame, parent: None, begin: None, task: None, belongs_to: None });
             }
         }
     }
@@ -298,10 +368,13 @@ impl<'a, 'b> Walk<'a, 'b> {
                 waiting.extend(own.iter().copied().filter(|segment| !is_inside[*segment] && self.is_folded(*segment)));
             }
         }
-        let mut folded: Vec<Option<usize>> = Vec::with_capacity(self.segments.len());
-        for (place, segment) in self.segments.iter().enumerate() {
-            let around = segment.parent.and_then(|parent| folded[parent]);
-            folded.push(around.or_else(|| self.is_folded(place).then_some(place)));
+        let mut folded: Vec<Option<usize>> = vec![None; self.segments.len()];
+        // A task is found at its end, behind all that is within it; everything else behind what is around it.
+        let is_task = |place: &usize| self.segments[*place].task.is_some();
+        let (tasks, others): (Vec<usize>, Vec<usize>) = (0..self.segments.len()).partition(is_task);
+        for place in tasks.into_iter().chain(others) {
+            let around = self.segments[place].parent.and_then(|parent| folded[parent]);
+            folded[place] = around.or_else(|| self.is_folded(place).then_some(place));
         }
         folded
     }
@@ -327,9 +400,10 @@ impl<'a, 'b> Walk<'a, 'b> {
         let outermost = (0..self.segments.len()).filter(|segment| folded[*segment] == Some(*segment));
         let folds = outermost.filter_map(|segment| {
             let known = self.frames.get(&self.segments[segment].frame)?;
+            let task = self.segments[segment].task.map(|start| start.saturating_sub(1));
             Some((
                 Some(segment),
-                self.segments[segment].begin?,
+                self.segments[segment].begin.or(task)?,
                 known.passed.filter(|_| !known.is_hidden).or(known.end)?,
             ))
         });
@@ -338,8 +412,9 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 
     fn is_folded(&self, segment: usize) -> bool {
-        let Segment { frame, begin, .. } = self.segments[segment];
-        let Some(known) = self.frames.get(&frame).filter(|_| begin.is_some()) else { return false };
+        let Segment { frame, begin, task, .. } = self.segments[segment];
+        let is_whole = begin.is_some() || task.is_some();
+        let Some(known) = self.frames.get(&frame).filter(|_| is_whole) else { return false };
         match (known.status, known.end) {
             // The work may go on at once, and needs what was said.
             (Some(FoldedStatus::Blocked), _) => known.is_hidden || known.passed.is_some(),
@@ -375,6 +450,12 @@ impl Belongs {
             Some(name) => name.parse().map_or(Self::Nobody, |frame| Self::To(Some(frame))),
         }
     }
+}
+
+/// True if a call is about the frame in which the conversation is: it names none.
+fn names_no_frame(call: &Call<'_>) -> bool {
+    let arguments = arguments(call);
+    ["frame", "frameID", "sessionID"].iter().all(|key| arguments.get(key).is_none())
 }
 
 /// True if the arguments of a call can be read: what a frame has returned is in them.

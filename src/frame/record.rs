@@ -219,6 +219,19 @@ impl Frame {
         !self.session_id.starts_with(PLANNED_PREFIX)
     }
 
+    /// The session in whose conversation the frame is worked on, although the session has another frame of its own: the ID is then
+    /// [`Frame::id_in_conversation`]. `None` if the frame has a session of its own, or none yet.
+    pub fn conversation(&self) -> Option<&str> {
+        let (session_id, handle) = self.session_id.rsplit_once('~')?;
+        handle.parse::<Handle>().is_ok().then_some(session_id)
+    }
+
+    /// The ID of a frame that is worked on in the conversation of this session, which has another frame of its own:
+    /// `ses_1~f4`.
+    pub fn id_in_conversation(session_id: &str, handle: Handle) -> String {
+        format!("{session_id}~{handle}")
+    }
+
     /// True if the frame is open and its results are those so far: not what it waits for.
     pub fn has_partial_results(&self) -> bool {
         let is_reason = self.status == FrameStatus::Blocked && self.questions.is_empty();

@@ -13,7 +13,7 @@ impl Turn<'_> {
     /// Returns true if the message is a prompt of this library, which is no answer.
     pub(super) fn take_answer(&mut self, session_id: &str, text: &str) -> bool {
         let is_prompt = self.sessions.take_prompt(session_id, text);
-        let Some(frame) = self.open_frame(session_id) else { return is_prompt };
+        let Some(frame) = self.own_open_frame(session_id) else { return is_prompt };
         let is_blocked = self.tree.node(frame).status() == FrameStatus::Blocked;
         let is_ended = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.completed_at.is_some());
         let has_text = !text.trim().is_empty();

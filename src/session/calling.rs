@@ -100,7 +100,8 @@ impl Turn<'_> {
     fn check_idle(&self, handle: Handle, caller: &str) -> Result<()> {
         let is_with_worker = self.tree.is_with_worker(handle, self.now);
         let is_running = self.sessions.calls.runs(handle) || self.runs_elsewhere(handle) || is_with_worker;
-        if is_running || self.is_own(handle, caller) || self.works_by_itself(handle) {
+        let is_callers = self.tree.node(handle).record().conversation() == Some(caller);
+        if is_running || self.is_own(handle, caller) || (self.works_by_itself(handle) && !is_callers) {
             return Err(Error::Running { handle });
         }
         Ok(())
@@ -116,7 +117,7 @@ impl Turn<'_> {
     /// True if a session of this host works on a frame although no call runs it: that of a person, or a subagent.
     fn works_by_itself(&self, handle: Handle) -> bool {
         let record = self.tree.node(handle).record();
-        let session_id = &record.session_id;
+        let session_id = record.conversation().unwrap_or(&record.session_id);
         let is_idle = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.is_idle);
         record.status == FrameStatus::InProgress
             && record.interrupted_at.is_none()
@@ -168,7 +169,7 @@ impl Turn<'_> {
                 return self.not_created(id, Some(format!("it waits for {dependency}")));
             }
         }
-        if node.status().is_open() && node.record().has_session() {
+        if node.status().is_open() && node.record().has_session() && node.record().conversation().is_none() {
             let running = Progress::Running { session_id: node.session_id().to_owned() };
             self.sessions.calls.begin(id, running, self.now);
             self.go_on(id, handle);
@@ -376,7 +377,7 @@ impl Turn<'_> {
     /// Records that the caller of a frame gets its results now, if the caller works for the frame's parent.
     pub(super) fn deliver(&mut self, caller: &str, handle: Handle, is_unheard: bool) {
         let parent = self.tree.node(handle).parent();
-        let is_parent = parent.is_some() && parent == self.tree.by_id(caller);
+        let is_parent = parent.is_some_and(|parent| self.sessions.frames_of(caller, self.tree).contains(&parent));
         if is_parent && !is_unheard && self.is_finished(handle) {
             self.command(Command::Deliver { frame: handle.into() });
         }

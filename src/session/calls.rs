@@ -30,13 +30,32 @@ const REPORTED: usize = 50;
 /// The number of a call. Unique within a process and a stack.
 pub type CallId = u64;
 
+/// Where the work of a call is done.
+///
+/// In JSON: `"session"` or `"conversation"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum CallPlace {
+    /// In a session of its own: the child begins with an empty conversation and a context, and its caller waits.
+    #[default]
+    Session,
+    /// In the conversation of the caller, which goes on in the frame until it pops it. For hosts that [fold](crate::fold)
+    /// conversations. Frames in the background, and those that one message of the model begins beside another one, still have
+    /// sessions of their own.
+    Conversation,
+}
+
 /// The settings of calls.
 ///
-/// In JSON: `{"maxDepth": 5, "timeLimit": 600000, "maxConcurrent": 4}`. Every key is optional; unknown keys are rejected.
+/// In JSON: `{"in": "session", "maxDepth": 5, "timeLimit": 600000, "maxConcurrent": 4}`. Every key is optional; unknown keys are
+/// rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallSettings {
+    /// Where the work of a call is done. Default: in a session of its own.
+    pub r#in: CallPlace,
     /// Maximum number of ancestors of a called frame. Default 5.
     pub max_depth: usize,
     /// Default time limit of a call, in milliseconds, from the beginning of its work. At the limit the call is aborted and
@@ -49,6 +68,7 @@ pub struct CallSettings {
 
 impl CallSettings {
     setters! {
+        r#in: CallPlace,
         max_depth: usize,
         time_limit: u64,
         max_concurrent: usize,
@@ -57,7 +77,7 @@ impl CallSettings {
 
 impl Default for CallSettings {
     fn default() -> Self {
-        Self { max_depth: 5, time_limit: 0, max_concurrent: 4 }
+        Self { r#in: CallPlace::default(), max_depth: 5, time_limit: 0, max_concurrent: 4 }
     }
 }
 
@@ -663,7 +683,7 @@ fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> Stri
 }
 
 /// The advice on the next step after a frame: a sibling that is ready or was interrupted, or the caller's own frame.
-fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
+pub(crate) fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
     let status = |sibling: Handle| tree.node(sibling).status();
     let planned = || tree.siblings(handle).filter(|sibling| status(*sibling) == FrameStatus::Planned);
     let activate = tools.get(ToolRole::Activate).unwrap_or("activate");

@@ -102,6 +102,9 @@ pub enum HostEvent {
         role: String,
         /// All text parts of the message, joined.
         text: String,
+        /// The time at which it was begun, in milliseconds since the Unix epoch: of a conversation that goes through several frames, it
+        /// says to which one the message belongs. Default: to the one in which the conversation is.
+        time: Option<u64>,
         /// Size of the session's context in tokens, if the model reported it.
         tokens: Option<u64>,
         /// Maximum size of the session's context in tokens, if it is known.
@@ -227,6 +230,7 @@ struct FlatEvent {
     message_id: Option<String>,
     role: Option<String>,
     text: Option<String>,
+    time: Option<u64>,
     tokens: Option<u64>,
     context_limit: Option<u64>,
     request: Option<Box<ModelRequest>>,
@@ -256,6 +260,7 @@ impl FlatEvent {
             ("messageID", self.message_id.is_some()),
             ("role", self.role.is_some()),
             ("text", self.text.is_some()),
+            ("time", self.time.is_some()),
             ("tokens", self.tokens.is_some()),
             ("contextLimit", self.context_limit.is_some()),
             ("request", self.request.is_some()),
@@ -313,6 +318,7 @@ impl TryFrom<FlatEvent> for HostEvent {
                 message_id: event.message_id.take().ok_or_else(|| lacks("messageID"))?,
                 role: event.role.take().ok_or_else(|| lacks("role"))?,
                 text: event.text.take().ok_or_else(|| lacks("text"))?,
+                time: event.time.take(),
                 tokens: event.tokens.take(),
                 context_limit: event.context_limit.take(),
                 request: event.request.take(),

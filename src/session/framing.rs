@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::subagents::Step;
 use super::turn::Turn;
-use crate::frame::{Chunk, FrameRef, FrameStatus, Handle, NewChunk};
+use crate::frame::{Chunk, Frame, FrameRef, FrameStatus, Handle, NewChunk};
 use crate::tree::Command;
 
 impl Turn<'_> {
@@ -54,7 +54,7 @@ impl Turn<'_> {
     fn begin_anew(&mut self, session_id: &str, finished: Handle) {
         let tree = self.tree;
         // Named after its handle, which no other frame of the session can have, so no free number has to be searched.
-        let mut archived = format!("{session_id}~{finished}");
+        let mut archived = Frame::id_in_conversation(session_id, finished);
         while tree.by_id(&archived).is_some() {
             archived.push('~');
         }
@@ -68,6 +68,7 @@ impl Turn<'_> {
             self.command(Command::AllocateChunk { frame, chunk });
         }
         self.sessions.frame_replaced(session_id);
+        self.sessions.way_begun_anew(session_id, finished, self.time);
         let is_short = self.sessions.known.get(session_id).is_none_or(|session| session.topic.is_short());
         self.sessions.observe(session_id).asked(is_short);
         self.set_identity(session_id);
@@ -101,7 +102,10 @@ impl Turn<'_> {
             let title = known.and_then(|known| known.topic.title()).map(str::to_owned);
             let parent = known.and_then(|known| known.parent.clone());
             self.sessions.subagents.framed(&id);
-            let (session_id, parent) = (id.clone(), parent.map(FrameRef::Id));
+            // A conversation can be in another frame than its session's own.
+            let place =
+                |parent: String| self.sessions.place(&parent, self.tree).map_or(FrameRef::Id(parent), FrameRef::Handle);
+            let (session_id, parent) = (id.clone(), parent.map(place));
             self.command(Command::Ensure { session_id, title, parent });
             self.record_requests(&id);
         }

@@ -102,10 +102,22 @@ impl Turn<'_> {
         }
     }
 
+    /// Logs messages, each in the frame in which the conversation was at its time.
     fn keep(&mut self, session_id: &str, messages: Vec<Message>, may_repeat: bool) {
-        // By its ID, because commands of this turn can create the frame, or another one for the same session.
-        let frame = FrameRef::Id(session_id.to_owned());
-        self.act(Action::KeepMessages { frame, messages, may_repeat });
+        let mut parts: Vec<(FrameRef, Vec<Message>)> = Vec::new();
+        for message in messages {
+            if self.sessions.is_from_before(session_id, message.time) {
+                continue;
+            }
+            let frame = self.sessions.frame_at(session_id, message.time);
+            match parts.last_mut().filter(|(last, _)| *last == frame) {
+                Some((_, messages)) => messages.push(message),
+                None => parts.push((frame, vec![message])),
+            }
+        }
+        for (frame, messages) in parts {
+            self.act(Action::KeepMessages { frame, messages, may_repeat });
+        }
     }
 }
 

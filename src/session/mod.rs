@@ -16,6 +16,7 @@ mod framing;
 #[cfg(test)]
 mod growth_tests;
 mod logging;
+mod place;
 mod reporting;
 mod salvage;
 mod sessions;

@@ -58,10 +58,20 @@ impl Turn<'_> {
                 }
                 self.wait_for(&awaited, ReceivedEvent { event, is_subagent });
             }
-            HostEvent::Message { session_id, message_id, role, text, tokens, context_limit, request, summary } => {
+            HostEvent::Message {
+                session_id,
+                message_id,
+                role,
+                text,
+                time,
+                tokens,
+                context_limit,
+                request,
+                summary,
+            } => {
                 if self.sessions.is_new_message(&session_id, &message_id) {
                     if let Some(request) = request {
-                        self.requested(&session_id, *request);
+                        self.requested(&session_id, *request, time);
                     }
                     if summary {
                         return;
@@ -73,6 +83,7 @@ impl Turn<'_> {
                         true => self.asked(&session_id, message_id, &text),
                         false => {
                             self.sessions.replied(&session_id);
+                            self.sessions.answered_by_model(&session_id, time);
                             self.assess(&session_id);
                         }
                     }
@@ -127,6 +138,7 @@ impl Turn<'_> {
         let frame = tree.by_id(session_id);
         let record = frame.map(|frame| tree.node(frame).record());
         self.sessions.describe(session_id, parent.clone(), title, record);
+        self.sessions.resume_way(session_id, tree, self.time);
         if let Some(frame) = frame.filter(|frame| tree.node(*frame).status() == FrameStatus::Blocked) {
             self.sessions.watch(frame, self.now);
         }
@@ -231,8 +243,9 @@ impl Turn<'_> {
     }
 
     fn deleted(&mut self, session_id: &str) {
+        let frames = self.sessions.frames_of(session_id, self.tree);
         self.sessions.forget(session_id);
-        if let Some(frame) = self.open_frame(session_id) {
+        for frame in frames.into_iter().rev().filter(|frame| self.tree.node(*frame).status().is_open()) {
             let reason = "its session was deleted".to_owned();
             self.command(Command::Invalidate { frame: frame.into(), reason });
         }
@@ -257,11 +270,12 @@ impl Turn<'_> {
     }
 
     /// Records a request to a model in the frame of a session. If it has none yet, the request waits for it.
-    fn requested(&mut self, session_id: &str, request: ModelRequest) {
-        self.sessions.known.entry(session_id.to_owned()).or_default().requested(request);
+    fn requested(&mut self, session_id: &str, request: ModelRequest, time: Option<u64>) {
         if self.has_frame(session_id) {
-            self.record_requests(session_id);
+            let frame = self.sessions.frame_at(session_id, time);
+            return self.command(Command::RecordUsage { frame, request: Box::new(request) });
         }
+        self.sessions.known.entry(session_id.to_owned()).or_default().requested(request);
     }
 
     /// Records the requests that have waited for the frame of a session, which exists or is created by this turn.

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::autonomy::{Autonomy, Decision, Observation};
-use super::calls::{Call, CallId, Calls};
+use super::calls::{Call, CallId, CallPlace, Calls};
 use super::compaction::Compactions;
 use super::effect::Action;
 use super::event::HostEvent;
 use super::logging::SessionLog;
+use super::place::Way;
 use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
 use super::topic::Topic;
@@ -105,6 +106,8 @@ pub(super) struct Session {
     pub(super) begun_with: Option<String>,
     /// The messages of its conversation that the log of its frame has.
     pub(super) log: SessionLog,
+    /// The frames through which its conversation goes.
+    pub(super) way: Way,
     messages: RecentIds,
     tool_calls: RecentIds,
     /// True if it was created for a call; then it is not a subagent.
@@ -295,11 +298,11 @@ impl Sessions {
         }
     }
 
-    /// The frame for which a session works: its own, or that of the nearest session above it that has one.
+    /// The frame for which a session works: that in which its conversation is, or that of the nearest session above it that has one.
     pub(crate) fn served(&self, session_id: &str, tree: &Tree) -> Option<Handle> {
         let sessions = std::iter::successors(Some(session_id), |id| self.parent_of(id));
         // The parents that a host reports can form a circle.
-        sessions.take(SEARCHED_CIRCLE).find_map(|id| tree.by_id(id))
+        sessions.take(SEARCHED_CIRCLE).find_map(|id| self.place(id, tree))
     }
 
     /// True if events of a session are observed: it was reported, or it has a frame.
@@ -327,14 +330,23 @@ impl Sessions {
         session.is_some_and(|session| session.is_called && session.begun_with.is_none())
     }
 
-    /// True if the conversation of a session has the criteria of its frame word for word.
-    pub(crate) fn has_criteria(&self, session_id: &str, frame: &Frame) -> bool {
+    /// True if the conversation of a session has the criteria of a frame that it is in word for word.
+    pub(crate) fn has_criteria(&self, session_id: &str, frame: Handle, tree: &Tree) -> bool {
+        if tree.by_id(session_id) != Some(frame) {
+            return self.has_told(session_id, frame);
+        }
         let criteria = self.known.get(session_id).and_then(|session| session.criteria.as_ref());
-        criteria == Some(&frame.success_criteria)
+        criteria == Some(&tree.node(frame).record().success_criteria)
+    }
+
+    /// True if conversations say themselves in which frame they are: those of a host that folds them.
+    pub(crate) fn say_places(&self) -> bool {
+        self.calls.settings.r#in == CallPlace::Conversation
     }
 
     /// Notes that the conversation of a session is replaced by a summary.
-    pub(super) fn replaced(&mut self, session_id: &str) {
+    pub(super) fn replaced(&mut self, session_id: &str, tree: &Tree) {
+        self.way_replaced(session_id, tree);
         if let Some(session) = self.known.get_mut(session_id) {
             session.criteria = None;
         }
@@ -412,6 +424,11 @@ impl Sessions {
     /// Removes and returns the descriptions of child sessions that were kept for a caller.
     pub(super) fn take_unassigned(&mut self, caller: &str) -> Vec<ReceivedEvent> {
         self.unassigned.remove(caller).unwrap_or_default()
+    }
+
+    /// Resets the figures of a session, because its conversation is in another frame.
+    pub(super) fn moved(&mut self, session_id: &str) {
+        self.observations.remove(session_id);
     }
 
     /// Resets the state that belongs to a session's frame, because the session got another frame.

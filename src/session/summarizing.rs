@@ -40,17 +40,24 @@ impl Turn<'_> {
 
     /// Handles the start of a compaction: returns the prompt for the summary.
     pub(super) fn compacting(&mut self, session_id: String) {
-        let Some(frame) = self.tree.by_id(&session_id) else { return };
+        let Some(frame) = self.sessions.place(&session_id, self.tree) else { return };
         let children = self.finished_children(frame);
         let text = self.sessions.compactions.prompt(&session_id, self.tree.node(frame).record(), &children);
         // A host can report the end of the compaction later than it asks for the next context. If the compaction fails,
         // the context repeats what the conversation still holds.
         self.sessions.autonomy.suggestions.end(frame);
-        self.command(Command::Forget { frame: frame.into() });
-        self.sessions.replaced(&session_id);
+        self.forget(&session_id);
         self.log(LogLevel::Info, "Compaction started", json!({ "sessionID": session_id }));
         self.effect(Effect::CompactionPrompt { session_id: session_id.clone(), text });
         self.effect(Effect::ReadMessages { session_id });
+    }
+
+    /// Notes that the conversation of a session is replaced: it has forgotten what was delivered to the frames that it is in.
+    fn forget(&mut self, session_id: &str) {
+        for frame in self.sessions.frames_of(session_id, self.tree) {
+            self.command(Command::Forget { frame: frame.into() });
+        }
+        self.sessions.replaced(session_id, self.tree);
     }
 
     /// The newest finished children, whose results the context shows after a compaction: their handles and titles.
@@ -67,7 +74,9 @@ impl Turn<'_> {
 
     /// Handles the end of a compaction. An accepted summary becomes the results of the session's frame.
     pub(super) fn compacted(&mut self, session_id: &str, messages: Vec<Message>) {
-        let Some(frame) = self.open_frame(session_id) else { return self.sessions.compactions.forget(session_id) };
+        let Some(frame) = self.summed_up_frame(session_id) else {
+            return self.sessions.compactions.forget(session_id);
+        };
         let judged = judge(&messages, self.tree.node(frame).record());
         let refusal = judged.as_ref().err().copied();
         let request = self.sessions.compactions.finished(session_id, refusal.is_none());
@@ -86,10 +95,19 @@ impl Turn<'_> {
         if !messages.is_empty() {
             self.forget_figures(session_id, frame);
             // Also what was delivered since the compaction began: the summary may not mention it.
-            self.command(Command::Forget { frame: frame.into() });
-            self.sessions.replaced(session_id);
+            self.forget(session_id);
         }
         self.keep_messages(session_id, finished_only(messages));
+    }
+
+    /// The frame of which a summary of a session is: that of a call that ends with it, else the one in which the conversation is.
+    fn summed_up_frame(&self, session_id: &str) -> Option<Handle> {
+        let call = self.sessions.calls.of_session(session_id).map(|(_, call)| call);
+        let ending = call.filter(|call| matches!(call.progress, Progress::SummingUp { .. })).map(|call| call.handle);
+        match ending {
+            Some(frame) => Some(frame).filter(|frame| self.tree.node(*frame).status().is_open()),
+            None => self.open_frame(session_id),
+        }
     }
 
     /// Records a summary as the results of a frame, and ends the frame if the compaction was requested for that.

@@ -24,6 +24,8 @@ pub struct Turn<'a> {
     /// time that has passed since then on [`StackOptions::monotonic_clock`](crate::StackOptions::monotonic_clock). So it
     /// differs from the time of day when that has been set, or after a sleep of the machine.
     pub now: u64,
+    /// The time of day, in milliseconds since the Unix epoch, as hosts give it to messages. [`Turn::new`] takes `now`.
+    pub time: u64,
     pub(super) actions: Vec<Action>,
     /// Delayed events whose wait is over. They are handled next, in this order.
     pub(super) released: Vec<ReceivedEvent>,
@@ -32,7 +34,7 @@ pub struct Turn<'a> {
 impl<'a> Turn<'a> {
     /// Creates a turn without actions.
     pub fn new(sessions: &'a mut Sessions, tree: &'a Tree, now: u64) -> Self {
-        Self { sessions, tree, now, actions: Vec::new(), released: Vec::new() }
+        Self { sessions, tree, now, time: now, actions: Vec::new(), released: Vec::new() }
     }
 
     /// The decided actions, in the order in which they must be executed.
@@ -63,8 +65,13 @@ impl<'a> Turn<'a> {
         self.tree.by_id(session_id).is_some() || self.actions.iter().any(creates)
     }
 
-    /// The frame of a session, if it is open.
+    /// The frame in which the conversation of a session is, if it is open.
     pub(super) fn open_frame(&self, session_id: &str) -> Option<Handle> {
+        self.sessions.place(session_id, self.tree).filter(|frame| self.tree.node(*frame).status().is_open())
+    }
+
+    /// The frame of a session, if it is open.
+    pub(super) fn own_open_frame(&self, session_id: &str) -> Option<Handle> {
         self.tree.by_id(session_id).filter(|frame| self.tree.node(*frame).status().is_open())
     }
 }

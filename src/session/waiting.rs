@@ -64,8 +64,8 @@ impl Turn<'_> {
 
     /// The frames below the frames of the caller that run, or are queued, and for which nobody waits.
     pub fn background_frames(&self, caller: &str) -> Vec<Handle> {
-        let is_below =
-            |handle: &Handle| self.tree.ancestors(*handle).any(|above| self.tree.node(above).session_id() == caller);
+        let own = self.sessions.frames_of(caller, self.tree);
+        let is_below = |handle: &Handle| self.tree.ancestors(*handle).any(|above| own.contains(&above));
         let calls = self.sessions.calls.all().filter(|(_, call)| call.is_background && call.wait.is_none());
         let elsewhere = self.tree.called().filter(|handle| self.runs_elsewhere(*handle));
         calls.map(|(_, call)| call.handle).chain(elsewhere).filter(is_below).collect()

@@ -379,28 +379,38 @@ impl Host<'_> {
         self.stack.check_working()?;
         let now = self.stack.inner.span_clock.now();
         let tree = self.stack.inner.tree.read();
-        let Some(handle) = tree.by_id(session_id) else { return Ok(None) };
-        let frame = tree.node(handle).record();
-        let (settings, suggestions, planning, conversation, news) = {
-            let state = self.stack.inner.host.state.lock();
+        let (handle, base, settings, suggestions, planning, conversation, above, news) = {
+            let mut state = self.stack.inner.host.state.lock();
+            let sessions = &mut state.sessions;
+            let places = (sessions.place(session_id, &tree), sessions.base(session_id, &tree));
+            let (Some(handle), Some(base)) = places else { return Ok(None) };
+            sessions.asked_model(session_id);
             let subagents = &state.sessions.subagents;
             if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
                 return Ok(None);
             }
             let autonomy = &state.sessions.autonomy;
             let level = autonomy.settings.level;
-            let is_shown =
-                frame.status.is_open() && autonomy.settings.suggest_in_context && level != AutonomyLevel::Manual;
+            let is_open = tree.node(handle).status().is_open();
+            let is_shown = is_open && autonomy.settings.suggest_in_context && level != AutonomyLevel::Manual;
             let suggestions = is_shown.then(|| autonomy.suggestions.text(handle, now, &state.context.tools)).flatten();
             let planning = state.sessions.needs_planning_advice(session_id);
-            let conversation = Conversation {
-                is_called: state.sessions.is_frame_called(session_id),
-                has_criteria: state.sessions.has_criteria(session_id, frame),
+            let conversation_of = |frame: Handle| {
+                let has_criteria = state.sessions.has_criteria(session_id, frame, &tree);
+                Conversation {
+                    is_called: tree.by_id(session_id) == Some(frame) && state.sessions.is_frame_called(session_id),
+                    has_criteria,
+                    says_place: has_criteria && state.sessions.say_places(),
+                }
             };
+            let conversation = conversation_of(handle);
+            let base = (base != handle).then(|| (base, conversation_of(base)));
+            let above = state.sessions.untold_above(session_id, &tree);
             let news = state.sessions.news(session_id);
-            (state.context.clone(), suggestions.unwrap_or_default(), planning, conversation, news)
+            let suggestions = suggestions.unwrap_or_default();
+            (handle, base, state.context.clone(), suggestions, planning, conversation, above, news)
         };
-        let advice = Advice { suggestions: &suggestions, planning, conversation, news: &news };
+        let advice = Advice { suggestions: &suggestions, planning, conversation, base, above: &above, news: &news };
         let key = Key::new(&tree, handle, &settings, advice);
         drop(tree);
         let (context, is_cached) = self.stack.cached_context(&key, now)?;
@@ -418,6 +428,14 @@ impl Stack {
     /// session.
     pub fn host(&self) -> Host<'_> {
         Host { stack: self }
+    }
+
+    /// The frame in which the conversation of a session is. `None` if the session has no frame.
+    #[cfg(feature = "tools")]
+    pub(crate) fn place_of(&self, session_id: &str) -> Option<Handle> {
+        let tree = self.inner.tree.read();
+        let state = self.inner.host.state.lock();
+        state.sessions.place(session_id, &tree)
     }
 
     /// Adds a line for the host's log.
@@ -685,11 +703,12 @@ impl Turns<'_> {
 
     fn decide<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Action>) {
         let Stack { inner, .. } = self.stack;
-        let now = inner.span_clock.now();
+        let (now, time) = (inner.span_clock.now(), (inner.clock)());
         inner.tree.lend(|tree| {
             let mut state = inner.host.state.lock();
             state.is_attached = true;
             let mut turn = Turn::new(&mut state.sessions, tree, now);
+            turn.time = time;
             self.stack.broken_by_panic(|| {
                 let value = decide(&mut turn);
                 (value, turn.into_actions())

@@ -1,13 +1,15 @@
 //! The session that calls a tool, and functions that several tools share.
 
 use super::Reply;
+use crate::context::Guidance;
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, Parent};
-use crate::session::calls::{self, CallOptions};
+use crate::session::calls::{self, CallOptions, CallPlace};
 use crate::session::{Effect, Turn};
 use crate::stack::{Stack, Turns};
-use crate::tree::{OutlineOptions, Tree};
-use crate::vocabulary::{ToolNames, ToolRole};
+use crate::text::hanging_indent;
+use crate::tree::{Command, OutlineOptions, Tree};
+use crate::vocabulary::{Place, ToolNames, ToolRole};
 
 /// The session that calls a tool, and the effects that the host must carry out.
 pub(super) struct Caller<'a> {
@@ -15,6 +17,15 @@ pub(super) struct Caller<'a> {
     pub(super) session_id: &'a str,
     turns: &'a Turns<'a>,
     effects: Vec<Effect>,
+}
+
+/// A frame that has begun, or goes on, in the conversation of the caller.
+pub(super) struct Begun {
+    frame: Handle,
+    /// True if it was planned before.
+    is_new: bool,
+    /// True if the conversation holds all that the frame needs.
+    is_known: bool,
 }
 
 impl<'a> Caller<'a> {
@@ -47,9 +58,119 @@ impl<'a> Caller<'a> {
         move |tool| settings.tools.contains(tool).then(|| settings.context.tools.of_tool(tool)).flatten()
     }
 
-    /// Returns the frame of the calling session, if it has one.
+    /// Returns the frame in which the conversation of the calling session is, if the session has one.
     pub(super) fn own(&self) -> Option<Handle> {
+        self.stack.place_of(self.session_id)
+    }
+
+    /// True if a call of a frame is worked on in the conversation of the caller: the host folds conversations, and no other call of
+    /// the same message has begun a frame there.
+    pub(super) fn works_here(&mut self) -> bool {
+        let session_id = self.session_id;
+        self.turn(|turn| {
+            turn.sessions.calls.settings.r#in == CallPlace::Conversation && turn.beside(session_id).is_none()
+        })
+    }
+
+    /// The frame of the calling session itself, which its conversation may have left for one below.
+    pub(super) fn own_frame(&self) -> Option<Handle> {
         self.stack.read(|tree| tree.by_id(self.session_id))
+    }
+
+    /// True if the conversation of the caller can begin a frame, or go on with it: one without a session of its own.
+    pub(super) fn can_enter(&self, frame: Handle) -> bool {
+        self.stack.read(|tree| {
+            let record = tree.node(frame).record();
+            !record.has_session() || record.conversation().is_some()
+        })
+    }
+
+    /// The advice on what comes after a frame that the caller has popped, and whose parent it works on: a sibling, or that frame.
+    pub(super) fn advice_after(&mut self, frame: Handle) -> String {
+        let tools = self.tools();
+        format!(" {}", self.stack.read(|tree| calls::next(tree, frame, &tools)))
+    }
+
+    /// Begins a frame in the conversation of the caller, or goes on with it there.
+    ///
+    /// # Errors
+    /// [`Error::TooDeep`], [`Error::Running`], [`Error::Transition`].
+    pub(super) fn enter(&mut self, frame: Handle) -> Result<Begun> {
+        let session_id = self.session_id;
+        let (is_own, status) = self.stack.read(|tree| {
+            let node = tree.node(frame);
+            (node.session_id() == session_id, node.status())
+        });
+        if !is_own {
+            self.turn(|turn| turn.check_depth(turn.tree.node(frame).parent()))?;
+            self.stack.execute(Command::Enter { frame: frame.into(), session_id: session_id.to_owned() })?;
+        }
+        let is_known = self.turn(|turn| {
+            let is_known = turn.knows(session_id, frame);
+            turn.entered(session_id, frame);
+            is_known
+        });
+        Ok(Begun { frame, is_new: status == FrameStatus::Planned, is_known })
+    }
+
+    /// The answer for a frame that has begun in the conversation of the caller: what is to be done there. With `criteria` also those
+    /// of the frame, and with the context of the frame if the conversation does not hold all that it needs.
+    ///
+    /// # Errors
+    /// As [`Stack::context`].
+    pub(super) fn begun(&mut self, begun: Begun, has_criteria: bool) -> Result<String> {
+        let Begun { frame, is_new, is_known } = begun;
+        let state = if is_new { "has begun" } else { "is in progress" };
+        let finish =
+            self.tools().get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish it with {pop}"));
+        let mut text = format!("{} {state}: work in it now, then {finish}.", self.name(frame));
+        let (criteria, answer) = self.stack.read(|tree| {
+            let record = tree.node(frame).record();
+            let answer = record.questions.last().and_then(|asked| asked.answer.clone());
+            (record.success_criteria.trim().to_owned(), answer.unwrap_or_default())
+        });
+        let criteria = if has_criteria || !is_known { String::new() } else { criteria };
+        for (what, words) in [("It is done when", criteria), ("It was answered", answer)] {
+            if !words.is_empty() {
+                text.push_str(&format!("\n{what}: {}", hanging_indent(&words)));
+            }
+        }
+        if !is_known {
+            let settings = self.stack.host().settings().context.guidance(Guidance::None);
+            text.push_str(&format!("\n{}", self.stack.context(frame, &settings)?.xml.trim_end()));
+        }
+        Ok(text)
+    }
+
+    /// Notes that frames have ended or were blocked: the conversation of the caller is where it came from.
+    pub(super) fn left(&mut self) {
+        let session_id = self.session_id;
+        self.turn(|turn| turn.left(session_id));
+    }
+
+    /// An answer that ends, where conversations are folded, with the frame in which the conversation is now.
+    pub(super) fn placed(&mut self, mut text: String) -> Reply {
+        if self.turn(|turn| turn.sessions.calls.settings.r#in) == CallPlace::Conversation {
+            let open = self.own().filter(|own| self.stack.read(|tree| tree.node(*own).status().is_open()));
+            let name = open.map(|open| self.name(open));
+            let place = name.as_deref().map_or(Place::Nowhere, Place::In);
+            text.push_str(&format!("\n{place}"));
+        }
+        Reply::Text(text)
+    }
+
+    /// The parent of a frame that is pushed and does not begin in the conversation: where the model was when it wrote its message,
+    /// since another call of that can have begun a frame.
+    ///
+    /// # Errors
+    /// As [`Caller::parent`].
+    pub(super) fn parent_beside(&mut self) -> Result<Option<Handle>> {
+        let session_id = self.session_id;
+        let from = self.turn(|turn| turn.beside(session_id));
+        match from.and_then(|from| self.stack.read(|tree| tree.nearest_open(from))) {
+            Some(open) => Ok(Some(open)),
+            None => self.parent(),
+        }
     }
 
     /// Returns the frame that an argument names. Of several frames with a title, one in the tree of the calling session is

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Group, Tool};
 use crate::frame::MemoryModel;
+use crate::session::calls::CallPlace;
 use crate::vocabulary::{ToolNames, ToolSet};
 
 /// Returns the reference of all tools in Markdown.
@@ -16,6 +17,7 @@ pub fn markdown() -> String {
          by a beginning of its ID that matches no other frame, or by its title if no other frame of the tree has it.\n",
     );
     let tools = super::list(&ToolNames::default());
+    let folded = super::listed(&ToolNames::default(), CallPlace::Conversation);
     add_sets(&tools, &mut text);
     let mut group = None;
     for tool in tools {
@@ -24,6 +26,9 @@ pub fn markdown() -> String {
             text.push_str(&format!("\n## {}\n", heading(tool.group)));
         }
         add(&tool, &mut text);
+        if let Some(other) = folded.iter().find(|other| other.name == tool.name) {
+            add_differences(&tool, other, &mut text);
+        }
     }
     text.push_str(
         "\n# The tools of agents that manage their own memory\n\n\
@@ -90,6 +95,23 @@ fn add(tool: &Tool, text: &mut String) {
         }
     }
     text.push_str(&format!("\n```json\n{example}\n```\n"));
+}
+
+/// Adds what differs where frames are worked on in the conversation of their caller.
+fn add_differences(tool: &Tool, other: &Tool, text: &mut String) {
+    let own = |tool: &Tool| tool.parameters["properties"].as_object().cloned().unwrap_or_default();
+    let [before, after] = [tool, other].map(own);
+    let added = after.iter().filter(|(name, _)| !before.contains_key(*name));
+    let mut lines: Vec<String> = added
+        .map(|(name, property)| format!("`{name}`: {}", property["description"].as_str().unwrap_or_default()))
+        .collect();
+    lines.extend(before.keys().filter(|name| !after.contains_key(*name)).map(|name| format!("No `{name}`.")));
+    if tool.description != other.description {
+        lines.insert(0, other.description.clone());
+    }
+    if !lines.is_empty() {
+        text.push_str(&format!("\nIn one conversation (`calls.in`): {}\n", lines.join(" ")));
+    }
 }
 
 /// Returns the type of an argument as text.

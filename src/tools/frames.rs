@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::caller::Caller;
 use super::json::{pretty, with_references};
-use super::{AgentTool, Reply};
+use super::planning::in_the_plan;
+use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
-use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, PopStatus, Results};
+use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Results};
 use crate::session::calls::listed;
 use crate::text::escape_hidden;
 use crate::tree::OutlineOptions;
@@ -27,7 +28,7 @@ pub(super) struct Push {
     /// Handles or titles of frames whose results it needs. It begins after those that run.
     #[serde(default)]
     depends_on: Vec<String>,
-    /// Do not wait for the results.
+    /// In a session of its own, without waiting for the results.
     #[serde(default)]
     background: bool,
     /// Milliseconds; 0: none.
@@ -37,9 +38,17 @@ pub(super) struct Push {
 impl AgentTool for Push {
     const NAME: &'static str = "stack_frame_push";
     const EXAMPLE: &'static str = r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass", "successCriteriaCompacted": "flags read, errors named, tests"}"#;
+    const IN_CONVERSATION: InConversation = InConversation {
+        description: Some(
+            "Begin a sub-task in a child frame of your frame, and work in it from now on until you pop it.",
+        ),
+        without: &["timeLimit"],
+        ..InConversation::NONE
+    };
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let parent = caller.parent()?;
+        let works_here = !self.background && caller.works_here();
+        let parent = if works_here { caller.parent()? } else { caller.parent_beside()? };
         caller.turn(|turn| turn.check_depth(parent))?;
         // Planned first: if the host dies before it has created the session, the planned frame can be started later.
         let identity = Identity {
@@ -49,13 +58,22 @@ impl AgentTool for Push {
         };
         let named = self.depends_on.iter().map(|name| caller.resolve(name));
         let awaited = named.collect::<Result<Vec<Handle>, Error>>()?;
-        if !self.background {
+        if !self.background && !works_here {
             let session_id = caller.session_id;
             caller.turn(|turn| turn.check_wait(session_id, &awaited))?;
         }
         let depends_on = awaited.into_iter().map(FrameRef::from).collect();
-        let parent = caller.named_parent(None)?;
+        let parent = parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
         let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
+        if works_here {
+            if caller.stack.read(|tree| tree.unfinished_dependencies(frame).next().is_some()) {
+                let text = in_the_plan(caller, frame, "planned");
+                return Ok(caller.placed(text));
+            }
+            let begun = caller.enter(frame)?;
+            let text = caller.begun(begun, true)?;
+            return Ok(caller.placed(text));
+        }
         caller.call(frame, caller.options(self.background, self.time_limit).awaits_dependencies(true))
     }
 }
@@ -75,6 +93,9 @@ pub(super) struct Pop {
     results: String,
     /// In a few short sentences: what exists now, where, and how it is used.
     results_compacted: String,
+    /// Begin this planned frame in the same call; true: the first that can begin.
+    #[serde(default)]
+    next: Next,
 }
 
 #[derive(Deserialize, JsonSchema, Clone, Copy)]
@@ -98,6 +119,14 @@ impl From<Ended> for PopStatus {
 impl AgentTool for Pop {
     const NAME: &'static str = "stack_frame_pop";
     const EXAMPLE: &'static str = r#"{"status": "completed", "results": "The parser in src/options.rs reads all flags; 12 tests", "resultsCompacted": "src/options.rs: Options::parse(args)"}"#;
+    const IN_CONVERSATION: InConversation = InConversation {
+        description: Some(
+            "Finish your frame, and go back to the one above. Of the work in it you keep the results, decisions and artifacts, \
+             nothing else.",
+        ),
+        arguments: &["next"],
+        ..InConversation::NONE
+    };
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
@@ -109,15 +138,21 @@ impl AgentTool for Pop {
             };
             return Err(Error::Setting { name: "results".into(), value: String::new(), expected });
         }
+        let next = self.next.checked(caller, frame, self.status)?;
         let popped = match (self.question, self.status) {
-            (None, status) => caller.stack.pop(frame, status.into(), results)?,
+            (None, status) => match next {
+                Some(next) => caller.stack.pop_and_begin(frame, status.into(), results, Some(next.into()))?,
+                None => caller.stack.pop(frame, status.into(), results)?,
+            },
             (Some(question), Ended::Blocked) => caller.stack.block(frame, question, Some(results))?,
             (Some(value), _) => {
                 let expected = "left out unless the status is blocked";
                 return Err(Error::Setting { name: "question".into(), value, expected });
             }
         };
+        let is_own = caller.own_frame() == Some(frame);
         caller.finished(&[frame]);
+        caller.left();
         let status = caller.stack.read(|tree| tree.node(frame).status());
         // The caller has written the results itself, so its conversation holds them.
         if status.is_finished() && popped.parent.is_some() && popped.parent == caller.own() {
@@ -130,6 +165,11 @@ impl AgentTool for Pop {
         if !popped.still_planned.is_empty() {
             text.push_str(&format!(" Planned below it and not started: {}.", listed(&popped.still_planned)));
         }
+        if let Some(next) = popped.next {
+            let begun = caller.enter(next)?;
+            text.push_str(&format!("\n{}", caller.begun(begun, false)?));
+            return Ok(caller.placed(text));
+        }
         let is_blocked = status == FrameStatus::Blocked;
         text.push_str(&match popped.parent {
             None if is_blocked => " No parent can answer: ask the user, and end your turn now.".to_owned(),
@@ -137,13 +177,62 @@ impl AgentTool for Pop {
                 " It is the root frame: nobody else finishes or invalidates what is open.".to_owned()
             }
             None => " It is the root frame: no parent waits for its results.".to_owned(),
-            Some(parent) if caller.own() == Some(frame) => {
+            Some(parent) if is_own => {
                 let received = if is_blocked { "learns what it waits for" } else { "receives the results" };
                 format!(" {} {received}; end your turn now.", caller.name(parent))
             }
+            Some(parent) if caller.own() == Some(parent) => caller.advice_after(frame),
             Some(parent) => format!(" Its parent is {}.", caller.name(parent)),
         });
-        Ok(Reply::Text(text))
+        Ok(caller.placed(text))
+    }
+}
+
+/// Whether another frame begins when one is popped, and which one.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a handle such as \"f3\", or true")]
+enum Next {
+    First(bool),
+    Named(String),
+}
+
+impl Default for Next {
+    fn default() -> Self {
+        Self::First(false)
+    }
+}
+
+impl Next {
+    /// The frame that begins when another one is popped. `None`: none was asked for, or none can begin.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if the conversation cannot begin one; those of [`Caller::resolve`].
+    fn checked(&self, caller: &mut Caller<'_>, popped: Handle, status: Ended) -> Result<Option<Handle>, Error> {
+        // Models write texts for what is true or false, too.
+        let name = match self {
+            Self::First(false) => return Ok(None),
+            Self::Named(name) if name.trim().eq_ignore_ascii_case("false") => return Ok(None),
+            Self::First(true) => None,
+            Self::Named(name) => Some(name.trim()).filter(|name| !name.eq_ignore_ascii_case("true")),
+        };
+        let refused = |expected| {
+            let value = name.unwrap_or("true").to_owned();
+            Err(Error::Setting { name: "next".into(), value, expected })
+        };
+        if !caller.works_here() {
+            return refused("left out: frames begin in sessions of their own");
+        }
+        if caller.own_frame() == Some(popped) && caller.stack.read(|tree| tree.node(popped).parent().is_some()) {
+            return refused("left out: this frame is all of the task of this session");
+        }
+        if matches!(status, Ended::Blocked) {
+            return refused("left out unless the status is completed or failed");
+        }
+        if let Some(name) = name {
+            return caller.resolve(name).map(Some);
+        }
+        let completed = matches!(status, Ended::Completed).then_some(popped);
+        Ok(caller.stack.read(|tree| tree.ready_children(tree.node(popped).parent()?, completed).next()))
     }
 }
 
@@ -296,8 +385,9 @@ impl AgentTool for AddArtifact {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
         let is_new = caller.stack.add_artifact(frame, self.artifact)?;
-        let recorded = if is_new { "The artifact is recorded" } else { "The artifact was already recorded" };
-        Ok(Reply::Text(format!("{recorded} for {}.", caller.name(frame))))
+        let recorded = if is_new { "the artifact is recorded" } else { "the artifact was already recorded" };
+        let text = format!("{}: {recorded}.", caller.name(frame));
+        Ok(caller.placed(text))
     }
 }
 
@@ -319,7 +409,8 @@ impl AgentTool for AddDecision {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
         caller.stack.add_decision(frame, self.decision)?;
-        Ok(Reply::Text(format!("The decision is recorded for {}.", caller.name(frame))))
+        let text = format!("{}: the decision is recorded.", caller.name(frame));
+        Ok(caller.placed(text))
     }
 }
 

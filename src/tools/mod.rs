@@ -41,7 +41,7 @@ use crate::error::Error;
 use crate::frame::{FrameRef, MemoryModel, ToolCall, shown_message};
 use crate::memory::{Next, Operation};
 use crate::session::Effect;
-use crate::session::calls::CallId;
+use crate::session::calls::{CallId, CallPlace};
 use crate::stack::{HostSettings, Stack};
 use crate::text::hanging_indent;
 use crate::vocabulary::{ToolNames, ToolRole};
@@ -111,9 +111,25 @@ trait AgentTool: DeserializeOwned + schemars::JsonSchema {
     const NAME: &'static str;
     /// Valid arguments, a JSON object.
     const EXAMPLE: &'static str;
+    /// What differs where frames are worked on in the conversation of their caller.
+    const IN_CONVERSATION: InConversation = InConversation::NONE;
 
     /// Runs the tool.
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error>;
+}
+
+/// What differs in a tool where frames are worked on in the conversation of their caller ([`CallPlace::Conversation`]).
+struct InConversation {
+    /// The description. `None`: the same.
+    description: Option<&'static str>,
+    /// The arguments that are only for such hosts.
+    arguments: &'static [&'static str],
+    /// Those that are only for other hosts.
+    without: &'static [&'static str],
+}
+
+impl InConversation {
+    const NONE: Self = Self { description: None, arguments: &[], without: &[] };
 }
 
 /// A tool with which an agent in a run manages its own memory.
@@ -141,6 +157,7 @@ struct Entry<Run> {
     group: Group,
     example: &'static str,
     schema: fn() -> schemars::Schema,
+    in_conversation: InConversation,
     run: Run,
 }
 
@@ -154,6 +171,7 @@ impl Entry<RunTool> {
             group,
             example: C::EXAMPLE,
             schema: arguments::schema::<C>,
+            in_conversation: C::IN_CONVERSATION,
             run: |caller, arguments, example| {
                 let call: C = arguments::read(arguments, example)?;
                 call.run(caller).map_err(|error| error.to_string())
@@ -169,14 +187,24 @@ impl Entry<ReadOperation> {
             group: Group::Memory,
             example: C::EXAMPLE,
             schema: arguments::schema::<C>,
+            in_conversation: InConversation::NONE,
             run: |arguments, example| Ok(arguments::read::<C>(arguments, example)?.operation()),
         }
     }
 }
 
 impl<Run> Entry<Run> {
-    fn tool(&self) -> Tool {
-        let (description, parameters) = arguments::described((self.schema)());
+    /// The definition for hosts whose frames are worked on there.
+    fn tool(&self, place: CallPlace) -> Tool {
+        let (mut description, mut parameters) = arguments::described((self.schema)());
+        let InConversation { description: other, arguments, without } = &self.in_conversation;
+        let left_out = if place == CallPlace::Conversation { without } else { arguments };
+        if let Some(other) = other.filter(|_| place == CallPlace::Conversation) {
+            description = other.to_owned();
+        }
+        if let Some(properties) = parameters["properties"].as_object_mut() {
+            properties.retain(|name, _| !left_out.contains(&name.as_str()));
+        }
         let example = serde_json::from_str(self.example).expect("examples are JSON");
         Tool { name: self.name, group: self.group, description, parameters, example }
     }
@@ -256,12 +284,12 @@ fn memory_table(memory: MemoryModel) -> &'static [Entry<ReadOperation>] {
 /// ```
 pub fn offered(settings: &HostSettings) -> Vec<Tool> {
     let names = settings.context.tools.clone().limited_to(settings.tools);
-    let mut tools = list(&names);
+    let mut tools = listed(&names, settings.calls.r#in);
     tools.retain(|tool| settings.tools.contains(tool.name));
     tools
 }
 
-/// Returns all tools for the agents of hosts with sessions, also those that a host does not offer. Descriptions refer to
+/// Returns all tools for the agents of hosts with sessions, also those that a host does not offer, as for [`CallPlace::Session`]. Descriptions refer to
 /// other tools by the host's names. [`Tool::name`] is always the name that [`call`] takes, not the host's name.
 ///
 /// ```
@@ -271,7 +299,11 @@ pub fn offered(settings: &HostSettings) -> Vec<Tool> {
 /// assert!(allocate.description.contains("until mcp__callstack__stack_heap_free."));
 /// ```
 pub fn list(names: &ToolNames) -> Vec<Tool> {
-    let mut tools: Vec<Tool> = TABLE.iter().map(Entry::tool).collect();
+    listed(names, CallPlace::Session)
+}
+
+fn listed(names: &ToolNames, place: CallPlace) -> Vec<Tool> {
+    let mut tools: Vec<Tool> = TABLE.iter().map(|entry| entry.tool(place)).collect();
     if !names.is_default() {
         for tool in &mut tools {
             tool.description = names.translate(&tool.description, words_for);
@@ -314,7 +346,7 @@ fn translate_descriptions(schema: &mut Value, names: &ToolNames) {
 
 /// Returns the tools with which an agent in a [run](crate::memory) manages its own memory.
 pub fn memory_tools(memory: MemoryModel) -> Vec<Tool> {
-    memory_table(memory).iter().map(Entry::tool).collect()
+    memory_table(memory).iter().map(|entry| entry.tool(CallPlace::Session)).collect()
 }
 
 /// Converts a tool call of an agent in a run to an operation for [`Run::operate`](crate::stack::Run::operate). Returns

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::caller::Caller;
-use super::{AgentTool, Reply};
+use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
 use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame};
 use crate::session::calls::listed;
@@ -56,6 +56,9 @@ pub(super) struct PlanChildren {
     /// The frames, in order.
     #[schemars(length(min = 1))]
     children: Vec<Child>,
+    /// Begin the first that can, in the same call.
+    #[serde(default)]
+    begin: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -74,6 +77,7 @@ struct Child {
 
 impl AgentTool for PlanChildren {
     const NAME: &'static str = "stack_frame_plan_children";
+    const IN_CONVERSATION: InConversation = InConversation { arguments: &["begin"], ..InConversation::NONE };
     const EXAMPLE: &'static str = r#"{"children": [{"title": "Schema", "successCriteria": "Tables for users and orders exist, with tests", "successCriteriaCompacted": "tables, tests"}, {"title": "Routes", "successCriteria": "CRUD for both, tested", "successCriteriaCompacted": "CRUD, tests", "dependsOn": ["Schema"]}]}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -94,11 +98,21 @@ impl AgentTool for PlanChildren {
             children.push(NewFrame { identity, depends_on, ..NewFrame::default() }.id(session_id));
         }
         let parent = caller.named_parent(self.parent)?;
+        if self.begin && !caller.works_here() {
+            let expected = "left out: frames begin in sessions of their own";
+            return Err(Error::Setting { name: "begin".into(), value: "true".into(), expected });
+        }
         let command = Command::PlanChildren { parent, caller: Some(caller.session_id.to_owned()), children };
         caller.stack.execute(command)?;
         let planned: Vec<Handle> = caller.stack.read(|tree| ids.iter().filter_map(|id| tree.by_id(id)).collect());
-        let lines = planned.iter().map(|frame| caller.name(*frame)).collect::<Vec<_>>().join("\n");
+        let names: Vec<String> = planned.iter().map(|frame| caller.name(*frame)).collect();
         let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
+        if let Some(first) = first.filter(|_| self.begin) {
+            let begun = caller.enter(first)?;
+            let text = format!("Planned: {}.\n{}", names.join(", "), caller.begun(begun, true)?);
+            return Ok(caller.placed(text));
+        }
+        let lines = names.join("\n");
         let tools = caller.tools();
         let next = first.map_or(String::new(), |first| match tools.get(ToolRole::Activate) {
             Some(activate) => format!("\nBegin with {activate} {first}."),
@@ -150,7 +164,7 @@ impl AgentTool for Edit {
 }
 
 /// Returns the answer about a frame that was planned or edited: how it begins, or for what it waits.
-fn in_the_plan(caller: &mut Caller<'_>, frame: Handle, done: &str) -> String {
+pub(super) fn in_the_plan(caller: &mut Caller<'_>, frame: Handle, done: &str) -> String {
     let waits_for: Vec<Handle> = caller.stack.read(|tree| tree.unfinished_dependencies(frame).collect());
     let name = caller.name(frame);
     match (&waits_for[..], caller.tools().get(ToolRole::Activate)) {
@@ -173,7 +187,7 @@ pub(super) struct Activate {
     /// Begin a failed, blocked or interrupted frame anew, in a new frame that knows why it failed.
     #[serde(default)]
     retry: bool,
-    /// Do not wait for the results.
+    /// In a session of its own, without waiting for the results.
     #[serde(default)]
     background: bool,
     /// Milliseconds; 0: none.
@@ -186,6 +200,14 @@ pub(super) struct Activate {
 impl AgentTool for Activate {
     const NAME: &'static str = "stack_frame_activate";
     const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
+    const IN_CONVERSATION: InConversation = InConversation {
+        description: Some(
+            "Begin a planned frame, or go on with one that was interrupted or blocked, or begin a failed one anew, and work in it \
+             from now on until you pop it.",
+        ),
+        without: &["timeLimit"],
+        ..InConversation::NONE
+    };
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.session_id)?;
@@ -198,12 +220,32 @@ impl AgentTool for Activate {
         if (self.retry || status == FrameStatus::Planned) && !self.anyway {
             caller.stack.read(|tree| tree.check_ready(frame))?;
         }
+        let is_here = !self.background && caller.works_here();
         if self.retry {
             let retried = caller.stack.retry(frame, self.answer)?;
             if status.is_open() {
                 caller.finished(&[frame]);
+                caller.left();
+            }
+            if is_here {
+                let begun = caller.enter(retried.handle)?;
+                let text = caller.begun(begun, false)?;
+                return Ok(caller.placed(text));
             }
             return caller.call(retried.handle, caller.options(self.background, self.time_limit));
+        }
+        if is_here && caller.can_enter(frame) {
+            // It can be in the frame, or in one below it.
+            let is_in = caller.turn(|turn| turn.is_own(frame, session_id));
+            if !is_in {
+                caller.turn(|turn| turn.check_callable(frame, session_id))?;
+            }
+            if let Some(answer) = self.answer {
+                caller.stack.answer(frame, answer)?;
+            }
+            let begun = caller.enter(frame)?;
+            let text = caller.begun(begun, false)?;
+            return Ok(caller.placed(text));
         }
         if let Some(answer) = self.answer {
             // An answer to a frame that cannot go on would be refused together with the call.
@@ -233,6 +275,7 @@ impl AgentTool for Invalidate {
         let frame = caller.named_or_own(self.session_id.as_deref())?;
         let done = caller.stack.invalidate(frame, self.reason)?;
         caller.finished(&done.invalidated);
+        caller.left();
         let mut text = format!("{} is out of the plan.", caller.name(frame));
         if done.invalidated.len() > 1 {
             text.push_str(&format!(" So are the planned frames below it: {}.", listed(&done.invalidated[1..])));
@@ -258,6 +301,6 @@ impl AgentTool for Invalidate {
                 text.push_str(&format!(" Frames that depend on it cannot begin: {listed}; {rewire}."));
             }
         }
-        Ok(Reply::Text(text))
+        Ok(caller.placed(text))
     }
 }

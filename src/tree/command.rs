@@ -124,6 +124,15 @@ pub enum Command {
         /// The host.
         host: String,
     },
+    /// Work on a frame in the conversation of a session that has another frame of its own. A planned or blocked frame becomes
+    /// in_progress, and the frame becomes the active one. Its ID becomes that of
+    /// [`Frame::id_in_conversation`]. Of several conversations that try, one succeeds.
+    Enter {
+        /// The frame.
+        frame: FrameRef,
+        /// ID of the session.
+        session_id: String,
+    },
     /// Record that the call of a frame has ended.
     EndCall {
         /// The frame.

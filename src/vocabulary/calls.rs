@@ -34,9 +34,10 @@ const OTHERS: [(&str, CallRole); 2] =
     [("stack_add_decision", CallRole::Record), ("stack_add_artifact", CallRole::Record)];
 
 /// The tools of the library by their roles.
-const ROLES: [(ToolRole, CallRole); 4] = [
+const ROLES: [(ToolRole, CallRole); 5] = [
     (ToolRole::Push, CallRole::Push),
     (ToolRole::Activate, CallRole::Activate),
+    (ToolRole::PlanChildren, CallRole::Activate),
     (ToolRole::Pop, CallRole::Pop),
     (ToolRole::Invalidate, CallRole::Invalidate),
 ];

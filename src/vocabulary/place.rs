@@ -8,6 +8,9 @@ use crate::frame::Handle;
 const IN: &str = "You are in ";
 const FOR: &str = "This was for ";
 const NOWHERE: &str = "You are in no frame.";
+/// How a folded answer says that another call has more: at the end of what that has, and alone.
+pub(crate) const BELOW: &str = "in the call below that has ";
+pub(crate) const WENT_ON: &str = ": it went on below.";
 
 /// Where a conversation is after a call: the last line of each answer of the tools that is no refusal.
 ///
@@ -68,6 +71,11 @@ impl<'a> Told<'a> {
         Some(Self { answer: text.get(start..end)?, subject, place, last })
     }
 
+    /// The frames that a folded answer without a line about the place names: calls further below have ended them.
+    pub fn ended_below(text: &str) -> Vec<Handle> {
+        text.lines().filter(|line| line.contains(BELOW) || line.ends_with(WENT_ON)).filter_map(named).collect()
+    }
+
     /// The name of a frame of which the answer speaks, such as `f2 (Cart)`: as the line about the place has it, or else its handle.
     pub fn name_of(&self, frame: Handle) -> String {
         let named = self.last.strip_prefix(IN).and_then(|name| name.strip_suffix('.'));
@@ -115,9 +123,13 @@ impl<'a> Told<'a> {
 
     /// True if the call has also begun the frame in which the conversation is now, after it has finished the one that it was about.
     pub fn begins_place(&self) -> bool {
-        let Some(place) = self.place.filter(|place| *place != self.subject) else { return false };
+        self.place.is_some_and(|place| place != self.subject && self.second() == Some(place))
+    }
+
+    /// The second frame of which the answer speaks: the call has begun it, after it has finished the one that it was about.
+    pub fn second(&self) -> Option<Handle> {
         // Only there: further lines can be what somebody has written.
-        self.body().lines().nth(1).and_then(named) == Some(place)
+        self.body().lines().nth(1).and_then(named)
     }
 }
 

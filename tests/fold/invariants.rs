@@ -87,11 +87,7 @@ proptest! {
                 Some(_) if matches!(wire, Wire::Gemini | Wire::Anthropic) => 0,
                 // The one exception: what a blocked frame returns can move to where it has gone on, and back.
                 Some(_) if later.has_gone_on() => 0,
-                Some(round) => {
-                    let calls: usize = job.rounds[..round].iter().map(|round| round.calls.len()).sum();
-                    let first = format!("\"call_{calls}\"");
-                    before.iter().position(|message| message.to_string().contains(&first)).unwrap_or_default()
-                }
+                Some(first) => before.iter().position(|message| message.to_string().contains(&first)).unwrap_or_default(),
                 None => before.len(),
             };
             // What the person writes comes into the message of the last outcomes.

@@ -360,7 +360,56 @@ fn a_conversation_can_begin_within_a_frame() {
         pop("f3", "Pay", "completed", "pay-results", "f1 (Shop)"),
         pop("f1", "Shop", "completed", "shop-results", ""),
     ];
-    check(&rounds, &["old-files", "cart-results", "pay-results", "shop-results"], &["pay-files"]);
+    check(&rounds[..5], &["old-files", "cart-results", "pay-results"], &["pay-files"]);
+    // Then the whole task has ended.
+    check(&rounds, &["A summary.", "shop-results"], &["old-files", "cart-results", "pay-files", "pay-results"]);
+}
+
+#[test]
+fn a_task_that_began_with_the_persons_words_goes_when_it_has_ended() {
+    let decide = |frame: &str, title: &str, decision: &str| {
+        let answer = format!("{frame} ({title}): recorded.\nYou are in {frame} ({title}).");
+        Round::call("record", json!({ "decisions": [decision] }), answer)
+    };
+    let rounds = [
+        shell("ls", "shop-files").words("Build the shop.").text("I look."),
+        decide("f1", "Shop", "Prices are integers"),
+        push("f2", "Cart"),
+        shell("cat", "cart-files").words("Use Rust."),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        pop("f1", "Shop", "completed", "shop-results", ""),
+        Round::default().text("The shop is open."),
+        shell("ls", "docs-files").words("Now the docs."),
+        pop("f3", "Docs", "failed", "docs-results", ""),
+        Round::default().text("There are no docs."),
+    ];
+    let kept = ["Build the shop.", "Use Rust.", "shop-results", "Prices are integers", "The shop is open."];
+    let gone = ["I look.", "shop-files", "cart-files", "cart-results"];
+    check(&rounds[..5], &["I look.", "shop-files", "cart-results"], &["cart-files"]);
+    check(&rounds[..6], &kept[..4], &gone);
+    check(&rounds[..8], &[&kept[..], &["docs-files"]].concat(), &gone);
+    check(&rounds, &[&kept[..], &["Now the docs.", "docs-results", "There are no docs."]].concat(), &["docs-files"]);
+    // A call that names a frame may be about any other one.
+    let named = with(rounds[5].clone(), "pop", "frame", json!("f1"));
+    check(&[rounds[0].clone(), named], &["shop-files"], &[]);
+    // A blocked task goes on.
+    check(&[rounds[0].clone(), pop("f1", "Shop", "blocked", "so far", "f1 (Shop)")], &["shop-files"], &[]);
+}
+
+#[test]
+fn a_task_that_was_folded_has_nothing_to_fold() {
+    let rounds = [
+        shell("ls", "files").words("Build the shop."),
+        pop("f1", "Shop", "completed", "shop-results", ""),
+        Round::default().text("The shop is open."),
+    ];
+    for wire in Wire::ALL.iter().copied() {
+        let request = request(wire, &rounds);
+        let once = fold(wire, &request, &FoldSettings::default());
+        assert_eq!(once.report.stretches.len(), 1, "{wire}");
+        let again = fold(wire, &once.text, &FoldSettings::default());
+        assert!(again.report.is_empty() && again.text == once.text, "{wire}");
+    }
 }
 
 #[test]

@@ -364,6 +364,8 @@ struct Work {
     around: Vec<usize>,
     /// The round in which it has begun.
     round: usize,
+    /// The round in which it has begun or gone on last.
+    entered: usize,
 }
 
 /// A word that nobody else writes, and where in the conversation it was written.
@@ -396,6 +398,12 @@ pub struct Job {
     frames: Vec<Work>,
     /// The frames in which the conversation is, the outermost one first.
     path: Vec<usize>,
+    /// The person's words begin tasks, each a frame that no call has begun.
+    has_tasks: bool,
+    /// The round that is being made has the person's words.
+    has_words: bool,
+    /// The frames that began so.
+    tasks: Vec<usize>,
     words: Vec<Word>,
     /// The results of each frame, and the frames around its beginning.
     results: Vec<(usize, String)>,
@@ -403,8 +411,16 @@ pub struct Job {
 
 impl Job {
     pub fn new(random: &mut Random, rounds: usize) -> Self {
-        let mut job =
-            Self { rounds: Vec::new(), frames: Vec::new(), path: Vec::new(), words: Vec::new(), results: Vec::new() };
+        let mut job = Self {
+            rounds: Vec::new(),
+            frames: Vec::new(),
+            path: Vec::new(),
+            has_tasks: random.once_in(3),
+            has_words: false,
+            tasks: Vec::new(),
+            words: Vec::new(),
+            results: Vec::new(),
+        };
         for _ in 0..rounds {
             job.round(random);
         }
@@ -424,6 +440,10 @@ impl Job {
         }
         if random.once_in(8) {
             round.note = Some(self.word(WordKind::Plain));
+        }
+        self.has_words = round.words.is_some();
+        if self.has_tasks && self.path.is_empty() && self.has_words {
+            self.begin_task();
         }
         let thinks = random.once_in(3);
         let count = if random.once_in(3) { 2 + random.below(3) } else { 1 };
@@ -460,6 +480,7 @@ impl Job {
             self.frames[frame].resumed = Some(self.path.clone());
         }
         (self.frames[frame].status, self.frames[frame].is_passed) = ("in_progress", false);
+        self.frames[frame].entered = self.rounds.len();
         match self.path.iter().position(|other| *other == frame) {
             Some(place) => self.path.truncate(place + 1),
             None => self.path.push(frame),
@@ -467,6 +488,12 @@ impl Job {
     }
 
     fn begin(&mut self) -> usize {
+        let frame = self.add();
+        self.enter(frame);
+        frame
+    }
+
+    fn add(&mut self) -> usize {
         let frame = self.frames.len();
         let title = ["Cart", "You are in f1 (x)", "is completed.", "Pay \"now\""][frame % 4].to_owned();
         self.frames.push(Work {
@@ -477,8 +504,8 @@ impl Job {
             ended: Vec::new(),
             around: self.path.clone(),
             round: self.rounds.len(),
+            entered: self.rounds.len(),
         });
-        self.enter(frame);
         frame
     }
 
@@ -491,6 +518,26 @@ impl Job {
             self.path.truncate(place);
         }
         results
+    }
+
+    /// What the person has written in a frame that has ended begins a task, if the conversation is in no frame then.
+    fn begin_task_of_words(&mut self, ended: usize) {
+        let since = self.frames[ended].entered + 1;
+        let written = self.rounds.len() > since && self.rounds[since..].iter().any(|round| round.words.is_some());
+        if self.has_tasks
+            && self.path.is_empty()
+            && !self.tasks.contains(&ended)
+            && (written || self.has_words && self.rounds.len() >= since)
+        {
+            self.begin_task();
+        }
+    }
+
+    fn begin_task(&mut self) {
+        // Nobody knows yet that it is one, so it passes no blocked frame.
+        let task = self.add();
+        self.path.push(task);
+        self.tasks.push(task);
     }
 
     fn call(&mut self, random: &mut Random, name: usize, kind: WordKind) -> Called {
@@ -507,16 +554,19 @@ impl Job {
                 // Mostly its own frame, else one around it.
                 let place = if random.once_in(5) { random.below(self.path.len()) } else { self.path.len() - 1 };
                 let frame = self.path[place];
+                let is_task = self.tasks.contains(&frame);
                 let status = *random.pick(&[&"completed", &"completed", &"failed", &"blocked"]);
+                let status = if is_task && status == "blocked" { "failed" } else { status };
                 let results = self.end(frame, status);
                 let mut arguments = json!({ "status": status, "results": results });
                 let mut answer = format!("{} is {status}.", self.name(frame));
-                if status != "blocked" && random.once_in(3) {
+                if status != "blocked" && !is_task && random.once_in(3) {
                     arguments["next"] = json!(true);
                     let next = self.begin();
                     answer += &format!("\n{} is in progress: work in it now.\n<stack-context/>", self.name(next));
                 }
                 answer += &format!("\n{}", self.last_line());
+                self.begin_task_of_words(frame);
                 Called::new("pop", arguments, answer)
             }
             (4, _) if blocked.is_some() => {
@@ -526,9 +576,10 @@ impl Job {
                     format!("{} is in progress: work in it now, then pop it.\n{}", self.name(frame), self.last_line());
                 Called::new("activate", json!({ "frame": format!("f{}", frame + 1), "answer": "yes" }), answer)
             }
-            (5, Some(frame)) if random.once_in(3) => {
+            (5, Some(frame)) if !self.tasks.contains(&frame) && random.once_in(3) => {
                 let reason = self.end(frame, "invalidated");
                 let answer = format!("{} is out of the plan.\n{}", self.name(frame), self.last_line());
+                self.begin_task_of_words(frame);
                 Called::new("invalidate", json!({ "frame": format!("f{}", frame + 1), "reason": reason }), answer)
             }
             (6, Some(frame)) => {
@@ -564,8 +615,9 @@ impl Job {
         })
     }
 
-    /// The first round with the beginning of a frame that is seen otherwise than in the beginning of this conversation.
-    pub fn first_change(&self, earlier: &Self) -> Option<usize> {
+    /// What stands at the beginning of the first frame that is seen otherwise than in the beginning of this conversation: the ID of
+    /// the first call of the round, or for a task the person's words.
+    pub fn first_change(&self, earlier: &Self) -> Option<String> {
         let is_seen_otherwise = |frame: &usize| {
             let is_new = *frame >= earlier.frames.len();
             let has_ended_anew = || self.frames[*frame].ended != earlier.frames[*frame].ended;
@@ -574,7 +626,15 @@ impl Job {
                     || has_ended_anew()
                     || self.results_of(*frame) != earlier.results_of(*frame))
         };
-        (0..self.frames.len()).filter(is_seen_otherwise).map(|frame| self.frames[frame].round).min()
+        let changed = (0..self.frames.len()).filter(is_seen_otherwise);
+        let first = changed.min_by_key(|frame| (self.frames[*frame].round, !self.tasks.contains(frame)))?;
+        let round = self.frames[first].round;
+        if self.tasks.contains(&first) {
+            let words = self.rounds[..=round].iter().rev().find_map(|round| round.words.as_ref());
+            return words.map(|words| words.trim_end_matches('é').to_owned());
+        }
+        let calls: usize = self.rounds[..round].iter().map(|round| round.calls.len()).sum();
+        Some(format!("\"call_{calls}\""))
     }
 
     /// True if a blocked frame has gone on.

@@ -139,7 +139,8 @@ export class Flame {
     const problems = this.#orchestrator.host.configure({
       ...settings,
       context: { tools: { prefix }, ...settings?.context, ...(budget && { budget }) },
-      calls: { ...settings?.calls, ...given({ maxDepth, maxConcurrent, timeLimit }) },
+      // The conversations of its sessions are not folded.
+      calls: { ...settings?.calls, ...given({ maxDepth, maxConcurrent, timeLimit }), in: "session" },
     })
     if (problems.length === 0) return
     this.#orchestrator.close()

@@ -873,8 +873,14 @@ export interface HostSettings {
     /** The names of the heuristics in use. Default: all seven. */
     enabledHeuristics?: string[]
   }
-  /** Frames that run in their own sessions while their callers wait. */
+  /** The work on pushed and activated frames. */
   calls?: {
+    /**
+     * Where it is done. `"session"` (the default): in a session of its own, while the caller waits. `"conversation"`: in the
+     * conversation of the caller, for hosts that {@link fold} requests; frames in the background, and those that one message of
+     * the model begins beside another one, have sessions of their own nevertheless.
+     */
+    in?: "session" | "conversation"
     /** How many ancestors the frame of a call may have. Default 5. */
     maxDepth?: number
     /** After how many milliseconds a call is stopped; 0 (the default) means never. */
@@ -963,6 +969,11 @@ export type HostEvent =
       messageID: string
       role: "user" | "assistant"
       text: string
+      /**
+       * When the message was begun, in milliseconds since the epoch: it says to which frame the message belongs if the
+       * conversation goes through several. Default: to the one in which it is now.
+       */
+      time?: number | undefined
       /** The tokens in the session's context, as its model counted them. */
       tokens?: number | undefined
       /** The size of the model's context window, in tokens. */

@@ -4,7 +4,7 @@
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Host, HostAnswer, SessionContext, SessionMessage, Tool } from "callstack-core"
-import { Context } from "./context.js"
+import { Context, type Entry } from "./context.js"
 import {
   answerOf,
   changesOf,
@@ -71,6 +71,9 @@ export abstract class Adapter {
     await this.engine.report({ kind: "messageFinished", sessionID, message: sessionMessage(data) })
   }
 
+  /** Takes out of the messages of a request what finished frames have said, where frames are in one conversation. */
+  fold?(messages: Entry[]): void
+
   /** Writes a line to OpenCode's log. */
   log(level: "debug" | "info" | "warn" | "error", message: string, extra: Record<string, unknown>): void {
     const body = { service: "callstack", level, message: `[stack] ${message}`, extra }
@@ -107,12 +110,15 @@ export function hooks(adapter: Adapter, tools: readonly Tool[], answered: Answer
       adapter.modes.set(sessionID, { agent: agent ?? message.agent, model: model ?? message.model })
       // A command of a person is no task for the agent, and no answer to a question of its frame.
       if (!isForPeople(parts)) {
-        await engine.report({ kind: "message", sessionID, messageID: message.id, role: "user", text: textOf(parts) })
+        const { id: messageID, time } = message
+        const text = textOf(parts)
+        await engine.report({ kind: "message", sessionID, messageID, role: "user", text, time: time.created })
       }
       await engine.report({ kind: "messageFinished", sessionID, message: sessionMessage({ info: message, parts }) })
     }),
     "experimental.chat.messages.transform": adapter.safe("messages.transform", async (_, { messages }) => {
       try {
+        adapter.fold?.(messages)
         await context.addVolatile(messages)
       } finally {
         adapter.requests.prepare(messages)

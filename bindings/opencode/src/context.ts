@@ -8,7 +8,7 @@ import type { Adapter } from "./adapter.js"
 const HELPERS = ["title", "summary", "compaction"]
 
 /** A message with its parts, as OpenCode passes it to plugins. */
-interface Entry {
+export interface Entry {
   info: Message
   parts: Part[]
 }
@@ -51,7 +51,7 @@ export class Context {
     const user = messages.findLast(({ info }) => info.role === "user")
     const context = await this.#adapter.engine.context(sessionID)
     this.#begun.set(sessionID, context)
-    if (user === undefined || context === undefined) return
+    if (user === undefined || context === undefined || context.volatile === "") return
     const messageID = `${user.info.id}-stack`
     const part = {
       id: `${messageID}-now`,

@@ -46,6 +46,7 @@ export async function hostEvent(event: Event, adapter: Adapter): Promise<HostEve
         messageID,
         role: "assistant",
         text: "",
+        time: info.time.created,
         tokens: used,
         contextLimit: adapter.limits.get(sessionID),
         request: adapter.requests.answered(info),

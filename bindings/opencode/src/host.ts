@@ -3,18 +3,29 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Host as Engine, HostActions, Stack } from "callstack-core"
 import { Adapter, isCompacted, messageOf } from "./adapter.js"
+import type { Entry } from "./context.js"
 
 /** The module of the engine. It is passed on, because a static import of it is not possible: see plugin.ts. */
-type Callstack = Pick<typeof import("callstack-core"), "Host">
+type Callstack = Pick<typeof import("callstack-core"), "fold" | "Host">
 
 /** Connects one stack with OpenCode. */
 export class Host extends Adapter implements HostActions {
   /** Reports events to the engine, and carries out its effects with the methods of this class. */
   readonly engine: Engine
 
+  readonly #fold: Callstack["fold"]
+
   constructor(callstack: Callstack, stack: Stack, input: PluginInput) {
     super(input)
     this.engine = new callstack.Host(stack, this)
+    this.#fold = callstack.fold
+  }
+
+  override fold(messages: Entry[]): void {
+    const { request, report } = this.#fold("opencode", JSON.stringify(messages))
+    if (report.stretches.length === 0) return
+    // OpenCode sends the list that it has passed.
+    messages.splice(0, messages.length, ...(JSON.parse(request) as Entry[]))
   }
 
   /** Shows a line for a few seconds in OpenCode's terminal interface, which does not draw the titles of such tools. */

@@ -26,7 +26,7 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
     void input.client.app.log({ body: { service: "callstack", level: "error", message } }).catch(() => undefined)
     return {}
   }
-  host.engine.configure(settings)
+  host.engine.configure({ ...settings, calls: { in: "conversation", ...(settings["calls"] as object | undefined) } })
   return { ...hooks(host, host.engine.stack.offeredTools(), answered(host)), ...forPeople(host) }
 }
 

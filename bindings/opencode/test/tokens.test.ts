@@ -83,6 +83,7 @@ test("the verdicts name the numbers of sub-tasks for which the stack is cheaper,
     oneSession: totals(one),
     fewestRequests: totals(one),
     stack: totals(stack),
+    inSessions: totals(stack),
   })
   const [from, not] = verdicts([compare(2, 100, 150), compare(6, 200, 150), compare(4, 120, 120)], "oneSession")
   assert.match(from ?? "", /cheaper from 6 sub-tasks on.*: 6 \(−25.0 %\)\.$/)

@@ -15,11 +15,16 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option
 
 fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut Conversation<'a>) -> Option<()> {
     let mut role = None;
+    let mut is_summary = false;
     let mut parts = Vec::new();
     let bytes = reader.spanned(|reader| {
         reader.object(|reader, key| {
             match key {
-                "info" => role = reader.value()?.get("role"),
+                "info" => {
+                    let info = reader.value()?;
+                    role = info.get("role");
+                    is_summary = info.get("summary").is_some_and(|summary| summary.text == "true");
+                }
                 "parts" => parts = reader.array_of(Part::read)?,
                 _ => drop(reader.value()?),
             }
@@ -32,7 +37,8 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
     };
     // Files that the person has named are in parts of the host, beside the words.
     let has_words = author == Author::Other && parts.iter().any(|part| part.kind == "text" && !part.is_synthetic);
-    for part in parts {
+    for mut part in parts {
+        part.is_summary = is_summary;
         part.add(author, has_words, names, conversation);
     }
     conversation.end_message(bytes, author);
@@ -50,6 +56,8 @@ struct Part<'a> {
     state: State<'a>,
     is_synthetic: bool,
     is_signed: bool,
+    /// The message is the summary of a compaction.
+    is_summary: bool,
 }
 
 /// The state of a call.
@@ -110,6 +118,7 @@ impl<'a> Part<'a> {
             }
             ("reasoning", Author::Model) => Kind::Reasoning,
             ("compaction", _) => Kind::Summary,
+            ("text", Author::Model) if self.is_summary => Kind::Fixed,
             ("text", Author::Model) => Kind::Answer(self.text),
             ("step-start" | "step-finish" | "snapshot" | "patch", Author::Model) => Kind::Layout,
             (_, Author::Model) => Kind::Answer(None),

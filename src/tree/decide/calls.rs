@@ -5,7 +5,7 @@ use std::iter;
 
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, FrameRef, FrameStatus, Handle};
+use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle};
 use crate::tree::Draft;
 
 impl Draft<'_> {
@@ -34,6 +34,22 @@ impl Draft<'_> {
         }
         self.push(handle, Change::CallBegun { host, caller });
         Ok(())
+    }
+
+    /// Begins a frame, or goes on with it, in the conversation of a session.
+    pub(super) fn enter(&mut self, handle: Handle, session_id: &str) -> Result<()> {
+        let node = self.tree.node(handle);
+        let (record, id) = (node.record(), Frame::id_in_conversation(session_id, handle));
+        let is_elsewhere = record.status == FrameStatus::InProgress && record.has_session() && record.session_id != id;
+        if record.call.is_some() || is_elsewhere || self.tree.is_with_worker(handle, self.now) {
+            return Err(Error::Running { handle });
+        }
+        self.replace_id(handle, id)?;
+        match record.status {
+            FrameStatus::Planned => self.begin(handle),
+            FrameStatus::InProgress => self.go_on(handle),
+            _ => self.set_status(handle, FrameStatus::InProgress, None, None),
+        }
     }
 
     pub(super) fn end_call(&mut self, handle: Handle, host: &str, interrupted: bool) {

@@ -33,8 +33,8 @@ pub(crate) use memory::known_chunk;
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
 /// - [`Error::NotReady`]: the next frame of [`Command::PopAndBegin`].
-/// - [`Error::Running`]: [`Command::BeginCall`] of a frame that a host runs or a worker has already; [`Command::SetStatus`] with
-///   in_progress of one that a worker has.
+/// - [`Error::Running`]: [`Command::BeginCall`] or [`Command::Enter`] of a frame that a host runs or a worker has already, or on
+///   which another conversation works; [`Command::SetStatus`] with in_progress of one that a worker has.
 /// - [`Error::NotClaimable`], [`Error::ClaimLost`], [`Error::Setting`]: the commands for claims.
 /// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that cannot be; another parent for an attempt by
 ///   [`Command::Edit`].
@@ -78,6 +78,7 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         Command::BeginCall { frame, session_id, caller, host } => {
             draft.begin_call(tree.resolve(&frame)?, session_id, caller, host)?;
         }
+        Command::Enter { frame, session_id } => draft.enter(tree.resolve(&frame)?, &session_id)?,
         Command::EndCall { frame, host, interrupted } => draft.end_call(tree.resolve(&frame)?, &host, interrupted),
         Command::Claim(claim) => draft.claim(claim)?,
         Command::RenewClaim { claimed, lease } => draft.renew_claim(claimed, lease)?,

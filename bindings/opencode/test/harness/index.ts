@@ -11,6 +11,7 @@ export {
   byTask,
   type Charge,
   call,
+  inOrder,
   type Model,
   type ModelRequest,
   type Reply,

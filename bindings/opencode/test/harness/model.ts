@@ -142,6 +142,15 @@ export function byTask(tasks: Record<string, Turn[]>): Script {
   }
 }
 
+/** Makes a script whose turns answer the requests of one session, one after the other. */
+export function inOrder(turns: Turn[]): Script {
+  let answered = 0
+  return (request) => {
+    const turn = turns[answered++] ?? { text: "Done." }
+    return typeof turn === "function" ? turn(request) : turn
+  }
+}
+
 /** Returns a turn with one tool call. */
 export function call(tool: string, args: object = {}): Reply {
   return { calls: [{ tool, arguments: args }] }

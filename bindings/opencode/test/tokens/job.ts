@@ -1,7 +1,7 @@
 // The job of the bench in OpenCode: in one session, or on the stack.
 
 import { finished, frame, goal, JOB, parts, paths, results, resultsCompacted, STEPS } from "callstack-job"
-import { byTask, call, type ProjectOptions, type Script, type Turn } from "../harness/index.js"
+import { byTask, call, inOrder, PLUGIN, type ProjectOptions, type Script, type Turn } from "../harness/index.js"
 
 /** Size of the file that a step reads. With line numbers and tags the answer of OpenCode's `read` tool has about 3,000 bytes. */
 export const FILE_BYTES = 2_600
@@ -38,10 +38,28 @@ export const oneSession: Way & { isReport(request: number): boolean } = {
   isReport: (request) => request % (STEPS + 1) === STEPS,
 }
 
-/** The plugin: the root session plans the parts and activates them one after the other. */
+/** The plugin: the session plans the parts, and works on them in its own conversation, which is folded. */
 export const onStack: Way = {
   name: "stack",
   options: {},
+  prompts: (subtasks) => [goal(subtasks)],
+  script: (subtasks) => {
+    const children = parts(subtasks)
+    const last = finished(subtasks)
+    return inOrder([
+      call("stack_frame_plan_children", { children: children.map(frame), begin: true }),
+      ...children.flatMap((part, index) => [...reads(part), pop(part, index + 1 < subtasks)]),
+      call("stack_frame_pop", { status: "completed", results: last, resultsCompacted: last }),
+      { text: last },
+    ])
+  },
+  requests: (subtasks) => (STEPS + 1) * subtasks + 3,
+}
+
+/** The plugin with a session for each frame: the root session plans the parts and activates them one after the other. */
+export const inSessions: Way = {
+  name: "stack, a session for each frame",
+  options: { plugin: [PLUGIN, { calls: { in: "session" } }] },
   prompts: (subtasks) => [goal(subtasks)],
   script: (subtasks) => {
     const children = parts(subtasks)
@@ -69,7 +87,8 @@ function reads(part: string) {
   return paths(part).map((filePath) => call("read", { filePath }))
 }
 
-function pop(part: string) {
+/** Finishes a part; `goesOn`: and begins the next one. */
+function pop(part: string, goesOn = false) {
   const text = { results: results(part), resultsCompacted: resultsCompacted(part) }
-  return call("stack_frame_pop", { status: "completed", ...text })
+  return call("stack_frame_pop", { status: "completed", ...text, ...(goesOn && { next: true }) })
 }

@@ -7,7 +7,7 @@ import { Tiktoken } from "js-tiktoken/lite"
 import o200k from "js-tiktoken/ranks/o200k_base"
 import { logOf, makeProject, type Script, serve, startModel } from "../harness/index.js"
 import { Prompts, segmentsOf, type Tokens, totalsOf, type Usage } from "./count.js"
-import { FILE_BYTES, oneSession, onStack, type Way } from "./job.js"
+import { FILE_BYTES, inSessions, oneSession, onStack, type Way } from "./job.js"
 import { startRecorder } from "./recorder.js"
 import type { Comparison } from "./table.js"
 
@@ -22,6 +22,7 @@ export async function compare(subtasks: number): Promise<Comparison> {
     oneSession: totalsOf(count(oneConversation)),
     fewestRequests: totalsOf(count(oneConversation.filter((_, request) => !oneSession.isReport(request)))),
     stack: totalsOf(count(await record(onStack, subtasks))),
+    inSessions: totalsOf(count(await record(inSessions, subtasks))),
   }
 }
 

@@ -9,19 +9,22 @@ export interface Comparison {
   /** The same without the requests that are answered by results alone, see `isReport` of the job. */
   fewestRequests: Totals
   stack: Totals
+  /** The stack with a session for each frame. */
+  inSessions: Totals
 }
 
 /** A way to do the job. */
-export type WayName = "oneSession" | "fewestRequests" | "stack"
+export type WayName = "oneSession" | "fewestRequests" | "stack" | "inSessions"
 
 /** The ways as the report names them. */
 const NAMES: Record<WayName, string> = {
   oneSession: "one session",
   fewestRequests: "one session, fewest requests",
   stack: "stack",
+  inSessions: "stack, a session for each frame",
 }
 
-/** The table: three lines for each number of sub-tasks. */
+/** The table: four lines for each number of sub-tasks. */
 export function table(comparisons: readonly Comparison[]): string {
   const head = ["sub-tasks", "way", "requests", "peak prompt", "input", "cached", "cost index", "stack / this way"]
   const ways = Object.keys(NAMES) as WayName[]

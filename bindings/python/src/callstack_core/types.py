@@ -1019,8 +1019,17 @@ class AutonomySettings(TypedDict, total=False):
     enabledHeuristics: list[str]
 
 
-class CallSettings(TypedDict, total=False):
-    """Frames that run in their own sessions while their callers wait."""
+#: The key of :class:`CallSettings` that is a keyword of Python.
+_CallPlace = TypedDict("_CallPlace", {"in": Literal["session", "conversation"]}, total=False)
+
+
+class CallSettings(_CallPlace, total=False):
+    """The work on pushed and activated frames.
+
+    ``in`` says where it is done: ``"session"`` (the default), in a session of its own, while the caller waits; or
+    ``"conversation"``, in the conversation of the caller, for hosts that :func:`~callstack_core.fold` requests. Frames in the
+    background, and those that one message of the model begins beside another one, have sessions of their own nevertheless.
+    """
 
     #: How many ancestors the frame of a call may have. Default 5.
     maxDepth: int
@@ -1133,6 +1142,9 @@ class MessageReceived(TypedDict):
     messageID: str
     role: Literal["user", "assistant"]
     text: str
+    #: When the message was begun, in milliseconds since the epoch: it says to which frame the message belongs if the
+    #: conversation goes through several. Default: to the one in which it is now.
+    time: NotRequired[int]
     #: The tokens in the session's context, as its model counted them.
     tokens: NotRequired[int]
     #: The size of the model's context window, in tokens.

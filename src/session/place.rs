@@ -1,0 +1,211 @@
+//! Where the conversation of a session is: in the session's own frame, or in one that it has begun and works on itself.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::sessions::Sessions;
+use super::turn::Turn;
+use crate::frame::{FrameRef, FrameStatus, Handle};
+use crate::tree::Tree;
+
+/// Number of moves that are kept for each session: messages are reported soon after they were written.
+const KEPT_MOVES: usize = 256;
+
+/// The way of a conversation through frames. Empty as long as it is in the session's own frame alone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Way {
+    /// The frames that it has entered and not left, in the order in which it did.
+    entered: Vec<Handle>,
+    /// Those that it has entered since it was compacted: it has their criteria word for word.
+    told: HashSet<Handle>,
+    /// In which frame it was from which time on, oldest first; `None`: in the session's own. In milliseconds since the Unix epoch.
+    moves: VecDeque<(u64, Option<Handle>)>,
+    /// The frame in which it was when the model was asked, if it has entered another one since.
+    asked_in: Option<Handle>,
+    /// The frame in which it was compacted, or else the session's own. The stable part of its contexts is that of this frame.
+    base: Option<Handle>,
+    /// The time of the first move, if the way before it is not known: from the time before a restart.
+    resumed_at: Option<u64>,
+}
+
+impl Way {
+    /// The conversation is in a frame from now on.
+    fn moved(&mut self, frame: Option<Handle>, time: u64) {
+        if self.moves.len() == KEPT_MOVES {
+            self.moves.pop_front();
+        }
+        self.moves.push_back((time, frame));
+    }
+
+    /// The frame in which the conversation was at this time. `Some(None)`: in the session's own.
+    fn at(&self, time: Option<u64>) -> Option<Option<Handle>> {
+        let Some(time) = time else { return self.moves.back().map(|(_, frame)| *frame) };
+        self.moves.iter().rev().find(|(moved, _)| *moved <= time).map(|(_, frame)| *frame)
+    }
+}
+
+impl Sessions {
+    /// The frame in which the conversation of a session is. `None` if the session has no frame.
+    pub(crate) fn place(&self, session_id: &str, tree: &Tree) -> Option<Handle> {
+        self.entered(session_id, tree).next_back().or_else(|| tree.by_id(session_id))
+    }
+
+    /// The frames that the conversation of a session is in besides the session's own, in the order in which it has entered them.
+    fn entered<'a>(&'a self, session_id: &'a str, tree: &'a Tree) -> impl DoubleEndedIterator<Item = Handle> + 'a {
+        let entered = self.known.get(session_id).into_iter().flat_map(|session| &session.way.entered).copied();
+        entered.filter(move |frame| {
+            let record = tree.node(*frame).record();
+            // Others can have ended it, or work on it by now.
+            record.status == FrameStatus::InProgress && record.conversation() == Some(session_id)
+        })
+    }
+
+    /// The session's own frame, and those that its conversation has entered.
+    pub(crate) fn frames_of(&self, session_id: &str, tree: &Tree) -> Vec<Handle> {
+        tree.by_id(session_id).into_iter().chain(self.entered(session_id, tree)).collect()
+    }
+
+    /// The frame of the stable part of a conversation's contexts, which stays while the conversation moves on: the session's own,
+    /// or the one in which it was compacted.
+    pub(crate) fn base(&self, session_id: &str, tree: &Tree) -> Option<Handle> {
+        let own = tree.by_id(session_id);
+        let base = self.known.get(session_id).and_then(|session| session.way.base);
+        base.filter(|base| self.entered(session_id, tree).any(|entered| entered == *base)).or(own)
+    }
+
+    /// The frames of a conversation above the one in which it is, from the base on, whose criteria it does not have any more.
+    pub(crate) fn untold_above(&self, session_id: &str, tree: &Tree) -> Vec<Handle> {
+        let base = self.base(session_id, tree);
+        let mut frames = self.frames_of(session_id, tree);
+        frames.pop();
+        let above = frames.into_iter().skip_while(|frame| Some(*frame) != base);
+        above.filter(|frame| !self.has_criteria(session_id, *frame, tree)).collect()
+    }
+
+    /// The frame to which what was said in a session at this time belongs.
+    pub(super) fn frame_at(&self, session_id: &str, time: Option<u64>) -> FrameRef {
+        let at = self.known.get(session_id).and_then(|session| session.way.at(time)).flatten();
+        // By the ID, because commands of this turn can create the frame, or another one for the same session.
+        at.map_or_else(|| FrameRef::Id(session_id.to_owned()), FrameRef::Handle)
+    }
+
+    /// True if what was said at this time was said before a restart, in a frame that is not known any more, and logged then.
+    pub(super) fn is_from_before(&self, session_id: &str, time: Option<u64>) -> bool {
+        let resumed_at = self.known.get(session_id).and_then(|session| session.way.resumed_at);
+        resumed_at.zip(time).is_some_and(|(resumed_at, time)| time < resumed_at)
+    }
+
+    /// True if the conversation has the criteria of a frame that it has entered word for word.
+    pub(super) fn has_told(&self, session_id: &str, frame: Handle) -> bool {
+        self.known.get(session_id).is_some_and(|session| session.way.told.contains(&frame))
+    }
+
+    /// Notes that the model of a session is asked: what it calls next, it calls from where the conversation is now.
+    pub(crate) fn asked_model(&mut self, session_id: &str) {
+        if let Some(session) = self.known.get_mut(session_id) {
+            session.way.asked_in = None;
+        }
+    }
+
+    /// Notes a message of the agent. One from after the last move shows that the model was asked since.
+    pub(super) fn answered_by_model(&mut self, session_id: &str, time: Option<u64>) {
+        if let Some(session) = self.known.get_mut(session_id)
+            && session.way.moves.back().zip(time).is_none_or(|((moved, _), time)| time > *moved)
+        {
+            session.way.asked_in = None;
+        }
+    }
+
+    /// Finds the frames of a conversation from the time before a restart.
+    pub(super) fn resume_way(&mut self, session_id: &str, tree: &Tree, time: u64) {
+        let is_known = self.known.get(session_id).is_some_and(|session| session.way.moves.is_empty());
+        if !is_known {
+            return;
+        }
+        let is_here = |frame: &Handle| tree.node(*frame).record().conversation() == Some(session_id);
+        // Frames below others were begun after them.
+        let mut entered: Vec<Handle> = tree.with_status(FrameStatus::InProgress).filter(is_here).collect();
+        entered.sort_by_key(|frame| (tree.node(*frame).depth(), *frame));
+        if let (Some(session), Some(last)) = (self.known.get_mut(session_id), entered.last().copied()) {
+            // It may have been compacted.
+            session.way = Way { entered, base: Some(last), resumed_at: Some(time), ..Way::default() };
+            session.way.moved(Some(last), time);
+        }
+    }
+
+    /// Notes that the conversation of a session is replaced by a summary.
+    pub(super) fn way_replaced(&mut self, session_id: &str, tree: &Tree) {
+        let place = self.place(session_id, tree);
+        if let Some(session) = self.known.get_mut(session_id) {
+            session.way.told.clear();
+            session.way.base = place;
+        }
+    }
+
+    /// Notes that a session gets another frame of its own: what was said before belongs to the one before.
+    pub(super) fn way_begun_anew(&mut self, session_id: &str, before: Handle, time: u64) {
+        let Some(session) = self.known.get_mut(session_id) else { return };
+        let way = &mut session.way;
+        way.moves.iter_mut().for_each(|(_, frame)| *frame = frame.or(Some(before)));
+        if !way.moves.is_empty() {
+            way.moved(None, time);
+        }
+        (way.entered, way.told, way.base) = Default::default();
+    }
+}
+
+impl Turn<'_> {
+    /// The frame from which the calls of this session's model begin others beside each other: that in which the conversation was when
+    /// the model was asked, if it has entered another one since. `None`: it has not.
+    pub fn beside(&self, session_id: &str) -> Option<Handle> {
+        self.sessions.known.get(session_id)?.way.asked_in
+    }
+
+    /// True if the conversation of a session holds all that a frame needs: the frame is below one that it is in, and it has heard the
+    /// results of all finished frames beside it, and of those on which it depends.
+    pub fn knows(&self, session_id: &str, frame: Handle) -> bool {
+        let tree = self.tree;
+        let here = self.sessions.frames_of(session_id, tree);
+        let Some(parent) = tree.node(frame).parent().filter(|parent| here.contains(parent)) else { return false };
+        let is_heard = |other: Handle| {
+            let is_here = tree.node(other).parent().is_some_and(|parent| here.contains(&parent));
+            !tree.is_finished_child(other) || is_here && tree.is_held(other)
+        };
+        tree.children(parent).iter().copied().chain(tree.newest_dependencies(frame)).all(is_heard)
+    }
+
+    /// Notes that the conversation of a session is in a frame that it has begun or gone on with.
+    pub fn entered(&mut self, session_id: &str, frame: Handle) {
+        let from = self.sessions.place(session_id, self.tree).filter(|from| *from != frame);
+        let is_own = self.tree.by_id(session_id) == Some(frame);
+        let way = &mut self.sessions.known.entry(session_id.to_owned()).or_default().way;
+        // The place is the parent of a frame that has just begun.
+        way.asked_in = way.asked_in.or(from).or(self.tree.node(frame).parent());
+        way.entered.retain(|entered| *entered != frame);
+        if !is_own {
+            way.entered.push(frame);
+            way.told.insert(frame);
+        }
+        way.moved((!is_own).then_some(frame), self.time);
+        self.sessions.moved(session_id);
+    }
+
+    /// Notes that the agent of a session has finished, blocked or invalidated frames: the conversation goes back to where it came from.
+    pub fn left(&mut self, session_id: &str) {
+        let place = self.sessions.place(session_id, self.tree);
+        let tree = self.tree;
+        let own = tree.by_id(session_id);
+        let Some(session) = self.sessions.known.get_mut(session_id) else { return };
+        let way = &mut session.way;
+        let before = way.entered.len();
+        let is_here = |frame: &Handle| {
+            let record = tree.node(*frame).record();
+            record.status == FrameStatus::InProgress && record.conversation() == Some(session_id)
+        };
+        way.entered.retain(is_here);
+        if way.entered.len() < before {
+            way.asked_in = None;
+            way.moved(place.filter(|place| Some(*place) != own), self.time);
+            self.sessions.moved(session_id);
+        }
+    }
+}
