@@ -18,6 +18,8 @@ export class Context {
   #begun = ""
   /** The context of the request that is being prepared. */
   #context = NONE
+  /** Whether that is the first request of a run: its context was made with the system prompt. */
+  #isFirst = false
 
   constructor(host: Host) {
     this.#host = host
@@ -25,13 +27,17 @@ export class Context {
 
   /** Adds the stable part to the system prompt of a run of the agent. */
   begin(systemPrompt: string): string {
-    this.#begun = this.#present().stable
+    this.#context = this.#present()
+    this.#isFirst = true
+    this.#begun = this.#context.stable
     return this.#begun === "" ? systemPrompt : `${systemPrompt}\n\n${this.#begun}`
   }
 
   /** Folds the messages of a request to an API, and adds the volatile part. */
   prepare(messages: Message[], api: string | undefined): Message[] {
-    this.#context = this.#present()
+    // Each context is for one request: it can have news that are told once.
+    if (!this.#isFirst) this.#context = this.#present()
+    this.#isFirst = false
     // Only the request of this API says how the model thinks, on which the folding depends: see `finish`.
     const folded = api === "anthropic-messages" ? messages : this.fold(messages)
     const { volatile } = this.#context

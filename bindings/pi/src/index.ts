@@ -30,7 +30,7 @@ async function open(pi: ExtensionAPI, context: ExtensionContext): Promise<Sessio
     const { place, engine: settings, problems } = readSettings(context.cwd)
     const host = new Host(callstack, callstack.Stack.open(place), context)
     for (const problem of problems) host.log("warn", problem)
-    for (const setting of settings) host.engine.configure(setting)
+    host.engine.configure(settings)
     for (const tool of host.engine.stack.offeredTools()) pi.registerTool(definition(host, tool))
     return new Session(pi, host)
   } catch (error) {

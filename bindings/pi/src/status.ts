@@ -11,13 +11,8 @@ const KEY = "callstack"
 /** Shows the frame in which the conversation is. */
 export function showStatus({ engine, sessionID }: Host, { hasUI, ui }: ExtensionContext): void {
   if (!hasUI) return
-  const frame = placeOf(engine.stack, sessionID)
-  ui.setStatus(KEY, frame && statusOf(engine.stack, frame))
-}
-
-/** The frame in which the conversation of a session is. */
-function placeOf(stack: Pick<Stack, "frames">, sessionID: string): Frame | undefined {
-  return stack.frames({ status: "in_progress" }).findLast((frame) => frame.sessionID.split("~")[0] === sessionID)
+  const place = engine.stack.place(sessionID)
+  ui.setStatus(KEY, place && statusOf(engine.stack, engine.stack.frame(place)))
 }
 
 /** Returns the line for a frame, such as `f3 Pay for the cart (2 of 3)`. */

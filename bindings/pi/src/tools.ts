@@ -15,12 +15,17 @@ export interface Details {
 }
 
 /** Returns a tool in the form that pi registers. The engine checks the arguments. */
-export function definition(host: Host, { name, description, parameters }: Tool): ToolDefinition {
+export function definition(
+  host: Host,
+  { name, description, parameters: { properties, ...schema } }: Tool,
+): ToolDefinition {
+  // pi has no sessions for frames in the background.
+  const { background: _, ...offered } = properties
   return {
     name,
     label: name,
     description,
-    parameters,
+    parameters: { ...schema, properties: offered },
     // Its calls say where the conversation is, so the calls of a message are carried out in their order.
     executionMode: "sequential",
     execute: async (_callID, args, signal) => {

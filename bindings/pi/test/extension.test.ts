@@ -121,7 +121,7 @@ test("marks of a prompt cache stand before the text that changes with each reque
 
 test("a text on the heap is in the system prompt of the next request", async (t) => {
   const { model } = await work(t, [
-    call("stack_heap_alloc", { name: "style", text: "Prices are integers." }),
+    call("stack_heap_alloc", { name: "style", content: "Prices are integers." }),
     call("bash", { command: "true" }),
   ])
   assert.deepEqual(
