@@ -233,10 +233,14 @@ impl Turn<'_> {
         }
         let heard: HashSet<Handle> = told.iter().filter(|told| told.end().is_some()).map(|told| told.subject).collect();
         let is_lost = |child: &Handle| tree.is_held(*child) && !heard.contains(child);
-        for frame in self.sessions.frames_of(session_id, tree) {
-            if tree.children(frame).iter().any(is_lost) {
-                self.command(Command::Forget { frame: frame.into() });
-            }
+        let mut here = self.sessions.frames_of(session_id, tree);
+        here.retain(|frame| tree.children(*frame).iter().any(is_lost));
+        if let Some(session) = self.sessions.known.get_mut(session_id).filter(|_| !here.is_empty()) {
+            // The stable part of its contexts shows what it has lost where it is.
+            session.way.base = session.way.entered.last().copied();
+        }
+        for frame in here {
+            self.command(Command::Forget { frame: frame.into() });
         }
     }
 }

@@ -120,6 +120,19 @@ fn results_that_a_conversation_has_lost_are_in_its_context() {
 }
 
 #[test]
+fn results_that_were_lost_within_a_frame_are_in_its_context() {
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    chat.push("Totals");
+    chat.pop();
+    chat.set_back(1);
+    assert_eq!(chat.place(), "f2");
+    assert!(chat.context().contains("all of it works"), "{}", chat.context());
+    chat.pop();
+    assert!(!chat.context().contains("all of it works"), "{}", chat.context());
+}
+
+#[test]
 fn nothing_happens_to_a_conversation_that_was_only_opened_again() {
     let mut chat = Chat::new();
     chat.push("Cart");

@@ -41,7 +41,9 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
       if (first === undefined) return said
       const parentID = find(frames, first)?.parentSessionID
       const parent = parentID && find(frames, `id:${parentID}`)
-      const planned = handles.length === 1 ? named(frames, first) : `${handles.length} frames`
+      // A call that also begins the first one names all of them in one line.
+      const { length } = Array.isArray(args["children"]) ? args["children"] : handles
+      const planned = length === 1 ? named(frames, first) : `${length} frames`
       return singleLine(`plan ${planned}${parent ? ` below ${parent.handle}` : ""}`)
     }
     case "stack_tree": {
@@ -60,6 +62,8 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
 }
 
 function outcome({ status, results, resultsCompacted, questions }: Frame): string {
+  // It has begun in the conversation of its caller.
+  if (status === "in_progress") return ""
   const said = status === "blocked" ? questions?.at(-1)?.question || results : resultsCompacted || results
   return `→ ${status}${said ? `: ${said}` : ""}`
 }

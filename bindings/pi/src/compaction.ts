@@ -11,6 +11,11 @@ import type { Host } from "./host.js"
 
 type Summary = Awaited<ReturnType<typeof compact>>
 
+/** What pi takes from an extension. */
+export interface SessionBeforeCompactResult {
+  compaction?: Summary
+}
+
 /** Makes the summary with pi's own request. */
 export async function summarize(
   pi: ExtensionAPI,

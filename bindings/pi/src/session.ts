@@ -2,14 +2,17 @@
 
 import type {
   BeforeAgentStartEvent,
+  BeforeAgentStartEventResult,
   ExtensionAPI,
   ExtensionContext,
+  SessionBeforeCompactEvent,
+  SessionCompactEvent,
   SessionEntry,
   SessionStartEvent,
   SessionTreeEvent,
   ToolResultEvent,
 } from "@mariozechner/pi-coding-agent"
-import { summarize } from "./compaction.js"
+import { type SessionBeforeCompactResult, summarize } from "./compaction.js"
 import { Context, MESSAGE_TYPE } from "./context.js"
 import type { Host } from "./host.js"
 import { type Answer, idOf, type Message, messagesOf, pathOf, sessionMessage, textOf } from "./messages.js"
@@ -42,7 +45,6 @@ export class Session {
     this.#pi = pi
     this.host = host
     this.#context = new Context(host)
-    this.#listen()
   }
 
   /** Makes the session known to the engine. */
@@ -58,76 +60,8 @@ export class Session {
     this.showStatus(context)
   }
 
-  #listen(): void {
-    const pi = this.#pi
-    const { engine, sessionID } = this.host
-    /** Wraps a handler so that it never throws: a failure is shown, and pi goes on without it. */
-    const safe =
-      <Event, Result>(name: string, handle: (event: Event, context: ExtensionContext) => Result | Promise<Result>) =>
-      async (event: Event, context: ExtensionContext): Promise<Awaited<Result> | undefined> => {
-        let result: Awaited<Result> | undefined
-        await engine.attempt(name, async () => {
-          result = await handle(event, context)
-        })
-        return result
-      }
-    pi.on(
-      "before_agent_start",
-      safe("before_agent_start", (event) => this.#beforeRun(event)),
-    )
-    pi.on(
-      "context",
-      safe("context", ({ messages }, { model }) => {
-        const prepared = this.#context.prepare(messages, model?.api)
-        this.#requests.prepare(prepared)
-        return { messages: prepared }
-      }),
-    )
-    pi.on(
-      "before_provider_request",
-      safe("before_provider_request", ({ payload }, { model }) => this.#context.finish(payload, model?.api)),
-    )
-    pi.on(
-      "message_end",
-      safe("message_end", ({ message }, context) => this.#finished(message, context)),
-    )
-    // pi reports the message with the calls before it asks this, so its request counts in the frame in which it was made.
-    pi.on("tool_call", () => undefined)
-    pi.on(
-      "tool_result",
-      safe("tool_result", (event, context) => this.#toolWorked(event, context)),
-    )
-    pi.on(
-      "agent_end",
-      safe("agent_end", async (_, context) => {
-        await engine.report({ kind: "sessionIdle", sessionID })
-        this.showStatus(context)
-      }),
-    )
-    pi.on(
-      "session_before_compact",
-      safe("session_before_compact", async (event, context) => {
-        const compaction = await summarize(pi, this.host, this.#context, event, context)
-        return compaction && { compaction }
-      }),
-    )
-    pi.on(
-      "session_compact",
-      safe("session_compact", async ({ compactionEntry: { id, summary, timestamp } }, context) => {
-        const time = Date.parse(timestamp)
-        const messages = [{ id, role: "assistant", text: summary, summary: true, time }]
-        await engine.report({ kind: "sessionCompacted", sessionID, messages })
-        this.showStatus(context)
-      }),
-    )
-    pi.on(
-      "session_tree",
-      safe("session_tree", (event, context) => this.#wentBack(event, context)),
-    )
-  }
-
   /** Prepares a run of the agent, which the person's words begin. */
-  async #beforeRun({ prompt, systemPrompt }: BeforeAgentStartEvent) {
+  async begin({ prompt, systemPrompt }: BeforeAgentStartEvent): Promise<BeforeAgentStartEventResult> {
     const { engine, sessionID } = this.host
     const name = this.#pi.getSessionName()
     if (name !== undefined && name !== this.#name) {
@@ -146,8 +80,20 @@ export class Session {
     }
   }
 
+  /** Returns the messages of a request to a model. */
+  request(messages: Message[], { model }: ExtensionContext): Message[] {
+    const prepared = this.#context.prepare(messages, model?.api)
+    this.#requests.prepare(prepared)
+    return prepared
+  }
+
+  /** Returns a request as it is sent to the provider of the model. */
+  payload(payload: unknown, { model }: ExtensionContext): unknown {
+    return this.#context.finish(payload, model?.api)
+  }
+
   /** Reports a message that will not change any more. */
-  async #finished(message: Message, { model }: ExtensionContext): Promise<void> {
+  async finished(message: Message, { model }: ExtensionContext): Promise<void> {
     const { engine, sessionID } = this.host
     if (message.role === "user") await this.#said(message)
     if (message.role === "assistant") await this.#answered(message, model?.contextWindow)
@@ -184,9 +130,34 @@ export class Session {
     if (stopReason === "error") await engine.report({ kind: "sessionError", sessionID, message: errorMessage })
   }
 
-  async #toolWorked({ toolName: tool, input, isError: failed }: ToolResultEvent, { cwd }: ExtensionContext) {
+  /** Reports the outcome of a tool. */
+  async toolWorked(
+    { toolName: tool, input, isError: failed }: ToolResultEvent,
+    context: ExtensionContext,
+  ): Promise<void> {
     const { engine, sessionID } = this.host
-    await engine.report({ kind: "toolExecuted", sessionID, tool, path: pathOf(cwd, input), failed })
+    await engine.report({ kind: "toolExecuted", sessionID, tool, path: pathOf(context.cwd, input), failed })
+    this.showStatus(context)
+  }
+
+  /** Reports that the agent has ended its work. */
+  async idle(context: ExtensionContext): Promise<void> {
+    await this.host.engine.report({ kind: "sessionIdle", sessionID: this.host.sessionID })
+    this.showStatus(context)
+  }
+
+  /** Makes the summary of a compaction; undefined: pi makes it. */
+  async compacting(event: SessionBeforeCompactEvent, context: ExtensionContext): Promise<SessionBeforeCompactResult> {
+    const compaction = await summarize(this.#pi, this.host, this.#context, event, context)
+    return compaction === undefined ? {} : { compaction }
+  }
+
+  /** Reports the summary of a compaction. */
+  async compacted({ compactionEntry }: SessionCompactEvent, context: ExtensionContext): Promise<void> {
+    const { id, summary: text, timestamp } = compactionEntry
+    const messages = [{ id, role: "assistant", text, summary: true, time: Date.parse(timestamp) }]
+    await this.host.engine.report({ kind: "sessionCompacted", sessionID: this.host.sessionID, messages })
+    this.showStatus(context)
   }
 
   /** Shows in which frame the conversation is. */
@@ -200,7 +171,7 @@ export class Session {
   }
 
   /** Handles that the person has gone to another place of the conversation's tree. */
-  async #wentBack({ oldLeafId }: SessionTreeEvent, context: ExtensionContext): Promise<void> {
+  async wentBack({ oldLeafId }: SessionTreeEvent, context: ExtensionContext): Promise<void> {
     const { sessionManager } = context
     const branch = sessionManager.getBranch()
     const kept = new Set(branch.map(({ id }) => id))

@@ -9,6 +9,8 @@ import { PI, until, type World } from "./world.js"
 export interface Person {
   /** Types keys; `\r` is Enter. */
   type(keys: string): void
+  /** Writes a line into the editor, and sends it. */
+  write(line: string): Promise<void>
   /** Returns the lines that the person sees, without the empty ones at the end. */
   sees(): string[]
   /** Waits until the person sees something. Returns the line. */
@@ -46,6 +48,16 @@ export function sitDown(test: TestContext, { path, env, words }: World, ...more:
     })
   return {
     type: (keys) => pty.write(keys),
+    write: async (line) => {
+      const isShown = () => sees().some((text) => text.startsWith(line))
+      // Keys that are typed before pi reads them are lost.
+      for (let tries = 0; tries < 5 && !isShown(); tries++) {
+        pty.write(line)
+        await until("the editor shows the line", isShown, 5_000).catch(() => undefined)
+      }
+      await waited(isShown, `the editor shows ${line}`)
+      pty.write("\r")
+    },
     sees,
     waitFor: (wanted) => waited(() => sees().find((text) => wanted.test(text)), `the terminal shows ${wanted}`),
     waitForNo: async (unwanted) => {

@@ -24,7 +24,8 @@ export interface Rpc {
   status(): string | undefined
   /** What pi has written for people, such as errors of extensions. */
   errors(): string
-  stop(): Promise<void>
+  /** Ends pi. Default: as its terminal would. */
+  stop(signal?: NodeJS.Signals): Promise<void>
 }
 
 /** Starts pi in a world. It ends with the test. */
@@ -55,12 +56,11 @@ export function serve(test: TestContext, { path, env, words }: World, ...more: s
     if (success !== true) throw new Error(`${command.type}: ${String(error)}`)
     return (data ?? {}) as Record<string, unknown>
   }
-  const stop = async () => {
-    child.stdin.end()
-    child.kill("SIGTERM")
+  const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
+    child.kill(signal)
     await until("pi has ended", () => hasEnded)
   }
-  test.after(stop)
+  test.after(() => stop())
   return {
     events,
     send,
