@@ -1740,7 +1740,7 @@ CallstackCode callstack_configure(Callstack *stack,
  * - `event`: a JSON object; `"kind"` names the event, keys with `?` are optional:
  *   - `sessionCreated {sessionID, parentID?, title?}`, `sessionUpdated {sessionID, title}`,
  *     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
- *   - `message {sessionID, messageID, role, text, tokens?, contextLimit?, request?, summary?}`: a new message; `role` is
+ *   - `message {sessionID, messageID, role, text, time?, tokens?, contextLimit?, request?, summary?}`: a new message; `role` is
  *     `user` or `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
  *     `request` is the request to the model that the message answers (see `callstack_record_usage`), which is recorded in
  *     the session's frame, also if that is made later; with `summary` true, for the summary of a compaction, only the
@@ -1754,6 +1754,9 @@ CallstackCode callstack_configure(Callstack *stack,
  *   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
  *     `{"id", "role", "text", "summary"?, "unfinished"?, "time"?, "parts"?}`; `time` is in milliseconds since the Unix
  *     epoch;
+ *   - `sessionSetBack {sessionID, answers}`: a person may have set the conversation back to an earlier point, or has opened
+ *     it again; `answers` is what the tools of the library have answered in it, oldest first. It is in the frame in which it was
+ *     then, or in the nearest open one above; open frames that it has begun since are blocked;
  *   - `messageFinished {sessionID, message}`: a message will not change any more; it is appended to the frame's log;
  *   - `callStarted {call, sessionID}`, `callEnded {call, error?}`, `callAborted {call}`.
  * - `out_effects`: a JSON array of what the host must do, in this order, `[{"kind": "describeSession", "sessionID":
@@ -1857,6 +1860,19 @@ CallstackCode callstack_tool(Callstack *stack,
                              size_t arguments_len,
                              CallstackText *out_answer,
                              CallstackError **error);
+
+/**
+ * Returns the frame in which the conversation of a session is: the session's own, or with `{"calls": {"in": "conversation"}}`
+ * one that it has begun and works on itself.
+ *
+ * - `session`: the whole ID of the session.
+ * - `out_handle`: the handle, such as `f3`; the empty text if the session has no frame.
+ */
+CallstackCode callstack_place(const Callstack *stack,
+                              const char *session,
+                              size_t session_len,
+                              CallstackText *out_handle,
+                              CallstackError **error);
 
 /**
  * Returns the context of the frame of a session, with the settings of `callstack_configure` and the suggestions to its

@@ -5,12 +5,20 @@
 //   node bench.mjs [HOST…]    CALLSTACK is the program
 
 import fs from "node:fs"
+import { hosts } from "./hosts.mjs"
 import { job } from "./job.mjs"
 
 const DOCUMENT = new URL("../../docs/fold.md", import.meta.url)
 const BEGIN = "<!-- make bench-hosts -->\n"
 const END = "<!-- end -->\n"
-const NAMES = { codex: "Codex", claude: "Claude Code", gemini: "Gemini CLI", copilot: "Copilot CLI", qwen: "Qwen Code" }
+const NAMES = {
+  codex: "Codex",
+  claude: "Claude Code",
+  gemini: "Gemini CLI",
+  copilot: "Copilot CLI",
+  qwen: "Qwen Code",
+  pi: "pi",
+}
 
 const program = process.env.CALLSTACK
 if (!program) throw new Error("CALLSTACK must be the path of the program callstack")
@@ -19,10 +27,12 @@ const thousands = (tokens) => `${Math.round(tokens / 1000)}k`
 const rows = []
 for (const name of chosen.length > 0 ? chosen : Object.keys(NAMES)) {
   for (const areas of [2, 12]) {
-    const bills = []
-    for (const mode of ["linear", "stack", "folded"]) bills.push(await job(name, mode, { areas, program }))
-    const [linear] = bills
-    const cells = bills.map(({ peak, cost }) => {
+    const linear = await job(name, "linear", { areas, program })
+    // pi's extension always folds.
+    const stack = hosts[name].noMcp ? undefined : await job(name, "stack", { areas, program })
+    const cells = [linear, stack, await job(name, "folded", { areas, program })].map((bill) => {
+      if (bill === undefined) return "–"
+      const { peak, cost } = bill
       const share = cost === linear.cost ? "" : ` (${Math.round((100 * cost) / linear.cost)} %)`
       return `${thousands(peak)}; ${thousands(cost)}${share}`
     })

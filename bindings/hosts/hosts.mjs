@@ -117,6 +117,7 @@ export const hosts = {
     shell: "bash",
     input: (command) => ({ command }),
     noMcp: true, // pi has extensions in place of MCP
+    extension: new URL("../pi", import.meta.url).pathname,
     setup: (w) =>
       put(path.join(w.home, ".pi/agent/models.json"), {
         providers: {

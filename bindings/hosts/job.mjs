@@ -7,7 +7,7 @@ import { startModel } from "./model.mjs"
 import { startProxy } from "./proxy.mjs"
 
 /** The hosts that tell the server which conversation calls. In the others the agent names its frame in each call. */
-const NAMES_CONVERSATIONS = ["claude", "codex"]
+const NAMES_CONVERSATIONS = ["claude", "codex", "pi"]
 /** Length of the files, in characters. */
 const LENGTH = 3000
 
@@ -31,12 +31,19 @@ function script(name, mode, areas, steps) {
   const host = hosts[name]
   const isOnStack = mode !== "linear"
   const named = (frame) => (NAMES_CONVERSATIONS.includes(name) ? {} : { frame })
+  // The tools of the library want short forms, too.
+  const compacted = (key, text) => (host.noMcp ? { [`${key}Compacted`]: text } : {})
   const answers = []
   for (let area = 0; area < areas; area++) {
     const criteria = `The module ${area} is read and its figures are known.`
     const results = `Area ${area} read: ${steps} parts, sum ${area * 17 + 3}; the values are in data/${area}-*.txt. Nothing failed.`
     if (isOnStack) {
-      const args = { ...named("new"), title: `Area ${area}`, successCriteria: criteria }
+      const args = {
+        ...named("new"),
+        title: `Area ${area}`,
+        successCriteria: criteria,
+        ...compacted("successCriteria", criteria),
+      }
       answers.push({ calls: [{ name: "push", args }] })
     }
     for (let step = 0; step < steps; step++) {
@@ -44,7 +51,8 @@ function script(name, mode, areas, steps) {
       answers.push({ text: `Reading part ${step} of area ${area}.`, calls: [{ name: host.shell, args }] })
     }
     if (isOnStack) {
-      answers.push({ calls: [{ name: "pop", args: { ...named(`f${area + 1}`), status: "completed", results } }] })
+      const args = { ...named(`f${area + 1}`), status: "completed", results, ...compacted("results", results) }
+      answers.push({ calls: [{ name: "pop", args }] })
     } else {
       answers.push({ text: results, calls: [{ name: host.shell, args: host.input("true") }] })
     }
@@ -70,7 +78,9 @@ export async function job(name, mode, { areas = 12, steps = 8, program }) {
     if (request.orphans.length > 0) problems.push(`calls without outcomes: ${request.orphans}`)
     return answers[done++] ?? { text: "Done." }
   })
-  const proxy = mode === "folded" ? await startProxy(model.url) : undefined
+  // The extension of pi folds by itself.
+  const { noMcp, extension } = hosts[name]
+  const proxy = mode === "folded" && !noMcp ? await startProxy(model.url) : undefined
   const files = {}
   for (let area = 0; area < areas; area++) {
     for (let step = 0; step < steps; step++) {
@@ -78,7 +88,8 @@ export async function job(name, mode, { areas = 12, steps = 8, program }) {
     }
   }
   const mcp = mode === "linear" ? undefined : { command: program, args: ["mcp"] }
-  const result = await run(name, { url: proxy?.url ?? model.url, files, mcp, timeout: 900_000 })
+  const own = mode === "linear" ? undefined : extension
+  const result = await run(name, { url: proxy?.url ?? model.url, files, mcp, extension: own, timeout: 900_000 })
   const bill = model.bill()
   await proxy?.close()
   await model.close()

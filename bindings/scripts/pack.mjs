@@ -25,7 +25,7 @@ const { version, license } = readJson("bindings/node/package.json")
 const libraries = { linux: "libcallstack.so", darwin: "libcallstack.dylib", win32: "callstack.dll" }
 
 mkdirSync(destination, { recursive: true })
-for (const folder of ["node", "opencode", "claude"]) {
+for (const folder of ["node", "opencode", "pi", "claude"]) {
   const manifest = readJson(`bindings/${folder}/package.json`)
   if (folder === "node") {
     // Only here: in the source tree npm would look for packages that the tree does not need.

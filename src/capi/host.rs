@@ -59,7 +59,7 @@ pub unsafe extern "C" fn callstack_configure(
 /// - `event`: a JSON object; `"kind"` names the event, keys with `?` are optional:
 ///   - `sessionCreated {sessionID, parentID?, title?}`, `sessionUpdated {sessionID, title}`,
 ///     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
-///   - `message {sessionID, messageID, role, text, tokens?, contextLimit?, request?, summary?}`: a new message; `role` is
+///   - `message {sessionID, messageID, role, text, time?, tokens?, contextLimit?, request?, summary?}`: a new message; `role` is
 ///     `user` or `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
 ///     `request` is the request to the model that the message answers (see `callstack_record_usage`), which is recorded in
 ///     the session's frame, also if that is made later; with `summary` true, for the summary of a compaction, only the
@@ -73,6 +73,9 @@ pub unsafe extern "C" fn callstack_configure(
 ///   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
 ///     `{"id", "role", "text", "summary"?, "unfinished"?, "time"?, "parts"?}`; `time` is in milliseconds since the Unix
 ///     epoch;
+///   - `sessionSetBack {sessionID, answers}`: a person may have set the conversation back to an earlier point, or has opened
+///     it again; `answers` is what the tools of the library have answered in it, oldest first. It is in the frame in which it was
+///     then, or in the nearest open one above; open frames that it has begun since are blocked;
 ///   - `messageFinished {sessionID, message}`: a message will not change any more; it is appended to the frame's log;
 ///   - `callStarted {call, sessionID}`, `callEnded {call, error?}`, `callAborted {call}`.
 /// - `out_effects`: a JSON array of what the host must do, in this order, `[{"kind": "describeSession", "sessionID":
@@ -251,6 +254,28 @@ impl Output for Parts {
             put(self.stable, CallstackText::copy(&context.stable));
             put(self.volatile, CallstackText::copy(&context.volatile));
         }
+    }
+}
+
+/// Returns the frame in which the conversation of a session is: the session's own, or with `{"calls": {"in": "conversation"}}`
+/// one that it has begun and works on itself.
+///
+/// - `session`: the whole ID of the session.
+/// - `out_handle`: the handle, such as `f3`; the empty text if the session has no frame.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_place(
+    stack: *const Callstack,
+    session: *const c_char,
+    session_len: usize,
+    out_handle: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::read(stack, out_handle, error, |stack| {
+            let place = stack.host().place(text("session", session, session_len)?);
+            Ok(place.map(|handle| handle.to_string()).unwrap_or_default())
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use super::compaction::Message;
 use crate::frame::ModelRequest;
 
 /// The kinds of events: the values of the JSON key `kind`.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 15] = [
     "sessionCreated",
     "sessionUpdated",
     "sessionIdle",
@@ -19,6 +19,7 @@ const KINDS: [&str; 14] = [
     "sessionCompacting",
     "sessionCompacted",
     "sessionMessages",
+    "sessionSetBack",
     "message",
     "messageFinished",
     "toolExecuted",
@@ -91,6 +92,16 @@ pub enum HostEvent {
         session_id: String,
         /// The messages, oldest first.
         messages: Vec<Message>,
+    },
+    /// A person may have set a session's conversation back to an earlier point, or has opened it again: where it is follows from what
+    /// it has. It is in the frame in which it was then, if that is still open, and else in the nearest one above it that is. Open frames
+    /// that it has begun since are blocked, and go on when they are activated. Contexts show the results that it has lost. Frames are
+    /// not set back: what was done is done.
+    SessionSetBack {
+        /// ID of the session.
+        session_id: String,
+        /// What the tools of the library have answered in the conversation, also before it was compacted, oldest first.
+        answers: Vec<String>,
     },
     /// A message was added to a session.
     Message {
@@ -226,6 +237,7 @@ struct FlatEvent {
     /// A text or a message.
     message: Option<Value>,
     messages: Option<Vec<Message>>,
+    answers: Option<Vec<String>>,
     #[serde(rename = "messageID")]
     message_id: Option<String>,
     role: Option<String>,
@@ -257,6 +269,7 @@ impl FlatEvent {
             ("title", self.title.is_some()),
             ("message", self.message.is_some()),
             ("messages", self.messages.is_some()),
+            ("answers", self.answers.is_some()),
             ("messageID", self.message_id.is_some()),
             ("role", self.role.is_some()),
             ("text", self.text.is_some()),
@@ -313,6 +326,10 @@ impl TryFrom<FlatEvent> for HostEvent {
             "sessionMessages" => {
                 HostEvent::SessionMessages { session_id: session(&mut event)?, messages: messages(&mut event)? }
             }
+            "sessionSetBack" => HostEvent::SessionSetBack {
+                session_id: session(&mut event)?,
+                answers: event.answers.take().ok_or_else(|| lacks("answers"))?,
+            },
             "message" => HostEvent::Message {
                 session_id: session(&mut event)?,
                 message_id: event.message_id.take().ok_or_else(|| lacks("messageID"))?,

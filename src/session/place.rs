@@ -5,10 +5,14 @@ use std::collections::{HashSet, VecDeque};
 use super::sessions::Sessions;
 use super::turn::Turn;
 use crate::frame::{FrameRef, FrameStatus, Handle};
-use crate::tree::Tree;
+use crate::tree::{Command, Tree};
+use crate::vocabulary::Told;
 
 /// Number of moves that are kept for each session: messages are reported soon after they were written.
 const KEPT_MOVES: usize = 256;
+
+/// Why a frame is blocked that a conversation does not know any more.
+const SET_BACK: &str = "It was interrupted: a person has set the conversation back to before it began";
 
 /// The way of a conversation through frames. Empty as long as it is in the session's own frame alone.
 #[derive(Debug, Clone, Default)]
@@ -204,6 +208,37 @@ impl Turn<'_> {
             way.asked_in = None;
             way.moved(place.filter(|place| Some(*place) != own), self.time);
             self.sessions.moved(session_id);
+        }
+    }
+
+    /// Handles that a conversation may have been set back to what its tools have answered in it: see
+    /// [`SessionSetBack`](super::HostEvent::SessionSetBack).
+    pub(super) fn set_back(&mut self, session_id: &str, answers: &[String]) {
+        let tree = self.tree;
+        let told: Vec<Told<'_>> = answers.iter().filter_map(|answer| Told::read(answer)).collect();
+        let place = told.last().and_then(|told| tree.resolve(&told.place?.into()).ok());
+        let is_around = |frame: &Handle| place.is_some_and(|place| place == *frame || tree.is_ancestor(*frame, place));
+        let (kept, lost): (Vec<Handle>, Vec<Handle>) = self.sessions.entered(session_id, tree).partition(is_around);
+        // Those within others first.
+        for frame in lost.iter().rev() {
+            let question = Some(SET_BACK.to_owned());
+            self.command(Command::Block { frame: (*frame).into(), question, results: None, interruption: true });
+        }
+        if let Some(session) = self.sessions.known.get_mut(session_id).filter(|_| !lost.is_empty()) {
+            session.way.moved(kept.last().copied(), self.time);
+            (session.way.entered, session.way.asked_in) = (kept, None);
+            self.sessions.moved(session_id);
+        }
+        let heard: HashSet<Handle> = told.iter().filter(|told| told.end().is_some()).map(|told| told.subject).collect();
+        let is_lost = |child: &Handle| tree.is_held(*child) && !heard.contains(child);
+        let mut here = self.sessions.frames_of(session_id, tree);
+        here.retain(|frame| tree.children(*frame).iter().any(is_lost));
+        if let Some(session) = self.sessions.known.get_mut(session_id).filter(|_| !here.is_empty()) {
+            // The stable part of its contexts shows what it has lost where it is.
+            session.way.base = session.way.entered.last().copied();
+        }
+        for frame in here {
+            self.command(Command::Forget { frame: frame.into() });
         }
     }
 }

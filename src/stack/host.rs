@@ -421,6 +421,14 @@ impl Host<'_> {
         drop(state);
         Ok(Some(SessionContext { handle, context }))
     }
+
+    /// Returns the frame in which the conversation of a session is: the session's own, or one that it has begun and
+    /// [works on itself](crate::session::calls::CallPlace::Conversation). `None` if the session has no frame.
+    pub fn place(&self, session_id: &str) -> Option<Handle> {
+        let tree = self.stack.inner.tree.read();
+        let state = self.stack.inner.host.state.lock();
+        state.sessions.place(session_id, &tree)
+    }
 }
 
 impl Stack {
@@ -428,14 +436,6 @@ impl Stack {
     /// session.
     pub fn host(&self) -> Host<'_> {
         Host { stack: self }
-    }
-
-    /// The frame in which the conversation of a session is. `None` if the session has no frame.
-    #[cfg(feature = "tools")]
-    pub(crate) fn place_of(&self, session_id: &str) -> Option<Handle> {
-        let tree = self.inner.tree.read();
-        let state = self.inner.host.state.lock();
-        state.sessions.place(session_id, &tree)
     }
 
     /// Adds a line for the host's log.

@@ -67,7 +67,7 @@ impl<'a> Caller<'a> {
 
     /// Returns the frame in which the conversation of the calling session is, if the session has one.
     pub(super) fn own(&self) -> Option<Handle> {
-        self.stack.place_of(self.session_id)
+        self.stack.host().place(self.session_id)
     }
 
     /// True if a call of a frame is worked on in the conversation of the caller: the host folds conversations, and no other call of

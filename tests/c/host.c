@@ -45,6 +45,9 @@ int main(int argc, char **argv) {
     callstack_text_free(&volatile_part);
     OK(callstack_session_context(stack, TEXT("nobody"), &stable, NULL, &error));
     CHECK(stable.data == NULL);
+    OK(callstack_place(stack, TEXT("ses_1"), &text, &error));
+    CHECK_TEXT(text.data, "f1");
+    callstack_text_free(&text);
 
     text = use(stack, "ses_1", "stack_frame_push",
                "{\"title\": \"Cart\", \"successCriteria\": \"Totals\", \"successCriteriaCompacted\": \"totals\"}");

@@ -748,6 +748,11 @@ fn a_host_tells_of_its_sessions_and_runs_frames_in_them() {
     assert!(stable.starts_with("<stack-context>") && !stable.contains("when-to-create"), "{stable}");
     assert!(volatile.contains("<title>Shop</title>"), "{volatile}");
     assert_eq!(session_context(stack, "ses_9").unwrap(), None);
+    for (session, place) in [("ses_1", "f1"), ("ses_9", "")] {
+        // SAFETY: the stack is open, the text has its given length.
+        let found = ask(|out, error| unsafe { callstack_place(stack, p(session), session.len(), out, error) });
+        assert_eq!(found.unwrap(), place);
+    }
     // SAFETY: the stack is open.
     let effects = ask(|out, error| unsafe { callstack_poll(stack, out, error) }).map(parsed).unwrap();
     assert_eq!(of_kind(&effects, "log")[0]["message"], "Context generated");

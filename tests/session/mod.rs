@@ -21,6 +21,8 @@ mod roots;
 mod running;
 mod sessions;
 #[cfg(feature = "tools")]
+mod set_back;
+#[cfg(feature = "tools")]
 mod tools;
 mod topics;
 mod usage;

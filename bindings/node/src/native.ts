@@ -90,6 +90,7 @@ export const SIGNATURES = {
   tools: "No",
   named_tools: "Nt?o",
   tool: "ttto",
+  place: "to",
   session_context: "too",
   append_log: "tt",
   read_log: "tt?o",

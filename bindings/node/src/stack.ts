@@ -707,6 +707,14 @@ export class Stack implements Disposable {
   }
 
   /**
+   * Returns the frame in which the conversation of a session is: the session's own, or with the setting
+   * `{ calls: { in: "conversation" } }` one that it has begun and works on itself. Undefined if the session has no frame.
+   */
+  place(sessionID: string): Handle | undefined {
+    return this.#native.text("place", this.#address, sessionID) || undefined
+  }
+
+  /**
    * Returns the context of a session's frame, made with the settings of {@link Stack.configure}. Returns undefined if the
    * session has no frame, or if the settings give it no context.
    *

@@ -994,6 +994,12 @@ export type HostEvent =
       /** True for the summary of a compaction: only its `request` counts. */
       summary?: boolean | undefined
     }
+  /**
+   * A person may have set the conversation back to an earlier point, or has opened it again. `answers` is what the stack's tools
+   * have answered in it, also before it was compacted, oldest first. It is in the frame in which it was then, or in the nearest
+   * open one above; open frames that it has begun since are blocked; contexts show the results that it has lost.
+   */
+  | { kind: "sessionSetBack"; sessionID: string; answers: readonly string[] }
   /** A message will not change any more. It is appended to the log of the session's frame. */
   | { kind: "messageFinished"; sessionID: string; message: SessionMessage }
   | {

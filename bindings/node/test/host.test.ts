@@ -57,6 +57,20 @@ test("a push runs in its own session, and its results answer it", () => {
   stack.close()
 })
 
+test("a conversation goes through frames, and back to where a person sets it", () => {
+  const stack = shop()
+  assert.deepEqual(stack.configure({ calls: { in: "conversation" } }), [])
+  assert.deepEqual([stack.place("ses_1"), stack.place("nobody")], ["f1", undefined])
+  const task = { title: "Cart", successCriteria: "Totals", successCriteriaCompacted: "totals" }
+  const { text = "" } = stack.tool("ses_1", "stack_frame_push", task)
+  assert.match(text, /\nYou are in f2 \(Cart\)\.$/)
+  stack.report({ kind: "sessionSetBack", sessionID: "ses_1", answers: [text] })
+  assert.equal(stack.place("ses_1"), "f2")
+  stack.report({ kind: "sessionSetBack", sessionID: "ses_1", answers: [] })
+  assert.deepEqual([stack.place("ses_1"), stack.frame("f2").status], ["f1", "blocked"])
+  stack.close()
+})
+
 test("a session has a context in two parts, or none", () => {
   const stack = shop()
   const context = stack.sessionContext("ses_1")

@@ -2,10 +2,10 @@
 
 import { join } from "node:path"
 import type { Config, Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
+import { tellsEnd, titleOf } from "callstack-core/people"
 import { type Answered, hooks } from "./adapter.js"
 import { Commands } from "./commands.js"
 import { Host } from "./host.js"
-import { tellsEnd, titleOf } from "./titles.js"
 
 /** Starts the plugin for one directory. If the stack cannot be opened, logs one message and registers no hooks. */
 export async function server(input: PluginInput, options: PluginOptions = {}): Promise<Hooks> {

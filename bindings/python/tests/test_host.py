@@ -42,6 +42,17 @@ def test_a_push_runs_in_its_own_session_and_its_results_answer_it(shop: Stack) -
     assert ended["text"].startswith("f2 (Cart 🛒) is completed.\nResults: It adds up\n")
 
 
+def test_a_conversation_goes_through_frames_and_back_to_where_a_person_sets_it(shop: Stack) -> None:
+    assert shop.configure({"calls": {"in": "conversation"}}) == []
+    assert (shop.place("ses_1"), shop.place("nobody")) == ("f1", None)
+    answer = shop.tool("ses_1", "stack_frame_push", TASK)
+    assert answer["text"].endswith("\nYou are in f2 (Cart 🛒).")
+    shop.report({"kind": "sessionSetBack", "sessionID": "ses_1", "answers": [answer["text"]]})
+    assert shop.place("ses_1") == "f2"
+    shop.report({"kind": "sessionSetBack", "sessionID": "ses_1", "answers": []})
+    assert (shop.place("ses_1"), shop.frame("f2")["status"]) == ("f1", "blocked")
+
+
 def test_a_session_has_a_context_in_two_parts_or_none(shop: Stack) -> None:
     context = shop.session_context("ses_1")
     assert context is not None

@@ -609,6 +609,14 @@ class Stack:
             "tool", session_id, name, _json(dict(arguments) if isinstance(arguments, Mapping) else arguments)
         )
 
+    def place(self, session_id: str) -> Handle | None:
+        """Returns the frame in which the conversation of a session is; None if the session has no frame.
+
+        That is the session's own frame, or with the setting `{"calls": {"in": "conversation"}}` one that it has begun and
+        works on itself.
+        """
+        return self._text("place", session_id) or None
+
     def session_context(self, session_id: str) -> SessionContext | None:
         """Returns the context of a session's frame, made with the settings of `configure`.
 

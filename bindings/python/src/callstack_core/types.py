@@ -1141,6 +1141,15 @@ class SessionRead(TypedDict):
     messages: list[SessionMessage]
 
 
+class SessionSetBack(TypedDict):
+    """A person may have set a session's conversation back to an earlier point, or has opened it again."""
+
+    kind: Literal["sessionSetBack"]
+    sessionID: str
+    #: What the stack's tools have answered in it, also before it was compacted, oldest first.
+    answers: list[str]
+
+
 class MessageReceived(TypedDict):
     """A session has a new message."""
 
@@ -1218,6 +1227,7 @@ HostEvent: TypeAlias = (
     | SessionNoted
     | SessionFailed
     | SessionRead
+    | SessionSetBack
     | MessageReceived
     | MessageFinished
     | ToolExecuted

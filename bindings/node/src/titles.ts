@@ -1,6 +1,8 @@
 // The titles of tool calls: one line that tells a person what has happened.
 
-import type { Frame, FrameRef, HostAnswer, Stack } from "callstack-core"
+import type { HostAnswer } from "./host.js"
+import type { Stack } from "./stack.js"
+import type { Frame, FrameRef } from "./types.js"
 
 /** What a title looks up. */
 type Frames = Pick<Stack, "frame">
@@ -30,7 +32,7 @@ export function tellsEnd(tool: string, args: Arguments, { text }: HostAnswer): b
 /** Returns the title of a call that has been answered, such as `push f4 Shopping cart → completed: Cart::total()`. */
 export function titleOf(frames: Frames, tool: string, args: Arguments, { text, isError }: HostAnswer): string {
   const lines = text.split("\n")
-  const said = line(lines[0] ?? "")
+  const said = singleLine(lines[0] ?? "")
   if (isError) return said
   // The engine's answers name a frame that they are about at the beginning of a line.
   const handles = lines.flatMap((one) => /^(?:Planned: )?(f\d+) \(/.exec(one)?.[1] ?? [])
@@ -44,7 +46,7 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
       if (frame === undefined) return said
       const end = args["background"] === true ? " in the background" : outcome(frame)
       const next = tool === "stack_frame_pop" && second !== undefined ? `; begin ${named(frames, second)}` : ""
-      return line(`${verb} ${frame.handle} ${frame.title}${end}${next}`)
+      return singleLine(`${verb} ${frame.handle} ${frame.title}${end}${next}`)
     }
     case "stack_frame_plan":
     case "stack_frame_plan_children": {
@@ -53,16 +55,16 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
       const parent = parentID && find(frames, `id:${parentID}`)
       const children = Array.isArray(args["children"]) ? args["children"].length : 1
       const planned = children === 1 ? named(frames, first) : `${children} frames`
-      return line(`plan ${planned}${parent ? ` below ${parent.handle}` : ""}`)
+      return singleLine(`plan ${planned}${parent ? ` below ${parent.handle}` : ""}`)
     }
     case "stack_tree": {
       const counts = /^Frames: (\d+)(.*)$/m.exec(text)
-      return counts === null ? said : line(`tree of ${counts[1]} frames${counts[2]}`)
+      return counts === null ? said : singleLine(`tree of ${counts[1]} frames${counts[2]}`)
     }
     case "stack_frame_details":
     case "stack_frame_log": {
       const [, handle = ""] = /^ {2}"handle": "(f\d+)"/m.exec(text) ?? []
-      return line(`${tool.slice("stack_frame_".length)} of ${named(frames, handle)}`)
+      return singleLine(`${tool.slice("stack_frame_".length)} of ${named(frames, handle)}`)
     }
     default:
       // With an empty title OpenCode shows the arguments.
@@ -91,8 +93,8 @@ function find(frames: Frames, frame: FrameRef): Frame | undefined {
   }
 }
 
-/** Makes one line that a terminal can show: agents have written parts of it. */
-function line(text: string): string {
+/** Makes one line that a terminal can show, of a text of which agents have written parts. A long one is cut. */
+export function singleLine(text: string): string {
   const characters = Array.from(text.replaceAll(/[\p{C}\p{Z}]+/gu, " ").trim())
   if (characters.length <= LONGEST) return characters.join("")
   return `${characters

@@ -1,0 +1,74 @@
+// The requests to the model: finished frames are folded, the stable part of the context is in the system prompt, the volatile
+// part behind the newest message.
+
+import type { SessionContext } from "callstack-core"
+import type { Host } from "./host.js"
+import type { Message } from "./messages.js"
+import { markBefore, replaceText } from "./payload.js"
+
+/** The type of the messages that this extension adds. */
+export const MESSAGE_TYPE = "callstack"
+
+const NONE: SessionContext = { stable: "", volatile: "" }
+
+/** The requests of one session. */
+export class Context {
+  readonly #host: Host
+  /** The stable part in the system prompt of the present run of the agent. pi keeps that prompt until the person writes again. */
+  #begun = ""
+  /** The context of the request that is being prepared. */
+  #context = NONE
+  /** Whether that is the first request of a run: its context was made with the system prompt. */
+  #isFirst = false
+
+  constructor(host: Host) {
+    this.#host = host
+  }
+
+  /** Adds the stable part to the system prompt of a run of the agent. */
+  begin(systemPrompt: string): string {
+    this.#context = this.#present()
+    this.#isFirst = true
+    this.#begun = this.#context.stable
+    return this.#begun === "" ? systemPrompt : `${systemPrompt}\n\n${this.#begun}`
+  }
+
+  /** Folds the messages of a request to an API, and adds the volatile part. */
+  prepare(messages: Message[], api: string | undefined): Message[] {
+    // Each context is for one request: it can have news that are told once.
+    if (!this.#isFirst) this.#context = this.#present()
+    this.#isFirst = false
+    // Only the request of this API says how the model thinks, on which the folding depends: see `finish`.
+    const folded = api === "anthropic-messages" ? messages : this.fold(messages)
+    const { volatile } = this.#context
+    if (volatile === "") return folded
+    const [customType, display, timestamp] = [MESSAGE_TYPE, false, Date.now()]
+    return [...folded, { role: "custom", customType, content: volatile, display, timestamp }]
+  }
+
+  /** Returns a request as the API gets it. */
+  finish(payload: unknown, api: string | undefined): unknown {
+    const { stable, volatile } = this.#context
+    let request = payload
+    if (api === "anthropic-messages") request = this.#folded("anthropic", request)
+    // pi makes the system prompt when the person writes; since then a text on the heap can have changed.
+    if (this.#begun !== "" && stable !== this.#begun) request = replaceText(request, this.#begun, stable)
+    if (volatile !== "") markBefore(request, volatile)
+    return request
+  }
+
+  /** Returns messages without what finished frames have said. */
+  fold(messages: Message[]): Message[] {
+    return this.#folded("pi", messages)
+  }
+
+  #folded<T>(wire: "anthropic" | "pi", value: T): T {
+    const text = JSON.stringify(value)
+    const { request } = this.#host.callstack.fold(wire, text)
+    return request === text ? value : JSON.parse(request)
+  }
+
+  #present(): SessionContext {
+    return this.#host.engine.context(this.#host.sessionID) ?? NONE
+  }
+}

@@ -1,0 +1,69 @@
+// pi as a host of the engine: one conversation, in which the agent works on all its frames.
+
+import type { ExtensionContext } from "@mariozechner/pi-coding-agent"
+import type { Host as Engine, HostActions, LogLevel, SessionMessage, Stack } from "callstack-core"
+import { messagesOf, sessionMessage } from "./messages.js"
+
+/** The module of the engine. It is passed on, because a static import of it is not possible: see index.ts. */
+export type Callstack = typeof import("callstack-core")
+
+/** Connects a stack with the session that pi has open. */
+export class Host implements HostActions {
+  /** Reports events to the engine, and carries out its effects with the methods of this class. */
+  readonly engine: Engine
+  readonly callstack: Callstack
+  /** The ID of pi's session. */
+  readonly sessionID: string
+  readonly #context: ExtensionContext
+
+  constructor(callstack: Callstack, stack: Stack, context: ExtensionContext) {
+    this.callstack = callstack
+    this.engine = new callstack.Host(stack, this)
+    this.sessionID = context.sessionManager.getSessionId()
+    this.#context = context
+  }
+
+  /** Shows warnings and errors. pi has no log; the history of the stack says everything else. */
+  log(level: LogLevel, message: string): void {
+    if (level === "warn" || level === "error") tell(this.#context, level === "warn" ? "warning" : "error", message)
+  }
+
+  /** A frame has no session of its own: the engine is told that calls stay in the conversation. */
+  createSession(): Promise<string> {
+    return Promise.reject(new Error("pi has one conversation for all frames"))
+  }
+
+  describeSession(sessionID: string): Promise<{ title: string } | undefined> {
+    if (sessionID !== this.sessionID) return Promise.resolve(undefined)
+    return Promise.resolve({ title: this.#context.sessionManager.getSessionName() ?? "" })
+  }
+
+  messages(sessionID: string): Promise<SessionMessage[]> {
+    const branch = sessionID === this.sessionID ? this.#context.sessionManager.getBranch() : []
+    return Promise.resolve(messagesOf(branch).map(sessionMessage))
+  }
+
+  prompt(): Promise<void> {
+    return this.createSession().then(() => undefined)
+  }
+
+  abort(sessionID: string): Promise<void> {
+    if (sessionID === this.sessionID) this.#context.abort()
+    return Promise.resolve()
+  }
+
+  /** Compacts the conversation. The events of the compaction report its beginning and its end. */
+  compact(sessionID: string): Promise<boolean> {
+    if (sessionID !== this.sessionID) return Promise.resolve(false)
+    return new Promise((resolve) => {
+      this.#context.compact({ onComplete: () => resolve(true), onError: () => resolve(false) })
+    })
+  }
+}
+
+/** Shows a line to the person: in the conversation, or without an interface in the standard error output. */
+export function tell({ hasUI, ui }: ExtensionContext, level: "info" | "warning" | "error", message: string): void {
+  if (hasUI) ui.notify(level === "info" ? message : `[stack] ${message}`, level)
+  else if (level === "info") console.log(message)
+  else console.error(`[stack] ${message}`)
+}

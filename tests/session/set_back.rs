@@ -1,0 +1,155 @@
+//! Conversations that a person sets back to an earlier point.
+
+use callstack_core::session::calls::{CallPlace, CallSettings};
+use callstack_core::session::{Effect, HostEvent};
+use callstack_core::{FrameStatus, HostSettings, Stack, tools};
+use serde_json::{Value, json};
+
+const SESSION: &str = "ses_1";
+
+/// A session whose agent works on all frames in its conversation.
+struct Chat {
+    stack: Stack,
+    /// What its tools have answered.
+    answers: Vec<String>,
+}
+
+impl Chat {
+    fn new() -> Self {
+        let stack = Stack::in_memory();
+        let calls = CallSettings::default().r#in(CallPlace::Conversation);
+        assert_eq!(stack.host().configure(HostSettings::default().calls(calls)), []);
+        let chat = Self { stack, answers: Vec::new() };
+        chat.tell(json!({"kind": "sessionCreated", "sessionID": SESSION, "title": "Shop"}));
+        let text = "Build a shop where customers can pay";
+        chat.tell(json!({"kind": "message", "sessionID": SESSION, "messageID": "m", "role": "user", "text": text}));
+        chat
+    }
+
+    fn tell(&self, event: Value) -> Vec<Effect> {
+        self.stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap())
+    }
+
+    /// Calls a tool for a message of its own.
+    fn call(&mut self, name: &str, arguments: Value) -> String {
+        self.context();
+        let answer = tools::call(&self.stack, SESSION, name, &arguments.to_string());
+        assert!(!answer.is_error, "{name} {arguments}: {:?}", answer.text);
+        let text = answer.text.unwrap();
+        self.answers.push(text.clone());
+        text
+    }
+
+    fn push(&mut self, title: &str) {
+        self.call(
+            "stack_frame_push",
+            json!({"title": title, "successCriteria": title, "successCriteriaCompacted": title}),
+        );
+    }
+
+    fn pop(&mut self) {
+        let results = "all of it works";
+        self.call("stack_frame_pop", json!({"status": "completed", "results": results, "resultsCompacted": results}));
+    }
+
+    /// Sets the conversation back to its first answers.
+    fn set_back(&mut self, answers: usize) {
+        self.answers.truncate(answers);
+        self.tell(json!({"kind": "sessionSetBack", "sessionID": SESSION, "answers": self.answers}));
+    }
+
+    /// The frame in which the conversation is.
+    fn place(&self) -> String {
+        self.stack.host().place(SESSION).unwrap().to_string()
+    }
+
+    fn status(&self, frame: &str) -> FrameStatus {
+        self.stack.frame(frame).unwrap().status
+    }
+
+    fn context(&self) -> String {
+        let context = self.stack.host().context(SESSION).unwrap().unwrap().context;
+        format!("{}{}", context.stable, context.volatile)
+    }
+}
+
+#[test]
+fn a_conversation_is_where_it_was_and_what_it_has_begun_since_can_go_on() {
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    chat.push("Totals");
+    chat.push("Taxes");
+    assert_eq!(chat.place(), "f4");
+    chat.set_back(1);
+    assert_eq!(chat.place(), "f2");
+    assert_eq!([chat.status("f3"), chat.status("f4")], [FrameStatus::Blocked; 2]);
+    let question = chat.stack.frame("f4").unwrap().questions.pop().unwrap().question;
+    assert_eq!(question, "It was interrupted: a person has set the conversation back to before it began");
+    let answer = chat.call("stack_frame_activate", json!({"sessionID": "f3"}));
+    assert!(answer.ends_with("You are in f3 (Totals)."), "{answer}");
+    assert_eq!((chat.place().as_str(), chat.status("f3")), ("f3", FrameStatus::InProgress));
+}
+
+#[test]
+fn a_frame_that_has_ended_since_stays_so() {
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    chat.push("Totals");
+    chat.pop();
+    chat.pop();
+    chat.push("Mail");
+    chat.set_back(2);
+    assert_eq!(chat.place(), "f1", "both have ended");
+    assert_eq!(
+        ["f2", "f3", "f4"].map(|frame| chat.status(frame)),
+        [FrameStatus::Completed, FrameStatus::Completed, FrameStatus::Blocked]
+    );
+}
+
+#[test]
+fn results_that_a_conversation_has_lost_are_in_its_context() {
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    chat.pop();
+    assert!(!chat.context().contains("all of it works"), "the conversation has them");
+    chat.set_back(2);
+    assert!(!chat.context().contains("all of it works"), "it still has them");
+    chat.set_back(0);
+    assert!(chat.context().contains("all of it works"), "{}", chat.context());
+    assert_eq!(chat.place(), "f1");
+}
+
+#[test]
+fn results_that_were_lost_within_a_frame_are_in_its_context() {
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    chat.push("Totals");
+    chat.pop();
+    chat.set_back(1);
+    assert_eq!(chat.place(), "f2");
+    assert!(chat.context().contains("all of it works"), "{}", chat.context());
+    chat.pop();
+    assert!(!chat.context().contains("all of it works"), "{}", chat.context());
+}
+
+#[test]
+fn nothing_happens_to_a_conversation_that_was_only_opened_again() {
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    chat.call("stack_status", json!({}));
+    let revision = || chat.stack.read(|tree| tree.revision());
+    let before = revision();
+    chat.tell(json!({"kind": "sessionSetBack", "sessionID": SESSION, "answers": chat.answers}));
+    assert_eq!((chat.place().as_str(), revision()), ("f2", before));
+}
+
+#[test]
+fn answers_that_name_no_frame_of_the_stack_are_harmless() {
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    let answers = ["f99 (Elsewhere) has begun.\nYou are in f99 (Elsewhere).", "", "f2 (Cart) is completed."];
+    for (session, place) in [("ses_9", "f2"), (SESSION, "f1")] {
+        chat.tell(json!({"kind": "sessionSetBack", "sessionID": session, "answers": answers}));
+        assert_eq!(chat.place(), place);
+    }
+}
