@@ -7,6 +7,7 @@ import type { Host, HostAnswer, SessionContext, SessionMessage, Tool } from "cal
 import { Context, type Entry } from "./context.js"
 import {
   answerOf,
+  answersIn,
   changesOf,
   childOf,
   hostEvent,
@@ -42,6 +43,8 @@ export abstract class Adapter {
   readonly requests = new Requests()
   /** The mode of each session, by session ID. */
   readonly modes = new Map<string, Mode>()
+  /** Sessions of which messages were removed: a person has undone them. */
+  readonly setBack = new Set<string>()
   /** The context window of each session's model, in tokens, by session ID. */
   readonly limits = new Map<string, number | undefined>()
 
@@ -69,6 +72,19 @@ export abstract class Adapter {
     const { data } = await this.client.session.message({ path: { id: sessionID, messageID } })
     if (data === undefined) return
     await this.engine.report({ kind: "messageFinished", sessionID, message: sessionMessage(data) })
+  }
+
+  /** If a person has undone messages of the session of a request, reports what the tools have answered in those that are left. */
+  async reportSetBack(messages: readonly Entry[]): Promise<void> {
+    const sessionID = messages[0]?.info.sessionID
+    if (sessionID === undefined || !this.setBack.delete(sessionID)) return
+    // Those before a compaction count, too.
+    const { data = [] } = await this.client.session.messages({ path: { id: sessionID } })
+    await this.engine.report({
+      kind: "sessionSetBack",
+      sessionID,
+      answers: data.flatMap(({ parts }) => answersIn(parts)),
+    })
   }
 
   /** Takes out of the messages of a request what finished frames have said, where frames are in one conversation. */
@@ -118,6 +134,7 @@ export function hooks(adapter: Adapter, tools: readonly Tool[], answered: Answer
     }),
     "experimental.chat.messages.transform": adapter.safe("messages.transform", async (_, { messages }) => {
       try {
+        await adapter.reportSetBack(messages)
         adapter.fold?.(messages)
         await context.addVolatile(messages)
       } finally {

@@ -53,6 +53,9 @@ export async function hostEvent(event: Event, adapter: Adapter): Promise<HostEve
         summary,
       }
     }
+    case "message.removed":
+      adapter.setBack.add(event.properties.sessionID)
+      return undefined
     case "message.part.updated": {
       const { part } = event.properties
       if (part.type !== "tool" || part.state.status !== "error") return undefined
@@ -85,6 +88,15 @@ export function textOf(parts: readonly Part[]): string {
     part.type === "text" && part.synthetic !== true && part.ignored !== true ? part.text : "",
   )
   return texts.filter((text) => text !== "").join("\n")
+}
+
+/** Returns what the tools of the stack have answered in a message. */
+export function answersIn(parts: readonly Part[]): string[] {
+  return parts.flatMap((part) =>
+    part.type === "tool" && part.tool.startsWith("stack_") && part.state.status === "completed"
+      ? [part.state.output]
+      : [],
+  )
 }
 
 /** Whether a message is for people alone: it shows something that no model gets. */

@@ -211,6 +211,31 @@ test("after a restart the conversation goes on in its frame, and folds it", asyn
   assert.equal(new Set(ids).size, ids.length, "no message is logged twice")
 })
 
+test("what a person undoes, the conversation is not in any more", async (t) => {
+  const { model, server, frames } = await scenario(
+    t,
+    inOrder([
+      { text: "What shall I build?" },
+      call("stack_frame_push", task("Cart")),
+      { text: "I work on the cart." },
+      call("stack_add_decision", { decision: "No cart" }),
+      { text: "As you like." },
+    ]),
+    { frames: "conversation" },
+  )
+  const { sessionID } = await server.prompt("Build a shop where customers can pay")
+  await server.prompt("Begin with the cart of the shop, please", sessionID)
+  assert.equal(frames().get("Cart")?.status, "in_progress")
+  const { data: messages = [] } = await server.client.session.messages({ path: { id: sessionID } })
+  const undone = messages.findLast(({ info }) => info.role === "user")?.info.id ?? ""
+  await server.client.session.revert({ path: { id: sessionID }, body: { messageID: undone } })
+  await server.prompt("No cart, please: begin with the payment instead", sessionID)
+  const found = frames()
+  assert.equal(found.get("Cart")?.status, "blocked")
+  assert.deepEqual(found.get("Test")?.decisions, ["No cart"], "the conversation is in the frame of the session again")
+  assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /set the conversation back/)
+})
+
 test("the titles of calls say which frame begins and how it has ended", async (t) => {
   const { server } = await scenario(
     t,
