@@ -37,15 +37,14 @@ export async function summarize(
   addFiles(preparation.fileOps, before?.details)
   const { apiKey = "", headers } = auth
   const instructions = prompts.join("\n\n")
-  return await compact(
-    { ...preparation, ...whole },
-    model,
-    apiKey,
-    headers,
-    instructions,
-    signal,
-    pi.getThinkingLevel(),
-  )
+  const level = pi.getThinkingLevel()
+  try {
+    return await compact({ ...preparation, ...whole }, model, apiKey, headers, instructions, signal, level)
+  } catch (error) {
+    // pi says so itself.
+    if (signal.aborted) return undefined
+    throw error
+  }
 }
 
 /** Adds the files of the summary before. */

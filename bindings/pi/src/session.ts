@@ -115,7 +115,7 @@ export class Session {
   /** Reports an answer of the model, with the request that it is for. */
   async #answered(message: Answer, contextLimit: number | undefined): Promise<void> {
     const { engine, sessionID } = this.host
-    const { usage, stopReason, errorMessage = stopReason, timestamp: time } = message
+    const { usage, timestamp: time } = message
     await engine.report({
       kind: "message",
       sessionID,
@@ -127,7 +127,6 @@ export class Session {
       contextLimit,
       request: this.#requests.answered(message),
     })
-    if (stopReason === "error") await engine.report({ kind: "sessionError", sessionID, message: errorMessage })
   }
 
   /** Reports the outcome of a tool. */
