@@ -335,6 +335,10 @@ bench-flame: export FLAME_BENCH_AREAS ?= 20
 bench-flame: native $(NODE_MODULES)
 	$(NPM) run bench:flame --prefix bindings
 
+# What a run of an agent costs in tokens, with and without shared results: the table of docs/agent.md.
+bench-runs:
+	$(CARGO) bench --quiet -p callstack-core --bench runs
+
 # Stacks in PostgreSQL, with a server of its own: pushes, refreshes, commits of one stack and of a thousand, a large stack. Takes some
 # minutes. Set the frames of the large stack: make bench-postgres POSTGRES_BENCH_FRAMES=100000
 bench-postgres:

@@ -1561,13 +1561,14 @@ CallstackCode callstack_update_registers(Callstack *stack,
  * Returns the tools with which an agent in a run manages its own memory. The host offers them to the model together
  * with its own tools; `callstack_advance_run` carries them out.
  *
- * - `memory`: `heap` or `registers`, as in `callstack_start_run`.
+ * - `settings`: the settings of the run, as in `callstack_start_run`, such as `{"memory": "registers"}`; NULL for the
+ *   defaults. `callstack_run_status` returns those of a run that is resumed.
  * - `out_tools`: a JSON array as in `callstack_tools`.
  *
- * Errors: _SETTING for another value of `memory`.
+ * Errors: _JSON.
  */
-CallstackCode callstack_memory_tools(const char *memory,
-                                     size_t memory_len,
+CallstackCode callstack_memory_tools(const char *settings,
+                                     size_t settings_len,
                                      CallstackText *out_tools,
                                      CallstackError **error);
 
@@ -1579,10 +1580,15 @@ CallstackCode callstack_memory_tools(const char *memory,
  * `callstack_run_reply` or `callstack_run_answer`.
  *
  * - `run`: a JSON object, `{"task": "Build a calculator", "settings": {"memory": "registers", "maxDepth": 5,
- *   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1"}`. Only `task` is required.
+ *   "heapCeiling": 5000, "sharedResults": true, "resultsBudget": 1500}, "title": "Calculator", "sessionID": "run_1"}`.
+ *   Only `task` is required.
  *   - `memory`: `"heap"` (default: frames and heap) or `"registers"` (registers as well);
  *   - `maxDepth`: maximum depth of a frame; the root has depth 0; default 5;
  *   - `heapCeiling`: size of the heap, in characters, above which the agent is warned; default 5000;
+ *   - `sharedResults`: whether a frame begins with the criteria of the frames above it and the results of the finished
+ *     frames beside it and them, and the agent can record artifacts and decisions and read the logs of frames; default
+ *     true;
+ *   - `resultsBudget`: maximum size of what a frame sees of others, in tokens; default 1500;
  *   - `title`: title of the root frame; default: the beginning of the task;
  *   - `sessionID`: ID of the root frame; default: a generated ID;
  *   - `tools`: the agent's other tools, described in Markdown: a section of the system prompt, up to 100,000 characters,
@@ -1631,9 +1637,9 @@ CallstackCode callstack_runs(const Callstack *stack, CallstackText *out_runs, Ca
  * Returns the position of a run.
  *
  * - `run`: the root frame of the run.
- * - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000}, "steps": 7,
- *   "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a model has answered; the current frame
- *   and its depth; how many of the last steps in a row made the same tool calls.
+ * - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000, "sharedResults":
+ *   true, "resultsBudget": 1500}, "steps": 7, "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a
+ *   model has answered; the current frame and its depth; how many of the last steps in a row made the same tool calls.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.
  */

@@ -8,9 +8,8 @@ use super::code::CallstackCode;
 use super::error::CallstackError;
 use super::guard::guard;
 use super::stack::Callstack;
-use super::text::{CallstackText, record, text, to_json};
-use crate::error::Error;
-use crate::frame::MemoryModel;
+use super::text::{CallstackText, optional_record, record, text, to_json};
+use crate::frame::RunSettings;
 use crate::tools;
 
 /// Allocates a chunk, a named text, on the heap of a frame. The frame and all frames below it see the chunk until it is
@@ -151,29 +150,23 @@ pub unsafe extern "C" fn callstack_update_registers(
 /// Returns the tools with which an agent in a run manages its own memory. The host offers them to the model together
 /// with its own tools; `callstack_advance_run` carries them out.
 ///
-/// - `memory`: `heap` or `registers`, as in `callstack_start_run`.
+/// - `settings`: the settings of the run, as in `callstack_start_run`, such as `{"memory": "registers"}`; NULL for the
+///   defaults. `callstack_run_status` returns those of a run that is resumed.
 /// - `out_tools`: a JSON array as in `callstack_tools`.
 ///
-/// Errors: _SETTING for another value of `memory`.
+/// Errors: _JSON.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_memory_tools(
-    memory: *const c_char,
-    memory_len: usize,
+    settings: *const c_char,
+    settings_len: usize,
     out_tools: *mut CallstackText,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         guard(out_tools, error, || {
-            let memory = match text("memory", memory, memory_len)? {
-                "heap" => MemoryModel::Heap,
-                "registers" => MemoryModel::Registers,
-                value => {
-                    let (name, value) = ("memory".to_owned(), value.to_owned());
-                    return Err(Error::Setting { name, value, expected: "heap or registers" }.into());
-                }
-            };
-            Ok(to_json(&tools::memory_tools(memory)))
+            let settings: RunSettings = optional_record("settings", settings, settings_len)?;
+            Ok(to_json(&tools::memory_tools(&settings)))
         })
     }
 }
@@ -185,10 +178,15 @@ pub unsafe extern "C" fn callstack_memory_tools(
 /// `callstack_run_reply` or `callstack_run_answer`.
 ///
 /// - `run`: a JSON object, `{"task": "Build a calculator", "settings": {"memory": "registers", "maxDepth": 5,
-///   "heapCeiling": 5000}, "title": "Calculator", "sessionID": "run_1"}`. Only `task` is required.
+///   "heapCeiling": 5000, "sharedResults": true, "resultsBudget": 1500}, "title": "Calculator", "sessionID": "run_1"}`.
+///   Only `task` is required.
 ///   - `memory`: `"heap"` (default: frames and heap) or `"registers"` (registers as well);
 ///   - `maxDepth`: maximum depth of a frame; the root has depth 0; default 5;
 ///   - `heapCeiling`: size of the heap, in characters, above which the agent is warned; default 5000;
+///   - `sharedResults`: whether a frame begins with the criteria of the frames above it and the results of the finished
+///     frames beside it and them, and the agent can record artifacts and decisions and read the logs of frames; default
+///     true;
+///   - `resultsBudget`: maximum size of what a frame sees of others, in tokens; default 1500;
 ///   - `title`: title of the root frame; default: the beginning of the task;
 ///   - `sessionID`: ID of the root frame; default: a generated ID;
 ///   - `tools`: the agent's other tools, described in Markdown: a section of the system prompt, up to 100,000 characters,
@@ -259,9 +257,9 @@ pub unsafe extern "C" fn callstack_runs(
 /// Returns the position of a run.
 ///
 /// - `run`: the root frame of the run.
-/// - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000}, "steps": 7,
-///   "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a model has answered; the current frame
-///   and its depth; how many of the last steps in a row made the same tool calls.
+/// - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000, "sharedResults":
+///   true, "resultsBudget": 1500}, "steps": 7, "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a
+///   model has answered; the current frame and its depth; how many of the last steps in a row made the same tool calls.
 ///
 /// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.
 #[unsafe(no_mangle)]

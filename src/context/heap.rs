@@ -54,7 +54,8 @@ struct Item {
     costs: [Cost; 2],
 }
 
-/// The chunks that a frame sees, and how much of each is shown.
+/// The chunks that a frame sees, and how much of each is shown. The default has none.
+#[derive(Default)]
 pub(super) struct Heap {
     items: Vec<Item>,
     open: String,
@@ -69,8 +70,7 @@ impl Heap {
         let count = |text: &str| contexts.cost(text);
         let chunks = tree.chunks(handle);
         if chunks.is_empty() {
-            let (open, note, warning) = (String::new(), String::new(), String::new());
-            return Self { items: Vec::new(), open, note, warning, around: Cost::default() };
+            return Self::default();
         }
         let mut usage = HeapUsage { chunks: chunks.len(), characters: 0, ceiling };
         let items = chunks.into_iter().map(|(owner, chunk)| {

@@ -262,7 +262,7 @@ impl Contexts {
             Arc::make_mut(&mut considered).children.retain(|child| advice.news.iter().all(|(other, _)| other != child));
         }
         let mut volatile = Volatile::new(self, wording.clone(), tree, base, conversation);
-        let stable = select::select(self, &wording, tree, &considered, settings, volatile.cost)?;
+        let stable = select::select(self, &wording, tree, &considered, settings, Some(volatile.cost))?;
         if advice.base.is_none() {
             volatile.fill(self, tree, &considered, settings, advice, stable.left);
             return Ok(render::render(self, &wording, &considered, stable, volatile));
@@ -275,6 +275,16 @@ impl Contexts {
             volatile = own;
         }
         Ok(render::render(self, &wording, &considered, stable, volatile))
+    }
+
+    /// Returns what surrounds a frame, for a prompt that has the frame itself and its chunks elsewhere: the stable part of its
+    /// context without advice and chunks, in at most `total` tokens. It is empty if nothing surrounds the frame, or if the
+    /// budget is too small for the stubs of its parent and root.
+    pub(crate) fn surroundings(&self, tree: &Tree, handle: Handle, total: usize) -> String {
+        let settings = Settings::of_surroundings(total);
+        let considered = self.considered(tree, handle, settings.finished_children);
+        let selected = select::select(self, &self.wording, tree, &considered, &settings, None);
+        selected.map(|selected| render::render_alone(&self.wording, &considered, &selected)).unwrap_or_default()
     }
 
     /// Returns the context of a frame from the cache; `None` if it is not cached or not current, or names a log that no

@@ -16,8 +16,7 @@ pub(super) fn render(
     selected: Stable,
     volatile: Volatile,
 ) -> Context {
-    let mut stable = String::with_capacity(selected.cost.bytes + 64);
-    write_stable(wording, considered, &selected, &mut stable);
+    let mut stable = open_stable(wording, considered, &selected);
     let mut pieces = String::with_capacity(volatile.cost.bytes + 64);
     volatile.write_pieces(&mut pieces);
 
@@ -43,10 +42,20 @@ pub(super) fn render(
     }
 }
 
-/// Writes the stable part without its closing tag. Content that changes more often comes later, for prompt caches: a
+/// Renders a selection without a volatile part as one document; empty if it shows no frame.
+pub(super) fn render_alone(wording: &Wording, considered: &Considered, selected: &Stable) -> String {
+    if !selected.items.iter().any(Item::is_shown) {
+        return String::new();
+    }
+    open_stable(wording, considered, selected) + skeleton::STABLE_CLOSE
+}
+
+/// Returns the stable part without its closing tag. Content that changes more often comes later, for prompt caches: a
 /// newly finished sibling after those already shown, the heap (which can change at any time) after all frames, and the
 /// counts at the end.
-fn write_stable(wording: &Wording, considered: &Considered, selected: &Stable, out: &mut String) {
+fn open_stable(wording: &Wording, considered: &Considered, selected: &Stable) -> String {
+    let mut text = String::with_capacity(selected.cost.bytes + 64);
+    let out = &mut text;
     let shown_ancestors = &selected.items[..selected.ancestors];
     let hidden = |section: Section| {
         let of_section = |item: &&Item| item.entry.section == section && !item.is_shown();
@@ -104,4 +113,5 @@ fn write_stable(wording: &Wording, considered: &Considered, selected: &Stable, o
         },
     };
     truncation.write(out);
+    text
 }

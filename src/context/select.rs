@@ -156,20 +156,28 @@ pub(super) struct Stable {
     pub(super) left: Cost,
 }
 
-/// Selects what the stable part shows. `required` is the minimum cost of the volatile part.
+/// Selects what the stable part shows. `volatile` is the minimum cost of the volatile part. Without one, the host shows the
+/// frame and its chunks itself: the stable part has no chunks then, and may have the whole budget.
 pub(super) fn select(
     contexts: &Contexts,
     wording: &Wording,
     tree: &Tree,
     considered: &Considered,
     settings: &Settings,
-    required: Cost,
+    volatile: Option<Cost>,
 ) -> Result<Stable> {
-    let mut ladder = Ladder::new(contexts, wording, tree, considered, settings);
+    let heap = match volatile {
+        Some(_) => Heap::of(contexts, wording, tree, considered.handle, settings.heap_ceiling),
+        None => Heap::default(),
+    };
+    let mut ladder = Ladder::new(contexts, wording, tree, considered, settings, heap);
     ladder.take_parent_and_root();
     let least = ladder.spending.spent;
-    check_cap(considered.handle, &settings.budget, least + required)?;
-    ladder.spending.limit = ladder.stable_limit(least, required);
+    check_cap(considered.handle, &settings.budget, least + volatile.unwrap_or_default())?;
+    ladder.spending.limit = match volatile {
+        Some(required) => ladder.stable_limit(least, required),
+        None => settings.budget.cap(),
+    };
     ladder.take_dependencies_and_advice();
     let spine = ladder.take_spine();
     ladder.take_inherited();
@@ -277,9 +285,9 @@ impl<'a> Ladder<'a> {
         tree: &'a Tree,
         considered: &Considered,
         settings: &'a Settings,
+        heap: Heap,
     ) -> Self {
         let budget = &settings.budget;
-        let heap = Heap::of(contexts, wording, tree, considered.handle, settings.heap_ceiling);
         let around = skeleton::stable_cost(contexts, considered, heap.len());
         let score = |(distance, ancestor): (usize, &Handle)| {
             Item::new(*ancestor, Section::Ancestors, ancestor_score(distance), None)

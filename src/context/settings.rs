@@ -234,6 +234,14 @@ impl Settings {
         Self { budget: Budget::of_total(total), ..Self::default() }
     }
 
+    /// The settings of a context that shows only what surrounds a frame, in at most `total` tokens. Ancestors and siblings
+    /// share it as in the default budget, where three eighths are for the ancestors.
+    pub(super) fn of_surroundings(total: usize) -> Self {
+        let ancestors = total / 8 * 3;
+        let budget = Budget::of_total(total).ancestors(ancestors).siblings(total - ancestors);
+        Self { budget, finished_children: FinishedChildren::None, guidance: Guidance::None, ..Self::default() }
+    }
+
     /// Reads settings from JSON.
     ///
     /// # Errors

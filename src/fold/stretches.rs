@@ -133,12 +133,15 @@ impl<'a> Stretches<'a, '_> {
         let end = self.walk.frames.get(&frame)?.end?;
         match () {
             () if !is_last => lines.push(returned.left()),
-            () if self.gone[end].is_none() => lines.push(returned.elsewhere()),
-            () => {
-                lines.extend(returned.in_full(self.settings));
-                for other in inside.iter().filter_map(|other| self.returned(*other)) {
-                    lines.extend(other.in_full(self.settings));
-                }
+            () if self.gone[end].is_none() => {
+                lines.push(returned.elsewhere());
+                lines.extend(Returned::recorded(returned.known));
+            }
+            () => lines.extend(returned.in_full(self.settings)),
+        }
+        if is_last {
+            for other in inside.iter().filter_map(|other| self.returned(*other)) {
+                lines.extend(other.in_full(self.settings));
             }
         }
         lines.extend(self.words.get(&segment).into_iter().flatten().cloned());

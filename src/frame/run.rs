@@ -17,8 +17,8 @@ pub enum MemoryModel {
 
 /// The settings of a run. They are fixed when the run starts.
 ///
-/// In JSON: `{"memory": "registers", "maxDepth": 5, "heapCeiling": 5000}`. Every key is optional; unknown keys are
-/// rejected.
+/// In JSON: `{"memory": "registers", "maxDepth": 5, "heapCeiling": 5000, "sharedResults": true, "resultsBudget": 1500}`.
+/// Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -31,6 +31,15 @@ pub struct RunSettings {
     pub max_depth: usize,
     /// Size of the heap, in characters, above which the agent is warned. Default 5000.
     pub heap_ceiling: usize,
+    /// Whether frames see the results of others. Default true.
+    ///
+    /// If true, the first message of a frame begins with the criteria of the frames above it and the results, artifacts and
+    /// decisions of the finished frames beside it and beside those above it; the agent can record artifacts and decisions when it
+    /// pops a frame, and read the logs of the run's frames. If false, a frame begins with its briefing alone.
+    pub shared_results: bool,
+    /// Maximum size of what a frame sees of others in its first message, in tokens. Nothing is shown if the budget has no
+    /// room for the titles of the parent and the root. Default 1500.
+    pub results_budget: usize,
 }
 
 impl RunSettings {
@@ -38,14 +47,24 @@ impl RunSettings {
         memory: MemoryModel,
         max_depth: usize,
         heap_ceiling: usize,
+        shared_results: bool,
+        results_budget: usize,
     }
 
     /// Default of [`heap_ceiling`](RunSettings::heap_ceiling), in characters (specification, "Heap visibility").
     pub const HEAP_CEILING: usize = 5_000;
+    /// Default of [`results_budget`](RunSettings::results_budget), in tokens.
+    pub const RESULTS_BUDGET: usize = 1_500;
 }
 
 impl Default for RunSettings {
     fn default() -> Self {
-        Self { memory: MemoryModel::default(), max_depth: 5, heap_ceiling: Self::HEAP_CEILING }
+        Self {
+            memory: MemoryModel::default(),
+            max_depth: 5,
+            heap_ceiling: Self::HEAP_CEILING,
+            shared_results: true,
+            results_budget: Self::RESULTS_BUDGET,
+        }
     }
 }

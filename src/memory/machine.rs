@@ -136,10 +136,14 @@ pub enum Operation {
         /// A description of the result that the child must return. May be empty.
         return_spec: String,
     },
-    /// Pops the current frame as completed (`pop_frame`).
+    /// Pops the current frame as completed (`pop_frame`). Its parent gets all of this as the answer to `push_frame`.
     Pop {
-        /// The results of the frame, which its parent gets as the answer to `push_frame`. Must not be blank.
+        /// The results of the frame. Must not be blank.
         result: String,
+        /// What the frame has made, usually paths. None may be blank.
+        artifacts: Vec<String>,
+        /// What was decided in the frame and later frames must know. None may be blank.
+        decisions: Vec<String>,
     },
     /// Sets registers of the current frame. Values that are too long are cut, and the answer reports it.
     UpdateRegisters(RegisterValues),
@@ -369,7 +373,9 @@ impl Turn<'_> {
                 let frame = NewFrame::new(name).id(session_id).criteria(objective);
                 return self.push_frame(tree, frame, briefing, now);
             }
-            Operation::Pop { result } => return self.pop_frame(tree, result, now),
+            Operation::Pop { result, artifacts, decisions } => {
+                return self.pop_frame(tree, result, artifacts, decisions, now);
+            }
             Operation::UpdateRegisters(registers) => {
                 let text = updated(&registers);
                 (Command::UpdateRegisters { frame, registers }, text)
@@ -416,13 +422,26 @@ impl Turn<'_> {
         Ok(draft)
     }
 
-    fn pop_frame<'t>(&self, tree: &'t Tree, result: String, now: u64) -> Result<Draft<'t>> {
+    fn pop_frame<'t>(
+        &self,
+        tree: &'t Tree,
+        result: String,
+        mut artifacts: Vec<String>,
+        decisions: Vec<String>,
+        now: u64,
+    ) -> Result<Draft<'t>> {
         self.check_first_operation(tree, "pop_frame")?;
         if result.trim().is_empty() {
             return Err(Error::Empty { field: "result" });
         }
         let node = tree.node(self.frame);
+        let mut seen = HashSet::new();
+        artifacts.retain(|artifact| seen.insert(artifact.clone()));
         let mut text = returned(FrameStatus::Completed, node.record(), &result);
+        for (what, entries) in [("Artifact", &artifacts), ("Decision", &decisions)] {
+            let line = |entry: &String| format!("\n{what}: {}", hanging_indent(entry.trim()));
+            text.extend(entries.iter().map(line));
+        }
         let behind: Vec<String> =
             pending(node.conversation()).iter().skip(1).map(|call| one_line(&call.name)).collect();
         if !behind.is_empty() {
@@ -431,8 +450,15 @@ impl Turn<'_> {
                 behind.join(", ")
             ));
         }
-        let command = Command::Pop { frame: self.frame.into(), status: PopStatus::Completed, results: result.into() };
-        let mut draft = Draft::of(tree, command, now)?;
+        let frame = FrameRef::from(self.frame);
+        let mut draft = Draft::new(tree, now);
+        for artifact in artifacts {
+            draft.decide(Command::AddArtifact { frame: frame.clone(), artifact })?;
+        }
+        for decision in decisions {
+            draft.decide(Command::AddDecision { frame: frame.clone(), decision })?;
+        }
+        draft.decide(Command::Pop { frame, status: PopStatus::Completed, results: result.into() })?;
         if let (Some(parent), Some(call)) = (node.parent(), node.conversation().and_then(|own| own.call())) {
             push_answer(&mut draft, parent, call, "push_frame", text, false);
         }

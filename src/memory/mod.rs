@@ -5,10 +5,16 @@
 //! the conversation of the current frame, the chunks of the heap and, depending on the [`MemoryModel`], the registers.
 //! Everything is stored as events, so a run continues at the same point after its process was killed.
 //!
+//! With [`RunSettings::shared_results`], the default, a frame also begins with the results of the finished frames around it.
+//! The results of a frame are its result, its artifacts and its decisions. A model gives them with `pop_frame`; the files that
+//! the host's tools write, the host records with [`Stack::add_artifact`](crate::Stack::add_artifact) in
+//! [`RunStatus::frame`]. The tool `read_frame_log` reads what was said in another frame of the run.
+//!
 //! A host drives a run in a loop. [`Run::next`](crate::stack::Run::next) returns the next thing to do: ask a model,
 //! answer a tool call, or stop.
 //!
 //! [`MemoryModel`]: crate::frame::MemoryModel
+//! [`RunSettings::shared_results`]: crate::frame::RunSettings::shared_results
 //!
 //! ```
 //! use callstack_core::Stack;
@@ -24,7 +30,8 @@
 //! let call = ToolCall { id: "call_1".into(), name: "pop_frame".into(), arguments: r#"{"result": "Hello"}"#.into() };
 //! run.reply(Reply::new("", vec![call]))?;
 //! let Next::Call(call) = run.next()? else { panic!("the call is next") };
-//! run.operate(&call.id, Ok(Operation::Pop { result: "Hello".into() }))?;
+//! let pop = Operation::Pop { result: "Hello".into(), artifacts: Vec::new(), decisions: Vec::new() };
+//! run.operate(&call.id, Ok(pop))?;
 //! assert!(matches!(run.next()?, Next::Over { results, .. } if results == "Hello"));
 //! # Ok::<(), callstack_core::Error>(())
 //! ```

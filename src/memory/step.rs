@@ -62,9 +62,16 @@ pub struct Prompt {
     /// This section changes in every step. It comes last, so that prompt caches keep everything before it. It is not a
     /// separate message, because not every model accepts a user message after tool messages.
     ///
+    /// With [`RunSettings::shared_results`], the text of the first message begins with the element `<stack-context>` if the
+    /// frame is not the root: the criteria of the frames above it, and the results of the finished frames beside it and
+    /// them. It stays the same while the frame works, unless somebody else changes these frames.
+    ///
     /// No other text makes such a section: `<memory>` and `</memory>` in a message, a chunk or a register are
     /// `&lt;memory>` and `&lt;/memory>`.
     pub messages: Vec<Arc<Message>>,
+    /// Length of the element `<stack-context>` in the first message, with the blank line behind it, in bytes.
+    #[serde(skip)]
+    pub(super) surroundings: usize,
 }
 
 /// The status of a run.
@@ -123,8 +130,13 @@ pub(super) fn newest_child(tree: &Tree, frame: Handle) -> Option<Handle> {
     tree.children(frame).iter().rev().copied().find(is_called)
 }
 
-/// Returns the next thing that a run needs from its host.
-pub(crate) fn next(tree: &Tree, root: Handle) -> Result<Next> {
+/// Returns the next thing that a run needs from its host. `surroundings` returns what a frame sees of others, in at most so
+/// many tokens.
+pub(crate) fn next(
+    tree: &Tree,
+    root: Handle,
+    surroundings: impl FnOnce(&Tree, Handle, usize) -> String,
+) -> Result<Next> {
     let position = position(tree, root)?;
     let record = tree.node(root).record();
     if !record.status.is_open() {
@@ -132,7 +144,14 @@ pub(crate) fn next(tree: &Tree, root: Handle) -> Result<Next> {
     }
     match pending(tree.node(position.frame).conversation()).first() {
         Some(call) => Ok(Next::Call(call.clone())),
-        None => Ok(Next::Ask(prompt(tree, root, position))),
+        None => {
+            let RunSettings { shared_results, results_budget, .. } = position.run.settings;
+            let shared = match shared_results && position.depth > 0 {
+                true => surroundings(tree, position.frame, results_budget),
+                false => String::new(),
+            };
+            Ok(Next::Ask(prompt(tree, root, position, &shared)))
+        }
     }
 }
 
@@ -181,9 +200,15 @@ fn actions(calls: &[ToolCall]) -> impl Iterator<Item = (&str, &str)> {
         .map(|call| (call.name.as_str(), call.arguments.as_str()))
 }
 
-fn prompt(tree: &Tree, root: Handle, position: Position) -> Prompt {
+fn prompt(tree: &Tree, root: Handle, position: Position, shared: &str) -> Prompt {
     let Position { run, frame, depth } = position;
     let mut messages: Vec<_> = conversation(tree, frame).iter().map(harmless).collect();
+    let mut surroundings = 0;
+    if let Some(first) = messages.first_mut().filter(|_| !shared.is_empty()) {
+        // Before the briefing: frames with one parent have the same text up to the end of their ancestors.
+        *first = Arc::new(first.with_text([shared, "\n", first.text()].concat()));
+        surroundings = shared.len() + 1;
+    }
     let memory = section(&memory(tree, position));
     match messages.last_mut() {
         Some(newest) => *newest = Arc::new(newest.followed_by(&memory)),
@@ -191,7 +216,8 @@ fn prompt(tree: &Tree, root: Handle, position: Position) -> Prompt {
         None => messages.push(Arc::new(Message::User { text: memory })),
     }
     let tools = tree.node(root).conversation().map_or("", |own| own.tools());
-    Prompt { step: run.steps + 1, frame, depth, system: system_prompt(run.settings.memory, tools), messages }
+    let system = system_prompt(&run.settings, tools);
+    Prompt { step: run.steps + 1, frame, depth, system, messages, surroundings }
 }
 
 /// Returns a message without tags of the section `<memory>`.

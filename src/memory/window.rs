@@ -12,6 +12,8 @@ use crate::text::{beginning, ending, from_json};
 
 /// Texts up to this length are never shortened, in characters.
 const SHORT: usize = 1_000;
+/// The place of the first message, the task or briefing of the frame, of which only what stands before it is left out.
+const FIRST: usize = 0;
 /// What remains of the beginning and of the end of a shortened text, in characters.
 const BEGINNING: usize = 200;
 const END: usize = 100;
@@ -20,8 +22,8 @@ const END: usize = 100;
 ///
 /// If a prompt is too large, old texts of the conversation are shortened in it, each to its beginning, a note and its
 /// end: first the outputs of tools, then the results of sub-tasks, the model's own texts and the arguments of its tool
-/// calls, in each case the oldest first. Only if that is not enough, the newest step is shortened too. The history and
-/// the logs keep all texts as they are.
+/// calls, in each case the oldest first. Only if that is not enough, what the frame sees of others is left out, and then
+/// the newest step is shortened too. The history and the logs keep all texts as they are.
 ///
 /// What is shortened stays shortened, and a third of the room is made free at once. So the prompts of several steps have
 /// the same beginning, and prompt caches keep it. This value remembers what is shortened in each frame. Another process
@@ -71,16 +73,21 @@ impl ContextWindow {
         let earlier = self.shortened.entry(prompt.frame).or_default();
         let messages = &mut prompt.messages;
         let mut whole = measure(&prompt.system) + messages.iter().map(|message| size(message, &measure)).sum::<usize>();
+        let surroundings = prompt.surroundings;
+        let shorten = |message: &mut Arc<Message>, place: usize| match place {
+            FIRST => replace(message, without_surroundings(message, surroundings), &measure),
+            _ => replace(message, shortened(message), &measure),
+        };
         for place in earlier.iter() {
-            let saved = messages.get_mut(*place).map_or(0, |message| shorten(message, &measure));
+            let saved = messages.get_mut(*place).map_or(0, |message| shorten(message, *place));
             whole = whole.saturating_sub(saved);
         }
         if whole > room {
             let Candidates { old, newest } = Candidates::of(messages);
             let goals = old.into_iter().map(|place| (place, room - room / 3));
-            for (place, goal) in goals.chain(newest.into_iter().map(|place| (place, room))) {
+            for (place, goal) in goals.chain([FIRST].into_iter().chain(newest).map(|place| (place, room))) {
                 if whole > goal && !earlier.contains(&place) {
-                    let saved = shorten(&mut messages[place], &measure);
+                    let saved = shorten(&mut messages[place], place);
                     whole = whole.saturating_sub(saved);
                     if saved > 0 {
                         earlier.insert(place);
@@ -125,14 +132,22 @@ fn size(message: &Message, measure: impl Fn(&str) -> usize) -> usize {
     measure(message.text()) + calls.iter().map(|call| measure(&call.name) + measure(&call.arguments)).sum::<usize>()
 }
 
-/// Shortens a message and returns by how much it has become smaller.
-fn shorten(message: &mut Arc<Message>, measure: impl Fn(&str) -> usize) -> usize {
-    let Some(short) = shortened(message) else { return 0 };
+/// Replaces a message by a shorter one, if there is one, and returns by how much it has become smaller.
+fn replace(message: &mut Arc<Message>, short: Option<Message>, measure: impl Fn(&str) -> usize) -> usize {
+    let Some(short) = short else { return 0 };
     let saved = size(message, &measure).saturating_sub(size(&short, &measure));
     if saved > 0 {
         *message = Arc::new(short);
     }
     saved
+}
+
+/// Returns the first message of a frame without what the frame sees of others, which are its first bytes; `None` if there
+/// are none.
+fn without_surroundings(message: &Message, surroundings: usize) -> Option<Message> {
+    let note =
+        "[The frames around this one are left out here, because this conversation is near the limit of the model.]\n\n";
+    (surroundings > 0).then(|| message.with_text([note, &message.text()[surroundings..]].concat()))
 }
 
 /// Returns a message with short texts; `None` if they are all short already.

@@ -537,9 +537,9 @@ pub fn answer(tree: &Tree, handle: Handle, problem: Option<&str>, tools: &ToolNa
             resume_or_give_up(handle, is_asking, tools)
         }
         FrameStatus::Failed if node.retried_as().is_none() => {
-            format!("{}; or go on without it. {}", begin_anew(handle, tools), next(tree, handle, tools))
+            format!("{}; or go on without it. {}", begin_anew(handle, tools), next_or_own(tree, handle, tools))
         }
-        _ => next(tree, handle, tools),
+        _ => next_or_own(tree, handle, tools),
     });
     lines.join("\n")
 }
@@ -682,26 +682,27 @@ fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> Stri
     format!("Next: {resume}; {give_up}.")
 }
 
-/// The advice on the next step after a frame: a sibling that is ready or was interrupted, or the caller's own frame.
-pub(crate) fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
+/// The advice on the next step after a frame: a sibling that is ready or was interrupted.
+/// `None`: nothing else is planned beside it.
+pub(crate) fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> Option<String> {
     let status = |sibling: Handle| tree.node(sibling).status();
     let planned = || tree.siblings(handle).filter(|sibling| status(*sibling) == FrameStatus::Planned);
     let activate = tools.get(ToolRole::Activate).unwrap_or("activate");
     let was_interrupted = |sibling: &Handle| tree.node(*sibling).record().interrupted_at.is_some();
     if let Some(sibling) = planned().find(|sibling| tree.is_ready(*sibling)) {
-        return format!("Next: {activate} {}.", name(tree, sibling));
+        return Some(format!("Next: {activate} {}.", name(tree, sibling)));
     }
     if let Some(sibling) = tree.siblings(handle).find(was_interrupted) {
-        return format!("Next: {activate} {} resumes it; it was interrupted.", name(tree, sibling));
+        return Some(format!("Next: {activate} {} resumes it; it was interrupted.", name(tree, sibling)));
     }
     let waiting = planned().find_map(|sibling| Some((sibling, tree.unfinished_dependencies(sibling).next()?)));
-    match waiting {
-        Some((sibling, dependency)) => format!(
-            "Next: {} waits for {}, which is {}.",
-            name(tree, sibling),
-            name(tree, dependency),
-            status(dependency)
-        ),
-        None => "Next: nothing else is planned beside it; go on with your own frame.".to_owned(),
-    }
+    let (sibling, dependency) = waiting?;
+    let names = [sibling, dependency].map(|frame| name(tree, frame));
+    Some(format!("Next: {} waits for {}, which is {}.", names[0], names[1], status(dependency)))
+}
+
+/// The advice on the next step for the caller of a frame that has ended: a sibling, or its own frame.
+fn next_or_own(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
+    let own = || "Next: nothing else is planned beside it; go on with your own frame.".to_owned();
+    next(tree, handle, tools).unwrap_or_else(own)
 }

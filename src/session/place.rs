@@ -125,10 +125,8 @@ impl Sessions {
         if !is_known {
             return;
         }
-        let is_here = |frame: &Handle| tree.node(*frame).record().conversation() == Some(session_id);
         // Frames below others were begun after them.
-        let mut entered: Vec<Handle> = tree.with_status(FrameStatus::InProgress).filter(is_here).collect();
-        entered.sort_by_key(|frame| (tree.node(*frame).depth(), *frame));
+        let entered = tree.in_conversation(session_id);
         if let (Some(session), Some(last)) = (self.known.get_mut(session_id), entered.last().copied()) {
             // It may have been compacted.
             session.way = Way { entered, base: Some(last), resumed_at: Some(time), ..Way::default() };

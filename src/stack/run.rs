@@ -4,6 +4,7 @@ use super::Stack;
 use crate::error::Result;
 use crate::frame::{Event, FrameRef, Handle};
 use crate::memory::{self, NewRun, Next, Operation, Reply, RunCommand, RunStatus};
+use crate::tree::Tree;
 
 /// A run of a stack, named by its root frame. [`Stack::run`] returns it.
 #[derive(Debug, Clone)]
@@ -73,7 +74,9 @@ impl Run<'_> {
         if !settling.events.is_empty() {
             self.stack.execute_run(settle)?;
         }
-        self.stack.query(self.root.clone(), memory::next)?
+        let contexts = &self.stack.inner.contexts;
+        let surroundings = |tree: &Tree, frame, total| contexts.surroundings(tree, frame, total);
+        self.stack.query(self.root.clone(), |tree, root| memory::next(tree, root, surroundings))?
     }
 
     /// Records the reply of the model. Each reply is a step of the run. Its tool calls are what [`Run::next`] returns
@@ -122,7 +125,12 @@ impl Run<'_> {
     /// # Errors
     /// As [`Run::operate`].
     pub fn answer(&self, call: &str, text: impl Into<String>, is_error: bool) -> Result<()> {
-        let (run, call, text) = (self.root.clone(), call.to_owned(), text.into());
-        self.stack.execute_run(|| RunCommand::Answer { run, call, text, is_error }).map(drop)
+        self.answered(call, text.into(), is_error).map(drop)
+    }
+
+    /// Records the answer to a tool call, and returns its events.
+    pub(crate) fn answered(&self, call: &str, text: String, is_error: bool) -> Result<Vec<Event>> {
+        let (run, call) = (self.root.clone(), call.to_owned());
+        self.stack.execute_run(|| RunCommand::Answer { run, call, text, is_error })
     }
 }

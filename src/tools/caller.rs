@@ -28,6 +28,13 @@ pub(super) struct Begun {
     is_known: bool,
 }
 
+impl Begun {
+    /// The same frame, which a command before has begun.
+    pub(super) fn anew(self) -> Self {
+        Self { is_new: true, ..self }
+    }
+}
+
 impl<'a> Caller<'a> {
     pub(super) fn new(turns: &'a Turns<'a>, session_id: &'a str) -> Self {
         Self { stack: turns.stack, session_id, turns, effects: Vec::new() }
@@ -85,10 +92,11 @@ impl<'a> Caller<'a> {
         })
     }
 
-    /// The advice on what comes after a frame that the caller has popped, and whose parent it works on: a sibling, or that frame.
+    /// The advice on what comes after a frame that the caller has popped, and whose parent it works on; empty if there is none.
     pub(super) fn advice_after(&mut self, frame: Handle) -> String {
         let tools = self.tools();
-        format!(" {}", self.stack.read(|tree| calls::next(tree, frame, &tools)))
+        let next = self.stack.read(|tree| calls::next(tree, frame, &tools));
+        next.map_or(String::new(), |next| format!(" {next}"))
     }
 
     /// Begins a frame in the conversation of the caller, or goes on with it there.

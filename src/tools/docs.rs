@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Group, Tool};
-use crate::frame::MemoryModel;
+use crate::frame::{MemoryModel, RunSettings};
 use crate::session::calls::CallPlace;
 use crate::vocabulary::{ToolNames, ToolSet};
 
@@ -33,9 +33,11 @@ pub fn markdown() -> String {
     text.push_str(
         "\n# The tools of agents that manage their own memory\n\n\
          `callstack agent` and every other host that drives a run offer these tools; `update_registers` exists only\n\
-         for agents with registers. The rules for arguments are the same as above.\n",
+         for agents with registers. In runs without shared results, `pop_frame` takes `result` alone, and there is no\n\
+         `read_frame_log`. The rules for arguments are the same as above.\n",
     );
-    super::memory_tools(MemoryModel::Registers).iter().for_each(|tool| add(tool, &mut text));
+    let settings = RunSettings::default().memory(MemoryModel::Registers);
+    super::memory_tools(&settings).iter().for_each(|tool| add(tool, &mut text));
     text
 }
 

@@ -93,8 +93,9 @@ pub(super) struct Pop {
     results: String,
     /// In a few short sentences: what exists now, where, and how it is used.
     results_compacted: String,
-    /// Begin this planned frame in the same call; true: the first that can begin.
+    /// A planned frame to begin in the same call; "true": the first that can begin.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     next: Next,
 }
 
@@ -166,7 +167,7 @@ impl AgentTool for Pop {
             text.push_str(&format!(" Planned below it and not started: {}.", listed(&popped.still_planned)));
         }
         if let Some(next) = popped.next {
-            let begun = caller.enter(next)?;
+            let begun = caller.enter(next)?.anew();
             text.push_str(&format!("\n{}", caller.begun(begun, false)?));
             return Ok(caller.placed(text));
         }
@@ -189,8 +190,8 @@ impl AgentTool for Pop {
 }
 
 /// Whether another frame begins when one is popped, and which one.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a handle such as \"f3\", or true")]
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a handle such as \"f3\", or \"true\"")]
 enum Next {
     First(bool),
     Named(String),

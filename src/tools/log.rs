@@ -1,4 +1,4 @@
-//! The tool that pages through the log of a frame and searches it.
+//! The tools that page through the log of a frame and search it: for the agents of any host, and for those in a run.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,8 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::caller::Caller;
 use super::json::pretty;
-use super::{AgentTool, Reply};
+use super::{AgentTool, MemoryCall, MemoryTool, Reply};
 use crate::error::Error;
+use crate::frame::Handle;
+use crate::stack::Stack;
 use crate::store::{LogLine, LogPage, LogQuery};
 
 /// Number of lines in an answer, if the agent does not ask for fewer or more.
@@ -43,15 +45,70 @@ impl AgentTool for Log {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
+        let Self { from, to, search, tail, .. } = self;
+        let answer = json!({ "handle": frame, "path": caller.stack.log_file(frame) });
+        LogRange { from, to, search, tail }.read(caller.stack, frame, answer).map(Reply::Text)
+    }
+}
+
+/// Read what was said and done in another frame of this task. Without further arguments, the newest messages.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadFrameLog {
+    /// Its handle, such as f2.
+    frame: String,
+    /// First line, counted from 1.
+    from: Option<usize>,
+    /// Last line.
+    to: Option<usize>,
+    /// Only lines with this text, ignoring case.
+    search: Option<String>,
+    /// Number of lines, at most 100. Default 20.
+    tail: Option<usize>,
+}
+
+impl MemoryTool for ReadFrameLog {
+    const NAME: &'static str = "read_frame_log";
+    const EXAMPLE: &'static str = r#"{"frame": "f2", "search": "timeout", "tail": 5}"#;
+
+    fn call(self) -> MemoryCall {
+        let Self { frame, from, to, search, tail } = self;
+        MemoryCall::ReadLog { frame, range: LogRange { from, to, search, tail } }
+    }
+}
+
+/// Returns lines of the log of a frame, named by an agent, that belongs to the run with this root.
+///
+/// # Errors
+/// As [`Stack::resolve`]; [`Error::Setting`] for a frame outside of the run; the errors of reading a log.
+pub(super) fn read_in_run(stack: &Stack, run: Handle, frame: String, range: LogRange) -> Result<String, Error> {
+    let found = stack.resolve_near(&frame, Some(run))?;
+    if stack.read(|tree| tree.root(found)) != run {
+        return Err(Error::Setting { name: "frame".into(), value: frame, expected: "a frame of this task" });
+    }
+    range.read(stack, found, json!({ "handle": found }))
+}
+
+/// The lines of a log that an agent asks for.
+pub(super) struct LogRange {
+    from: Option<usize>,
+    to: Option<usize>,
+    search: Option<String>,
+    tail: Option<usize>,
+}
+
+impl LogRange {
+    /// Adds the lines to an answer, as many as it can hold, and returns it as JSON.
+    fn read(self, stack: &Stack, frame: Handle, mut answer: Value) -> Result<String, Error> {
         let count = self.tail.unwrap_or(LINES).clamp(1, MOST_LINES);
         // A range without an end is read from its beginning; everything else from the end.
         let is_forward = self.from.is_some() && self.to.is_none() && self.search.is_none() && self.tail.is_none();
         let from = self.from.unwrap_or(1).max(1);
         let to = if is_forward { Some(from.saturating_add(count - 1)) } else { self.to };
         let query = LogQuery { from, to, search: self.search, tail: Some(count) };
-        let page = caller.stack.log(frame).read(&query)?;
+        let page = stack.log(frame).read(&query)?;
         let lines = fitting(&page, query.search.as_deref(), is_forward);
-        let mut answer = json!({ "handle": frame, "path": caller.stack.log_file(frame), "total": page.total });
+        answer["total"] = page.total.into();
         if let (true, Some(last)) = (is_forward, lines.last()) {
             let next = number(last) + 1;
             answer["next"] = if next > page.total { Value::Null } else { json!({ "from": next }) };
@@ -64,7 +121,7 @@ impl AgentTool for Log {
             answer["damagedLines"] = page.damaged.len().into();
         }
         answer["lines"] = lines.into();
-        Ok(Reply::Text(pretty(&answer)))
+        Ok(pretty(&answer))
     }
 }
 

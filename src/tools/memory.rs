@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::caller::Caller;
 use super::json::pretty;
-use super::{AgentTool, MemoryTool, Reply};
+use super::{AgentTool, MemoryCall, MemoryTool, Reply};
 use crate::error::Error;
 use crate::frame::{NewChunk, Register, RegisterValues};
 use crate::memory::{Operation, stored, updated};
@@ -79,8 +79,8 @@ impl MemoryTool for Write {
     const NAME: &'static str = "heap_write";
     const EXAMPLE: &'static str = <Self as AgentTool>::EXAMPLE;
 
-    fn operation(self) -> Operation {
-        Operation::WriteChunk { name: self.name, content: self.content }
+    fn call(self) -> MemoryCall {
+        Operation::WriteChunk { name: self.name, content: self.content }.into()
     }
 }
 
@@ -135,8 +135,8 @@ impl MemoryTool for Free {
     const NAME: &'static str = "heap_free";
     const EXAMPLE: &'static str = <Self as AgentTool>::EXAMPLE;
 
-    fn operation(self) -> Operation {
-        Operation::FreeChunk { name: self.name }
+    fn call(self) -> MemoryCall {
+        Operation::FreeChunk { name: self.name }.into()
     }
 }
 
@@ -209,13 +209,13 @@ impl MemoryTool for UpdateRegisters {
     const NAME: &'static str = "update_registers";
     const EXAMPLE: &'static str = <Self as AgentTool>::EXAMPLE;
 
-    fn operation(self) -> Operation {
-        Operation::UpdateRegisters(self.values())
+    fn call(self) -> MemoryCall {
+        Operation::UpdateRegisters(self.values()).into()
     }
 }
 
-/// Start a sub-task in a child frame, which sees only these arguments, the heap and the inherited registers. This
-/// conversation is suspended until the child frame is popped; its result is this tool's answer.
+/// Start a sub-task in a child frame, which sees nothing of this conversation but these arguments. This conversation is
+/// suspended until the child frame is popped; its result is this tool's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PushFrame {
@@ -235,9 +235,9 @@ impl MemoryTool for PushFrame {
     const NAME: &'static str = "push_frame";
     const EXAMPLE: &'static str = r#"{"name": "write-tests", "objective": "Create test_calc.py with pytest tests for add and divide of calc.py; run python -m pytest -q until all pass", "context": "divide(a, 0) raises ValueError", "return_spec": "number of tests, passed and failed, problems met"}"#;
 
-    fn operation(self) -> Operation {
+    fn call(self) -> MemoryCall {
         let Self { name, objective, context, return_spec } = self;
-        Operation::Push { name, objective, context, return_spec }
+        Operation::Push { name, objective, context, return_spec }.into()
     }
 }
 
@@ -255,8 +255,33 @@ impl MemoryTool for PopFrame {
     const EXAMPLE: &'static str =
         r#"{"result": "test_calc.py has 9 tests, all pass. divide rounds to two digits, as calc.py documents."}"#;
 
-    fn operation(self) -> Operation {
-        Operation::Pop { result: self.result }
+    fn call(self) -> MemoryCall {
+        Operation::Pop { result: self.result, artifacts: Vec::new(), decisions: Vec::new() }.into()
+    }
+}
+
+/// Finish the current frame. Its conversation is discarded. The parent frame continues with these arguments, and later
+/// frames see them. At depth 0 this ends the whole run.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PopFrameWithRecords {
+    /// The results: the work that was done and where, the open problems.
+    result: String,
+    /// What the frame has made: paths, URLs or names.
+    #[serde(default)]
+    artifacts: Vec<String>,
+    /// Decisions that later work depends on, each with its reason.
+    #[serde(default)]
+    decisions: Vec<String>,
+}
+
+impl MemoryTool for PopFrameWithRecords {
+    const NAME: &'static str = PopFrame::NAME;
+    const EXAMPLE: &'static str = r#"{"result": "test_calc.py has 9 tests, all pass.", "decisions": ["divide rounds to two digits, as calc.py documents"]}"#;
+
+    fn call(self) -> MemoryCall {
+        let Self { result, artifacts, decisions } = self;
+        Operation::Pop { result, artifacts, decisions }.into()
     }
 }
 
@@ -279,9 +304,9 @@ impl MemoryTool for HeapAllocate {
     const EXAMPLE: &'static str =
         r#"{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures of calc.py"}"#;
 
-    fn operation(self) -> Operation {
+    fn call(self) -> MemoryCall {
         let Self { name, content, description } = self;
-        Operation::AllocateChunk(NewChunk { name, content, description })
+        Operation::AllocateChunk(NewChunk { name, content, description }).into()
     }
 }
 

@@ -37,8 +37,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::caller::Caller;
+use self::log::LogRange;
 use crate::error::Error;
-use crate::frame::{FrameRef, MemoryModel, ToolCall, shown_message};
+use crate::frame::{Event, FrameRef, Handle, MemoryModel, RunSettings, ToolCall, shown_message};
 use crate::memory::{Next, Operation};
 use crate::session::Effect;
 use crate::session::calls::{CallId, CallPlace};
@@ -139,8 +140,22 @@ trait MemoryTool: DeserializeOwned + schemars::JsonSchema {
     /// Valid arguments, a JSON object.
     const EXAMPLE: &'static str;
 
-    /// Returns the operation that the tool call requests.
-    fn operation(self) -> Operation;
+    /// Returns what the tool call requests.
+    fn call(self) -> MemoryCall;
+}
+
+/// What a tool call of an agent in a run requests.
+enum MemoryCall {
+    /// An operation on its memory.
+    Operation(Operation),
+    /// Lines of the log of a frame.
+    ReadLog { frame: String, range: LogRange },
+}
+
+impl From<Operation> for MemoryCall {
+    fn from(operation: Operation) -> Self {
+        Self::Operation(operation)
+    }
 }
 
 /// The reply of a handler.
@@ -162,7 +177,7 @@ struct Entry<Run> {
 }
 
 type RunTool = fn(&mut Caller<'_>, &str, &'static str) -> Result<Reply, String>;
-type ReadOperation = fn(&str, &'static str) -> Result<Operation, String>;
+type ReadCall = fn(&str, &'static str) -> Result<MemoryCall, String>;
 
 impl Entry<RunTool> {
     const fn of<C: AgentTool>(group: Group) -> Self {
@@ -180,7 +195,7 @@ impl Entry<RunTool> {
     }
 }
 
-impl Entry<ReadOperation> {
+impl Entry<ReadCall> {
     const fn of_memory<C: MemoryTool>() -> Self {
         Self {
             name: C::NAME,
@@ -188,7 +203,7 @@ impl Entry<ReadOperation> {
             example: C::EXAMPLE,
             schema: arguments::schema::<C>,
             in_conversation: InConversation::NONE,
-            run: |arguments, example| Ok(arguments::read::<C>(arguments, example)?.operation()),
+            run: |arguments, example| Ok(arguments::read::<C>(arguments, example)?.call()),
         }
     }
 }
@@ -253,21 +268,23 @@ const TABLE: [Entry<RunTool>; 39] = [
     Entry::of::<memory::UpdateRegisters>(Group::Memory),
 ];
 
-/// The last entry is only for agents with registers.
-const MEMORY_TABLE: [Entry<ReadOperation>; 6] = [
-    Entry::of_memory::<memory::PushFrame>(),
-    Entry::of_memory::<memory::PopFrame>(),
-    Entry::of_memory::<memory::HeapAllocate>(),
-    Entry::of_memory::<memory::Write>(),
-    Entry::of_memory::<memory::Free>(),
-    Entry::of_memory::<memory::UpdateRegisters>(),
+/// A tool of agents in runs, and whether they have it with the settings of their run.
+type MemoryEntry = (Entry<ReadCall>, fn(&RunSettings) -> bool);
+
+#[rustfmt::skip]
+const MEMORY_TABLE: [MemoryEntry; 8] = [
+    (Entry::of_memory::<memory::PushFrame>(), |_| true),
+    (Entry::of_memory::<memory::PopFrame>(), |settings| !settings.shared_results),
+    (Entry::of_memory::<memory::PopFrameWithRecords>(), |settings| settings.shared_results),
+    (Entry::of_memory::<log::ReadFrameLog>(), |settings| settings.shared_results),
+    (Entry::of_memory::<memory::HeapAllocate>(), |_| true),
+    (Entry::of_memory::<memory::Write>(), |_| true),
+    (Entry::of_memory::<memory::Free>(), |_| true),
+    (Entry::of_memory::<memory::UpdateRegisters>(), |settings| settings.memory == MemoryModel::Registers),
 ];
 
-fn memory_table(memory: MemoryModel) -> &'static [Entry<ReadOperation>] {
-    match memory {
-        MemoryModel::Heap => &MEMORY_TABLE[..MEMORY_TABLE.len() - 1],
-        MemoryModel::Registers => &MEMORY_TABLE,
-    }
+fn memory_table(settings: &RunSettings) -> impl Iterator<Item = &'static Entry<ReadCall>> {
+    MEMORY_TABLE.iter().filter(|(_, is_offered)| is_offered(settings)).map(|(entry, _)| entry)
 }
 
 /// Returns the tools that a host with these settings offers to its agents: those of [`HostSettings::tools`].
@@ -344,33 +361,49 @@ fn translate_descriptions(schema: &mut Value, names: &ToolNames) {
     }
 }
 
-/// Returns the tools with which an agent in a [run](crate::memory) manages its own memory.
-pub fn memory_tools(memory: MemoryModel) -> Vec<Tool> {
-    memory_table(memory).iter().map(|entry| entry.tool(CallPlace::Session)).collect()
+/// Returns the tools with which an agent in a [run](crate::memory) with these settings manages its own memory.
+pub fn memory_tools(settings: &RunSettings) -> Vec<Tool> {
+    memory_table(settings).map(|entry| entry.tool(CallPlace::Session)).collect()
 }
 
-/// Converts a tool call of an agent in a run to an operation for [`Run::operate`](crate::stack::Run::operate). Returns
-/// `None` if the tool is not one of [`memory_tools`], and a text with the problem if the arguments are invalid.
+/// Carries out the next tool call of an agent in a [run](crate::memory) if it is one of the [`memory_tools`] of these settings,
+/// those of the run, and returns its events. `None`: the tool is one of the host's. If the call is refused, its answer tells the
+/// model the reason; that is no error of this function.
+///
+/// # Errors
+/// As [`Run::operate`](crate::stack::Run::operate).
 ///
 /// ```
-/// use callstack_core::frame::{MemoryModel, ToolCall};
-/// use callstack_core::memory::Operation;
-/// use callstack_core::tools;
+/// use callstack_core::frame::ToolCall;
+/// use callstack_core::memory::{NewRun, Reply};
+/// use callstack_core::{Stack, tools};
 ///
-/// let call = |name: &str, arguments: &str| ToolCall {
-///     id: "call_1".into(),
-///     name: name.into(),
-///     arguments: arguments.into(),
-/// };
-/// let free = tools::operation(MemoryModel::Heap, &call("heap_free", r#"{"name": "api"}"#)).unwrap();
-/// assert_eq!(free, Ok(Operation::FreeChunk { name: "api".into() }));
-/// let problem = tools::operation(MemoryModel::Heap, &call("heap_free", "{}")).unwrap().unwrap_err();
-/// assert!(problem.contains("missing field `name`"));
-/// assert!(tools::operation(MemoryModel::Heap, &call("read_file", "{}")).is_none());
+/// let stack = Stack::in_memory();
+/// let run = stack.start_run(NewRun::new("Say hello"))?;
+/// let settings = stack.run(run).status()?.settings;
+/// let call = |id: &str, name: &str| ToolCall { id: id.into(), name: name.into(), arguments: r#"{"name": "api"}"#.into() };
+/// stack.run(run).reply(Reply::new("", vec![call("1", "heap_free"), call("2", "greet")]))?;
+/// // There is no such chunk, and the model is told so.
+/// assert_eq!(tools::operate(&stack, run, &settings, &call("1", "heap_free"))?.map(|events| events.len()), Some(1));
+/// assert_eq!(tools::operate(&stack, run, &settings, &call("2", "greet"))?, None);
+/// # Ok::<(), callstack_core::Error>(())
 /// ```
-pub fn operation(memory: MemoryModel, call: &ToolCall) -> Option<Result<Operation, String>> {
-    let entry = memory_table(memory).iter().find(|entry| entry.name == call.name)?;
-    Some((entry.run)(&call.arguments, entry.example))
+pub fn operate(
+    stack: &Stack,
+    run: Handle,
+    settings: &RunSettings,
+    call: &ToolCall,
+) -> Result<Option<Vec<Event>>, Error> {
+    let Some(entry) = memory_table(settings).find(|entry| entry.name == call.name) else { return Ok(None) };
+    let operation = match (entry.run)(&call.arguments, entry.example) {
+        Ok(MemoryCall::Operation(operation)) => Ok(operation),
+        Ok(MemoryCall::ReadLog { frame, range }) => match log::read_in_run(stack, run, frame, range) {
+            Ok(text) => return stack.run(run).answered(&call.id, text, false).map(Some),
+            Err(problem) => Err(problem.to_string()),
+        },
+        Err(problem) => Err(problem),
+    };
+    stack.run(run).operate(&call.id, operation).map(Some)
 }
 
 /// Carries out the next memory tool calls of a [run](crate::memory) until it needs the host, and returns that need: a
@@ -381,12 +414,13 @@ pub fn operation(memory: MemoryModel, call: &ToolCall) -> Option<Result<Operatio
 pub fn advance_run(stack: &Stack, run: impl Into<FrameRef>) -> Result<Next, Error> {
     let stack = &stack.as_one_call();
     let run = stack.resolve(run)?;
-    let memory = stack.run(run).status()?.settings.memory;
+    let settings = stack.run(run).status()?.settings;
     loop {
         let next = stack.run(run).next()?;
         let Next::Call(call) = &next else { return Ok(next) };
-        let Some(operation) = operation(memory, call) else { return Ok(next) };
-        stack.run(run).operate(&call.id, operation)?;
+        if operate(stack, run, &settings, call)?.is_none() {
+            return Ok(next);
+        }
     }
 }
 

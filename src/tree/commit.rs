@@ -50,7 +50,17 @@ impl<'a> Draft<'a> {
 
     /// A draft that starts with the commit of a command.
     pub(crate) fn of(tree: &'a Tree, command: Command, now: u64) -> Result<Self> {
-        Ok(Self { tree, now, commit: decide(tree, command, now)? })
+        let mut draft = Self::new(tree, now);
+        draft.decide(command)?;
+        Ok(draft)
+    }
+
+    /// Adds the commit of a command. It is decided on the tree as it is before the events of this draft.
+    pub(crate) fn decide(&mut self, command: Command) -> Result<()> {
+        let Commit { events, log } = decide(self.tree, command, self.now)?;
+        events.into_iter().for_each(|event| self.push(event.handle, event.change));
+        self.commit.log.extend(log);
+        Ok(())
     }
 
     /// Adds an event with the next revision.

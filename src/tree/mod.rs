@@ -391,6 +391,15 @@ impl Tree {
         node.frame.delivered_at.is_some_and(|time| forgotten_at.is_none_or(|forgotten| time > forgotten))
     }
 
+    /// The frames that are worked on in the conversation of a session besides the session's own, the outermost one first: see
+    /// [`Frame::conversation`](crate::Frame::conversation).
+    pub fn in_conversation(&self, session_id: &str) -> Vec<Handle> {
+        let is_here = |frame: &Handle| self.node(*frame).record().conversation() == Some(session_id);
+        let mut frames: Vec<Handle> = self.with_status(FrameStatus::InProgress).filter(is_here).collect();
+        frames.sort_by_key(|frame| (self.node(*frame).depth(), *frame));
+        frames
+    }
+
     /// All frames with this status, in creation order. Looks only at unfinished frames if the status is that of one.
     pub fn with_status(&self, status: FrameStatus) -> impl Iterator<Item = Handle> + '_ {
         let (unfinished, all) = match status.is_unfinished() {

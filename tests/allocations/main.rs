@@ -2,6 +2,7 @@
 //! because the allocator is set for the whole program. The tests run one at a time.
 
 mod contexts;
+mod fold;
 mod frames;
 #[cfg(feature = "session")]
 mod growth;

@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     callstack_text_free(&text);
     OK(callstack_free_chunk(stack, TEXT("f1"), TEXT("prices"), &error));
 
-    OK(callstack_memory_tools(TEXT("registers"), &text, &error));
+    OK(callstack_memory_tools(TEXT("{\"memory\": \"registers\"}"), &text, &error));
     CHECK(strstr(text.data, "\"name\":\"push_frame\"") != NULL);
     callstack_text_free(&text);
     OK(callstack_start_run(stack, TEXT("{\"task\": \"Say hello\"}"), &run, &error));

@@ -852,11 +852,12 @@ fn chunks_registers_and_runs() {
         let frame = parsed(ask(|out, error| callstack_frame(stack, p("f1"), 2, out, error)).unwrap());
         assert_eq!(frame["registers"], json!({"R3_PHASE": "selling"}));
 
-        let tools =
-            |memory: &str| ask(|out, error| callstack_memory_tools(p(memory), memory.len(), out, error)).map(parsed);
-        assert_eq!(tools("heap").unwrap().as_array().unwrap().len(), 5);
-        assert_eq!(tools("registers").unwrap()[5]["name"], "update_registers");
-        assert_eq!(tools("disk").unwrap_err().code, CALLSTACK_ERROR_SETTING);
+        let tools = |of: &str| ask(|out, error| callstack_memory_tools(p(of), of.len(), out, error)).map(parsed);
+        let defaults = parsed(ask(|out, error| callstack_memory_tools(NULL, 0, out, error)).unwrap());
+        assert_eq!((defaults.as_array().unwrap().len(), &defaults), (6, &tools("{}").unwrap()));
+        assert_eq!(tools(r#"{"memory": "registers"}"#).unwrap()[6]["name"], "update_registers");
+        assert_eq!(tools(r#"{"sharedResults": false}"#).unwrap().as_array().unwrap().len(), 5);
+        assert_eq!(tools(r#"{"memory": "disk"}"#).unwrap_err().code, CALLSTACK_ERROR_JSON);
 
         let new = r#"{"task": "Say hello", "sessionID": "run_1"}"#;
         let handle = ask(|out, error| callstack_start_run(stack, p(new), new.len(), out, error)).unwrap();

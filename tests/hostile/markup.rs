@@ -604,9 +604,16 @@ mod with_agents {
             assert_eq!(bare(text), 1, "{text}");
             earlier.iter().for_each(|message| assert_eq!(bare(message.text()), 0, "{message:?}"));
             shown.push((format!("the memory after {name}"), Form::Fenced, text[place..].to_owned()));
+            // A frame below the root begins with what it sees of others.
+            let end = "</stack-context>\n\n";
+            let is_first = prompt.depth > 0 && prompt.messages.len() == 1;
+            let around = if is_first { text.find(end).unwrap() + end.len() } else { 0 };
+            if is_first {
+                shown.push((format!("the frames around it after {name}"), Form::Xml, text[..around].to_owned()));
+            }
             // An answer of a tool of the host is the host's own text.
             if !matches!(&**newest, Message::Tool { name, .. } if name == "read_file") {
-                shown.push((format!("the message after {name}"), Form::Lines, text[..place].to_owned()));
+                shown.push((format!("the message after {name}"), Form::Lines, text[around..place].to_owned()));
             }
         };
         let word = if author.is_hostile { author.text() } else { "word".into() };
@@ -627,9 +634,11 @@ mod with_agents {
         let unknown = format!("x{word}");
         agent.step(&[("heap_free", json!({ "name": unknown }))]);
         look("a refusal", &mut shown);
-        agent.step(&[("pop_frame", json!({"result": author.text()})), (&unknown, json!({}))]);
+        let pop = json!({"result": author.text(), "artifacts": author.texts(1), "decisions": author.texts(2)});
+        agent.step(&[("pop_frame", pop), (&unknown, json!({}))]);
         look("a pop", &mut shown);
         agent.step(&[("push_frame", push(author))]);
+        look("another push", &mut shown);
         let child = agent.stack.run(agent.run).status().unwrap().frame;
         agent.stack.invalidate(child, author.text()).unwrap();
         look("an invalidation", &mut shown);

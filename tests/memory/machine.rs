@@ -1,9 +1,11 @@
 //! Tests of agents that manage their own memory: the effect of each tool call, and the content of the prompts.
 
+use std::collections::HashMap;
+
 use callstack_core::context::{Approx, TokenCounter};
 use callstack_core::frame::{MemoryModel, Message, Register, RunSettings, ToolCall};
 use callstack_core::memory::{NewRun, Next, Prompt, Reply, system_prompt};
-use callstack_core::{Error, FrameStatus, Handle, MemoryStore, PopStatus, Stack, StackOptions, Store};
+use callstack_core::{Error, FrameStatus, Handle, MemoryStore, PopStatus, Stack, StackOptions, Store, Tree};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::Random;
@@ -27,6 +29,19 @@ fn reopened(stack: &Stack) -> Stack {
 
 fn agent(memory: MemoryModel) -> Agent {
     Agent::start(stack(), "Build a calculator with tests", memory)
+}
+
+/// Both memories, with and without shared results.
+fn all_settings() -> impl Iterator<Item = RunSettings> {
+    let with = |memory| [true, false].map(|shared| RunSettings::default().memory(memory).shared_results(shared));
+    [MemoryModel::Heap, MemoryModel::Registers].into_iter().flat_map(with)
+}
+
+/// A run with these settings.
+fn start(settings: RunSettings) -> Agent {
+    let stack = stack();
+    let run = stack.start_run(NewRun::new("Build a calculator with tests").settings(settings)).unwrap();
+    Agent { stack, run }
 }
 
 fn push(name: &str) -> (&'static str, Value) {
@@ -91,8 +106,15 @@ fn what_a_model_sees_is_written_down() {
     ]);
     agent.step(&[alloc("long", &"many words ".repeat(500))]);
     text.push_str(&format!("##### the child at work\n{}", shown(&agent.prompt())));
-    agent.step(&[("heap_free", json!({"name": "long"})), pop("calc.py has add and divide")]);
+    let pop = json!({
+        "result": "calc.py has add and divide",
+        "artifacts": ["calc.py", "https://example.org/calc"],
+        "decisions": ["divide(a, 0) raises ValueError,\nbecause callers check for it"],
+    });
+    agent.step(&[("heap_free", json!({"name": "long"})), ("pop_frame", pop)]);
     text.push_str(&format!("##### the parent goes on\n{}", shown(&agent.prompt())));
+    agent.step(&[push("write-tests")]);
+    text.push_str(&format!("##### its sibling begins\n{}", shown(&agent.prompt())));
     support::assert_golden("memory/registers.txt", &text);
 
     let heap = Agent::start(stack(), "Build a calculator", MemoryModel::Heap);
@@ -102,11 +124,15 @@ fn what_a_model_sees_is_written_down() {
 
 #[test]
 fn system_prompts_name_every_tool_that_the_agent_has() {
-    for memory in [MemoryModel::Heap, MemoryModel::Registers] {
-        let system = Agent::start(stack(), "x", memory).prompt().system;
-        let tools = callstack_core::tools::memory_tools(memory);
+    for settings in all_settings() {
+        let memory = settings.memory;
+        let system = start(settings).prompt().system;
+        let tools = callstack_core::tools::memory_tools(&settings);
         for name in tools.iter().map(|tool| tool.name) {
-            assert!(system.contains(name), "{memory:?}: the prompt does not name {name}");
+            assert!(system.contains(name), "{settings:?}: the prompt does not name {name}");
+        }
+        for word in ["read_frame_log", "artifacts", "<stack-context>"] {
+            assert_eq!(system.contains(word), settings.shared_results, "{settings:?}: {word}");
         }
         let registers = Register::ALL.iter().filter(|register| system.contains(register.name())).count();
         assert_eq!(registers, if memory == MemoryModel::Registers { 8 } else { 0 });
@@ -120,13 +146,12 @@ fn system_prompts_name_every_tool_that_the_agent_has() {
 #[test]
 fn system_prompts_describe_the_other_tools_as_the_host_does() {
     let tools = "\n# Flights\n\n- search(query): searches flights.\n";
-    for memory in [MemoryModel::Heap, MemoryModel::Registers] {
-        let plain = system_prompt(memory, "");
+    for settings in all_settings() {
+        let plain = system_prompt(&settings, "");
         for word in ["file", "command", "workspace", "coding", "code"] {
             let holds = plain.to_lowercase().split(|letter: char| !letter.is_alphanumeric()).any(|other| other == word);
-            assert!(!holds, "{memory:?}: the prompt promises {word}");
+            assert!(!holds, "{settings:?}: the prompt promises {word}");
         }
-        let settings = RunSettings::default().memory(memory);
         let stack = stack();
         let run = stack.start_run(NewRun::new("Fly").settings(settings).tools(tools)).unwrap();
         let Next::Ask(prompt) = stack.run(run).next().unwrap() else { panic!("a run begins with a question") };
@@ -137,7 +162,8 @@ fn system_prompts_describe_the_other_tools_as_the_host_does() {
         let again = reopened(&stack);
         let Next::Ask(resumed) = again.run(run).next().unwrap() else { panic!("the question is still there") };
         assert_eq!(resumed, prompt);
-        assert_eq!(Agent::start(again, "Walk", memory).prompt().system, plain, "a run without tools");
+        let other = again.start_run(NewRun::new("Walk").settings(settings)).unwrap();
+        assert_eq!(Agent { stack: again, run: other }.prompt().system, plain, "a run without tools");
     }
     let long = "x".repeat(NewRun::TOOLS_LIMIT + 1);
     let refused = stack().start_run(NewRun::new("Fly").tools(long)).unwrap_err();
@@ -424,6 +450,28 @@ fn open(folder: &std::path::Path) -> Stack {
     Stack::open(folder, StackOptions::default()).unwrap()
 }
 
+/// What a prompt shows of other frames, at the beginning of its first message.
+fn surroundings(prompt: &Prompt) -> &str {
+    let first = prompt.messages[0].text();
+    let end = first.find("</stack-context>\n\n").map_or(0, |end| end + "</stack-context>\n".len());
+    if first.starts_with("<stack-context>\n") { &first[..end] } else { "" }
+}
+
+/// The texts that a frame may see: the aims of its ancestors, and the results of finished siblings of it and of them.
+fn visible_texts(tree: &Tree, frame: Handle) -> String {
+    let mut texts = String::new();
+    for above in tree.lineage(frame) {
+        let record = tree.node(above).record();
+        texts.extend([&*record.title, &record.success_criteria]);
+        for sibling in tree.siblings(above).filter(|sibling| tree.node(*sibling).status().is_finished()) {
+            let record = tree.node(sibling).record();
+            texts.extend([&*record.title, record.dense_results()]);
+            texts.extend(record.artifacts.iter().chain(&record.decisions).map(String::as_str));
+        }
+    }
+    texts
+}
+
 /// A random step that is usually valid. All its texts contain the mark.
 fn random_step(random: &mut Random, mark: &str) -> Vec<(&'static str, Value)> {
     let name = format!("chunk-{}", random.below(4));
@@ -432,6 +480,10 @@ fn random_step(random: &mut Random, mark: &str) -> Vec<(&'static str, Value)> {
     for _ in 0..random.below(4) {
         calls.push(match random.below(12) {
             0 | 1 => ("push_frame", json!({"name": format!("{mark} push"), "objective": text(random), "context": text(random), "return_spec": text(random)})),
+            2 if random.once_in(2) => {
+                let texts = |random: &mut Random| (0..random.below(3)).map(|_| text(random)).collect::<Vec<_>>();
+                ("pop_frame", json!({ "result": text(random), "artifacts": texts(random), "decisions": texts(random) }))
+            }
             2 => ("pop_frame", json!({ "result": text(random) })),
             3 => ("heap_alloc", json!({ "name": name, "content": "shared ".repeat(random.below(200)) })),
             4 => ("heap_write", json!({ "name": name, "content": "shared ".repeat(random.below(200)) })),
@@ -440,6 +492,7 @@ fn random_step(random: &mut Random, mark: &str) -> Vec<(&'static str, Value)> {
                 let register = Register::ALL[random.below(8)].name();
                 ("update_registers", json!({ register: "note ".repeat(random.below(300)) }))
             }
+            7 if random.once_in(2) => ("read_frame_log", json!({ "frame": format!("f{}", random.below(9)) })),
             7 => ("no_such_tool", json!({ "text": text(random) })),
             8 => ("pop_frame", json!({ "text": text(random) })),
             _ => ("read_file", json!({ "text": text(random) })),
@@ -456,18 +509,36 @@ proptest! {
     #[test]
     fn runs_keep_their_promises(seed in any::<u64>(), steps in 1usize..40) {
         let mut random = Random::new(seed);
-        let settings = RunSettings::default().memory(MemoryModel::Registers).max_depth(random.below(6)).heap_ceiling(500);
+        let settings = RunSettings::default()
+            .memory(MemoryModel::Registers)
+            .max_depth(random.below(6))
+            .heap_ceiling(500)
+            .shared_results(random.once_in(2))
+            .results_budget(random.below(1_200));
         let stack = stack();
-        let run = stack.start_run(NewRun::new("mark0root: the task").settings(settings)).unwrap();
+        let run = stack.start_run(NewRun::new("mark0root. The task").settings(settings)).unwrap();
         let agent = Agent { stack, run };
         // The marks that the conversation of each frame may contain: its briefing, its own steps, and the results of
         // its children.
         let mut said: Vec<(Handle, String)> = vec![(run, "mark0root".into())];
+        // What each frame sees of others.
+        let mut around: HashMap<Handle, String> = HashMap::new();
         for step in 1..=steps {
             let Next::Ask(prompt) = agent.next() else { break };
             let speaker = prompt.frame;
             prop_assert!(prompt.depth <= settings.max_depth, "{} is {} deep", speaker, prompt.depth);
-            let text = sent(&prompt);
+            let surroundings = surroundings(&prompt);
+            let tokens = Approx.count(surroundings);
+            prop_assert!(settings.shared_results || surroundings.is_empty());
+            prop_assert!(tokens <= settings.results_budget, "{} of {}", tokens, settings.results_budget);
+            let known = around.entry(speaker).or_insert_with(|| surroundings.to_owned());
+            prop_assert_eq!(&known[..], surroundings, "the beginning of the prompts of {} has changed", speaker);
+            let visible = agent.stack.read(|tree| visible_texts(tree, speaker));
+            for mark in surroundings.match_indices("mark").map(|(place, _)| &surroundings[place..]) {
+                let mark = &mark[..mark.find('.').unwrap() + 1];
+                prop_assert!(visible.contains(mark), "{} sees {} of a frame that is not around it", speaker, mark);
+            }
+            let text = sent(&prompt).replace(json!(surroundings).to_string().trim_matches('"'), "");
             let registers = agent.stack.registers(speaker).unwrap().unwrap();
             for register in Register::ALL {
                 prop_assert!(registers.get(*register).chars().count() <= register.limit(), "{register:?}");
@@ -569,6 +640,7 @@ fn token_curve() {
     agent.step(&[push("last")]);
     let prompt = agent.prompt();
     let own = Approx.count(&prompt.system)
+        + Approx.count(&json!(surroundings(&prompt)).to_string())
         + Approx.count(&agent.memory())
         + Approx.count("Objective: Do last\n\nContext: All of it\n\nReturn with pop_frame: What came of it");
     assert!(tokens(&prompt) <= own + 100, "{} tokens, and the frame needs {own}", tokens(&prompt));

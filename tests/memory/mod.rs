@@ -1,4 +1,5 @@
 //! Tests of agents that manage their own memory.
 
 mod machine;
+mod results;
 mod window;

@@ -3,6 +3,8 @@
 #[cfg(feature = "tools")]
 mod advice;
 mod answers;
+#[cfg(all(feature = "sqlite", feature = "tools"))]
+mod conversation;
 mod endings;
 mod host;
 #[cfg(feature = "tools")]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::session::autonomy::AutonomyLevel;
+use callstack_core::session::calls::CallPlace;
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::tools::{self, Answer, Tool};
 use callstack_core::{FrameStatus, HostSettings, Stack, ToolNames, ToolRole, ToolSet};
@@ -180,7 +181,9 @@ fn the_table_has_the_interface_of_the_specification() {
 
 #[test]
 fn schemas_are_as_models_take_them() {
-    for tool in tools::list(&ToolNames::default()) {
+    let mut settings = HostSettings::default().tools(ToolSet::all());
+    settings.calls.r#in = CallPlace::Conversation;
+    for tool in tools::list(&ToolNames::default()).into_iter().chain(tools::offered(&settings)) {
         assert!(tool.description.len() > 30 && !tool.description.contains('\n'), "{}: {}", tool.name, tool.description);
         assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
         for (name, property) in properties(&tool) {

@@ -188,7 +188,10 @@ fn said(step: u64) -> Reply {
             call("b", "push_frame", json!({"name": "child", "objective": "Do it"})),
         ],
         2 => vec![call("c", "look", json!({}))],
-        3 => vec![call("d", "pop_frame", json!({"result": "done"}))],
+        3 => vec![
+            call("f", "read_frame_log", json!({"frame": "f1"})),
+            call("d", "pop_frame", json!({"result": "done", "artifacts": ["a", "b"], "decisions": ["so"]})),
+        ],
         _ => vec![call("e", "pop_frame", json!({"result": "all done"}))],
     };
     Reply::new(format!("step {step}"), calls)
@@ -236,6 +239,8 @@ pub fn a_run_whose_store_fails_at_any_call_goes_on(make: &dyn Fn() -> Box<dyn Pl
             let frames = stack.state().frames;
             assert_eq!(frames.len(), 2, "{context}: nothing is pushed twice");
             assert_eq!((frames[0].heap.len(), frames[1].results.as_deref()), (1, Some("done")), "{context}");
+            let recorded = (&frames[1].artifacts[..], &frames[1].decisions[..]);
+            assert_eq!(recorded, (&["a".to_owned(), "b".to_owned()][..], &["so".to_owned()][..]), "{context}");
             for event in history(place) {
                 let Change::MessagesAdded { messages } = event.change else { continue };
                 let page = stack.log(event.handle).read(&LogQuery::default()).unwrap();

@@ -766,9 +766,12 @@ export class Stack implements Disposable {
     this.#native.run("update_registers", this.#address, frame, writeJson(registers))
   }
 
-  /** Returns the tools with which an agent in a run manages its memory. Offer them to the model beside your own tools. */
-  static memoryTools(memory: RunSettings["memory"] = "heap"): Tool[] {
-    return readJson(Native.get().text("memory_tools", undefined, memory))
+  /**
+   * Returns the tools with which an agent in a run with these settings manages its memory. Offer them to the model beside your
+   * own tools. For a run that is resumed the settings are in {@link Stack.runStatus}.
+   */
+  static memoryTools(settings: RunSettings = {}): Tool[] {
+    return readJson(Native.get().text("memory_tools", undefined, writeJson(settings)))
   }
 
   /**

@@ -10,12 +10,23 @@ type Frames = Pick<Stack, "frame">
 /** The arguments of a tool call, which the engine checks. */
 type Arguments = Readonly<Record<string, unknown>>
 
+/** The line with which an answer ends if frames are worked on in one conversation. */
+const PLACE = /\nYou are in (f\d+ \(.*\)|no frame)\.$/
+
 /** A title is cut to this number of characters. */
 const LONGEST = 160
 
-/** Whether a call waits for the end of the frame that it begins. */
-export function waits(tool: string, args: Arguments): boolean {
-  return ["stack_frame_push", "stack_frame_activate"].includes(tool) && args["background"] !== true
+/** Whether a call says how a frame has ended: one that has waited for that, or a pop in a conversation that goes on. */
+export function tellsEnd(tool: string, args: Arguments, { text }: HostAnswer): boolean {
+  switch (tool) {
+    case "stack_frame_push":
+    case "stack_frame_activate":
+      return args["background"] !== true && !PLACE.test(text)
+    case "stack_frame_pop":
+      return PLACE.test(text)
+    default:
+      return false
+  }
 }
 
 /** Returns the title of a call that has been answered, such as `push f4 Shopping cart → completed: Cart::total()`. */
@@ -24,8 +35,8 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
   const said = singleLine(lines[0] ?? "")
   if (isError) return said
   // The engine's answers name a frame that they are about at the beginning of a line.
-  const handles = lines.flatMap((one) => /^f\d+(?= \()/.exec(one)?.[0] ?? [])
-  const [first] = handles
+  const handles = lines.flatMap((one) => /^(?:Planned: )?(f\d+) \(/.exec(one)?.[1] ?? [])
+  const [first, second] = handles
   switch (tool) {
     case "stack_frame_push":
     case "stack_frame_activate":
@@ -33,17 +44,17 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
       const verb = args["retry"] === true ? "retry" : tool.slice("stack_frame_".length)
       const frame = first === undefined ? undefined : find(frames, first)
       if (frame === undefined) return said
-      const end = args["background"] === true ? "in the background" : outcome(frame)
-      return singleLine(`${verb} ${frame.handle} ${frame.title} ${end}`)
+      const end = args["background"] === true ? " in the background" : outcome(frame)
+      const next = tool === "stack_frame_pop" && second !== undefined ? `; begin ${named(frames, second)}` : ""
+      return singleLine(`${verb} ${frame.handle} ${frame.title}${end}${next}`)
     }
     case "stack_frame_plan":
     case "stack_frame_plan_children": {
       if (first === undefined) return said
       const parentID = find(frames, first)?.parentSessionID
       const parent = parentID && find(frames, `id:${parentID}`)
-      // A call that also begins the first one names all of them in one line.
-      const { length } = Array.isArray(args["children"]) ? args["children"] : handles
-      const planned = length === 1 ? named(frames, first) : `${length} frames`
+      const children = Array.isArray(args["children"]) ? args["children"].length : 1
+      const planned = children === 1 ? named(frames, first) : `${children} frames`
       return singleLine(`plan ${planned}${parent ? ` below ${parent.handle}` : ""}`)
     }
     case "stack_tree": {
@@ -61,11 +72,11 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
   }
 }
 
+/** How a frame has ended; empty while it is worked on. */
 function outcome({ status, results, resultsCompacted, questions }: Frame): string {
-  // It has begun in the conversation of its caller.
   if (status === "in_progress") return ""
   const said = status === "blocked" ? questions?.at(-1)?.question || results : resultsCompacted || results
-  return `→ ${status}${said ? `: ${said}` : ""}`
+  return ` → ${status}${said ? `: ${said}` : ""}`
 }
 
 function named(frames: Frames, frame: FrameRef): string {

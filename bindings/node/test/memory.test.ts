@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { type Next, Stack } from "callstack-core"
+import { type Next, type RunSettings, Stack } from "callstack-core"
 import { fails, folder } from "./common.js"
 
 test("a frame and the frames below it see its chunks verbatim", () => {
@@ -55,9 +55,9 @@ test("a run is driven step by step, and continues after a restart", () => {
   const path = folder()
   let stack = Stack.open(path)
   const run = stack.startRun({ task: "Build a calculator", settings: { memory: "registers" } })
-  const names = Stack.memoryTools("registers").map(({ name }) => name)
+  const names = Stack.memoryTools({ memory: "registers", sharedResults: false }).map(({ name }) => name)
   assert.deepEqual(names, ["push_frame", "pop_frame", "heap_alloc", "heap_write", "heap_free", "update_registers"])
-  assert.equal(Stack.memoryTools().length, 5)
+  assert.equal(Stack.memoryTools().length, 6)
 
   const ask = (next: Next) => (next.next === "ask" ? next : assert.fail(`${next.next} instead of a question`))
   const call = (id: string, name: string, more: object) => ({ id, name, arguments: JSON.stringify(more) })
@@ -98,5 +98,27 @@ test("a run is driven step by step, and continues after a restart", () => {
   stack.runReply(run, { calls: [call("e", "pop_frame", { result: "Done" })] })
   assert.deepEqual(stack.advanceRun(run), { next: "over", status: "completed", results: "Done" })
   fails(() => stack.advanceRun("f2"), "no_run")
+  stack.close()
+})
+
+test("a frame of a run begins with the results of the frames before it, unless the run says no", () => {
+  const stack = Stack.inMemory()
+  const beginning = (settings: RunSettings) => {
+    const run = stack.startRun({ task: "Build a calculator", settings })
+    const reply = (name: string, more: object) => {
+      stack.runReply(run, { calls: [{ id: "a", name, arguments: JSON.stringify(more) }] })
+      return stack.advanceRun(run)
+    }
+    reply("push_frame", { name: "code", objective: "Write calc.py" })
+    stack.addArtifact(stack.runStatus(run).frame, "calc.py")
+    reply("pop_frame", { result: "calc.py is there", ...(settings.sharedResults && { decisions: ["No rounding"] }) })
+    const next = reply("push_frame", { name: "tests", objective: "Test calc.py" })
+    assert.deepEqual(stack.runStatus(run).settings, { ...stack.runStatus(run).settings, ...settings })
+    return next.next === "ask" ? (next.messages[0]?.text ?? "") : assert.fail(next.next)
+  }
+  const shared = beginning({ sharedResults: true, resultsBudget: 800 })
+  assert.match(shared, /<results>calc\.py is there<\/results>\n<artifacts>calc\.py<\/artifacts>\n<decisions>/)
+  assert.match(shared, /<\/stack-context>\n\nObjective: Test calc\.py/)
+  assert.match(beginning({ sharedResults: false }), /^Objective: Test calc\.py/)
   stack.close()
 })

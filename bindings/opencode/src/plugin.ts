@@ -2,7 +2,7 @@
 
 import { join } from "node:path"
 import type { Config, Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
-import { titleOf, waits } from "callstack-core/people"
+import { tellsEnd, titleOf } from "callstack-core/people"
 import { type Answered, hooks } from "./adapter.js"
 import { Commands } from "./commands.js"
 import { Host } from "./host.js"
@@ -26,15 +26,22 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
     void input.client.app.log({ body: { service: "callstack", level: "error", message } }).catch(() => undefined)
     return {}
   }
-  host.engine.configure({ ...settings, calls: { in: "conversation", ...(settings["calls"] as object | undefined) } })
+  host.engine.configure(inConversation(settings))
   return { ...hooks(host, host.engine.stack.offeredTools(), answered(host)), ...forPeople(host) }
 }
 
-/** Returns what makes the titles of tool calls, and shows people how a call has ended for which the agent has waited. */
+/** Settings whose frames are worked on in one conversation, which this plugin folds, unless they say something else. */
+function inConversation(settings: PluginOptions): PluginOptions {
+  const { calls = {} } = settings
+  const isSection = typeof calls === "object" && calls !== null && !Array.isArray(calls)
+  return isSection ? { ...settings, calls: { in: "conversation", ...calls } } : settings
+}
+
+/** Returns what makes the titles of tool calls, and shows people how frames have ended. */
 function answered(host: Host): Answered {
   return (name, args, answer) => {
     const title = titleOf(host.engine.stack, name, args, answer)
-    if (!answer.isError && waits(name, args)) host.notify(title)
+    if (!answer.isError && tellsEnd(name, args, answer)) host.notify(title)
     return title
   }
 }

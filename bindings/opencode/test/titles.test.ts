@@ -61,7 +61,7 @@ test("the title of a call says what it was about and how that has ended", async 
     "details of f2 Cart",
     "log of f1 Test",
     "",
-    "The decision is recorded for f1 (Test).",
+    "f1 (Test): the decision is recorded.",
     "tree of 6 frames: 2 planned, 2 in_progress, 1 completed, 1 blocked",
   ])
   const [pop] = await callsOf(server, frames().get("Cart")?.sessionID ?? "")

@@ -178,8 +178,9 @@ def test_chunks_and_registers_are_shown_to_the_frames_below(stack: Stack) -> Non
 
 
 def test_a_run_asks_and_ends(stack: Stack) -> None:
-    names = {tool["name"] for tool in Stack.memory_tools("registers")}
+    names = {tool["name"] for tool in Stack.memory_tools({"memory": "registers"})}
     assert {"push_frame", "pop_frame"} <= names > {tool["name"] for tool in Stack.memory_tools()}
+    assert len(Stack.memory_tools({"sharedResults": False})) == len(Stack.memory_tools()) - 1
     run = stack.start_run({"task": "Tidy up", "settings": {"memory": "registers"}})
     step = stack.advance_run(run)
     assert step["next"] == "ask" and "Tidy up" in step["messages"][-1]["text"]

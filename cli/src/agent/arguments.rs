@@ -76,6 +76,13 @@ pub struct AgentArguments {
     /// Size of the heap above which the agent is warned.
     #[arg(long, default_value_t = RunSettings::HEAP_CEILING, value_name = "CHARACTERS")]
     heap_ceiling: usize,
+    /// Begin each frame with its briefing alone: without the results of the frames around it, and without artifacts,
+    /// decisions and logs.
+    #[arg(long)]
+    no_shared_results: bool,
+    /// Maximum size of what a frame sees of the frames around it.
+    #[arg(long, default_value_t = RunSettings::RESULTS_BUDGET, value_name = "TOKENS")]
+    results_budget: usize,
     /// Time limit of a command. The model can give a command another one, up to an hour.
     #[arg(long, default_value_t = 120, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     command_timeout: u64,
@@ -117,7 +124,12 @@ impl AgentArguments {
             Memory::Heap => MemoryModel::Heap,
             Memory::Registers => MemoryModel::Registers,
         };
-        RunSettings::default().memory(memory).max_depth(self.max_depth).heap_ceiling(self.heap_ceiling)
+        RunSettings::default()
+            .memory(memory)
+            .max_depth(self.max_depth)
+            .heap_ceiling(self.heap_ceiling)
+            .shared_results(!self.no_shared_results)
+            .results_budget(self.results_budget)
     }
 
     pub fn limits(&self) -> Limits {
@@ -193,15 +205,17 @@ impl AgentArguments {
     }
 }
 
-/// The options that were given, as a shell reads them, without those that begin or select a run, or are about output. Those
-/// of environment variables are among them, because the next shell may have other ones.
+/// The options that were given, as a shell reads them, without those that a run keeps or that select it, and without those
+/// about output. Those of environment variables are among them, because the next shell may have other ones.
 struct GivenOptions(Vec<String>);
 
 impl FromArgMatches for GivenOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let others = ["task", "resume", "memory", "max_depth", "heap_ceiling", "json", "color"];
+        let of_run = ["memory", "max_depth", "heap_ceiling", "no_shared_results", "results_budget"];
+        let others = ["task", "resume", "json", "color"];
         let sources = [Some(ValueSource::CommandLine), Some(ValueSource::EnvVariable)];
-        let is_given = |id: &&str| !others.contains(id) && sources.contains(&matches.value_source(id));
+        let is_other = |id: &&str| others.contains(id) || of_run.contains(id);
+        let is_given = |id: &&str| !is_other(id) && sources.contains(&matches.value_source(id));
         let words = matches.ids().map(clap::Id::as_str).filter(is_given).filter_map(|id| {
             let value = matches.get_raw(id)?.next_back()?.to_string_lossy();
             Some(format!("--{}={}", id.replace('_', "-"), quoted(&value)))

@@ -138,7 +138,9 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
     let run = match &arguments.resume {
         None => {
             let task = arguments.task.clone().unwrap_or_default();
-            stack.start_run(NewRun::new(task).settings(arguments.settings()).tools(Workspace::DESCRIPTION))?
+            let settings = arguments.settings();
+            let tools = Workspace::description(settings.shared_results);
+            stack.start_run(NewRun::new(task).settings(settings).tools(tools))?
         }
         Some(name) => run_to_resume(stack, name, arguments)?,
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use callstack_core::context::{Approx, TokenCounter};
-use callstack_core::frame::{MemoryModel, ModelRequest, ModelUsage, ToolCall};
+use callstack_core::frame::{ModelRequest, ModelUsage, RunSettings, ToolCall};
 use callstack_core::memory::{Next, Prompt};
 use callstack_core::tools;
 use callstack_core::{FrameStatus, Handle, Stack};
@@ -16,7 +16,7 @@ use super::limits::ContextLimit;
 use super::model::{Answer, Model, ModelError, Offer};
 use super::progress::Progress;
 use super::retry::Patient;
-use super::workspace::Workspace;
+use super::workspace::{Done, Workspace};
 use super::{failed, refused};
 use crate::failure::Failure;
 use crate::output::count;
@@ -48,7 +48,7 @@ pub struct Agent<M> {
     stack: Stack,
     run: Handle,
     driver: Driver,
-    memory: MemoryModel,
+    settings: RunSettings,
     /// The tools that the model can call.
     offers: Vec<Offer>,
     /// Estimated size of the tools' descriptions and schemas in a request, in tokens.
@@ -92,8 +92,8 @@ impl<M: Model> Agent<M> {
         progress: Progress,
     ) -> Result<Self, Failure> {
         let Driven { stack, run, driver } = driven;
-        let memory = stack.run(run).status()?.settings.memory;
-        let of_memory = tools::memory_tools(memory).into_iter().map(|tool| Offer {
+        let settings = stack.run(run).status()?.settings;
+        let of_memory = tools::memory_tools(&settings).into_iter().map(|tool| Offer {
             name: tool.name,
             description: tool.description,
             parameters: tool.parameters,
@@ -103,7 +103,20 @@ impl<M: Model> Agent<M> {
         let offer_tokens = offers.iter().map(of_offer).sum();
         workspace.continue_numbers(driver.earlier.commands_started);
         let ended = driver.earlier.commands.clone();
-        Ok(Self { stack, run, driver, memory, offers, offer_tokens, model, gauge, workspace, limits, progress, ended })
+        Ok(Self {
+            stack,
+            run,
+            driver,
+            settings,
+            offers,
+            offer_tokens,
+            model,
+            gauge,
+            workspace,
+            limits,
+            progress,
+            ended,
+        })
     }
 
     /// Works until the run ends, and ends all background commands. `is_resumed`: another process, which may have been
@@ -228,15 +241,21 @@ impl<M: Model> Agent<M> {
 
     async fn deal(&mut self, call: &ToolCall, was_begun: bool) -> Result<(), Failure> {
         self.progress.call(call);
-        if let Some(operation) = tools::operation(self.memory, call) {
-            let events = self.stack.run(self.run).operate(&call.id, operation)?;
+        if let Some(events) = tools::operate(&self.stack, self.run, &self.settings, call)? {
             self.progress.operated(&self.stack, self.run, &events);
             return Ok(());
         }
+        let frame = self.stack.run(self.run).status()?.frame;
         let answered = self.workspace.call(&call.name, &call.arguments).await;
         self.note_commands()?;
         let (mut answer, is_error) = match answered {
-            Some(Ok(answer)) => (answer, false),
+            Some(Ok(Done { answer, written })) => {
+                if let Some(path) = written.filter(|_| self.settings.shared_results) {
+                    // Before the answer: if the program is killed in between, the call is carried out again.
+                    self.stack.add_artifact(frame, path)?;
+                }
+                (answer, false)
+            }
             Some(Err(problem)) => (format!("{}: {problem}", call.name), true),
             None => {
                 let names: Vec<&str> = self.offers.iter().map(|offer| offer.name).collect();

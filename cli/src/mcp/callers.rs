@@ -97,10 +97,12 @@ impl Callers {
         self.read(&self.conversation(caller)).filter(|note| note.caller == caller.as_str())?.frame(tree)
     }
 
-    /// The frame of a conversation: the one that it has entered last and not left, or else the one that has its ID. It may be closed by
+    /// The frame of a conversation: the one that it has entered last and not left, or else the one in which a host with its own stack has it. It may be closed by
     /// now.
     pub fn own_frame(&self, caller: &Caller, tree: &Tree) -> Option<Handle> {
-        self.entered(caller, tree).or_else(|| tree.by_id(caller.id()))
+        // A host with its own stack gives a session a frame, and its conversation can be in one below.
+        let of_host = || tree.by_id(caller.id()).map(|own| tree.in_conversation(caller.id()).pop().unwrap_or(own));
+        self.entered(caller, tree).or_else(of_host)
     }
 
     /// The open frame in which a conversation works. `None` if its frame is closed: the frame above it is the work of others, perhaps.

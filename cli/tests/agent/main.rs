@@ -2,6 +2,7 @@
 
 mod context;
 mod problems;
+mod results;
 mod resuming;
 mod scene;
 mod terminal;

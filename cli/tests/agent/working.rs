@@ -37,7 +37,7 @@ fn the_calculator_of_the_specification_is_built_in_both_wire_formats() {
         }
         // The request has the system prompt and the tools.
         let request = &scene.model.requests()[0];
-        assert_eq!(request["tools"].as_array().unwrap().len(), 13);
+        assert_eq!(request["tools"].as_array().unwrap().len(), 14);
         let request = request.to_string();
         assert!(request.contains("You are an agent that manages its own working memory"));
         assert!(request.contains("# Workspace") && request.contains("You are a coding agent."));
@@ -59,7 +59,7 @@ fn the_agent_with_stack_and_heap_works_in_both_wire_formats() {
             (0..11).map(|request| scene.messages(request).contains("--- api-spec ---")).collect();
         assert_eq!(sees_chunk, [false, true, true, true, true, true, true, true, true, true, false], "{wire}");
         assert!(!scene.messages(3).contains("REGISTERS"));
-        assert_eq!(scene.model.requests()[0]["tools"].as_array().unwrap().len(), 12);
+        assert_eq!(scene.model.requests()[0]["tools"].as_array().unwrap().len(), 13);
     }
 }
 

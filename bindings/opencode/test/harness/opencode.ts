@@ -21,6 +21,8 @@ export interface ProjectOptions {
   wire?: keyof typeof WIRES
   /** The entry of the plugin in `opencode.json`; null: no entry. Default: the path of the plugin. */
   plugin?: string | [string, object] | null
+  /** Where pushed frames are worked on. Default: in sessions of their own, which most of these tests are about. */
+  frames?: "sessions" | "conversation"
   /** Further keys of `opencode.json`. */
   config?: object
   /** The contents of the project's files, by path. */
@@ -164,7 +166,16 @@ function version(): string {
   return readJson<{ version: string }>(readFileSync(require.resolve("opencode-ai/package.json"), "utf8")).version
 }
 
-function configuration(modelUrl: string, { wire = "chat", plugin, config }: ProjectOptions): object {
+/** The entry of the plugin, with the setting for its frames. The plugin's own default is one conversation. */
+function entry({ plugin = PLUGIN, frames = "sessions" }: ProjectOptions): unknown {
+  if (plugin === null || frames === "conversation") return plugin
+  const [path, options] = typeof plugin === "string" ? [plugin, {}] : plugin
+  const calls = { in: "session", ...("calls" in options ? (options.calls as object) : undefined) }
+  return [path, { ...options, calls }]
+}
+
+function configuration(modelUrl: string, options: ProjectOptions): object {
+  const { wire = "chat", plugin, config } = options
   const model = { name: "Scripted", tool_call: true, limit: { context: 200_000, output: 8192 } }
   const provider = {
     npm: WIRES[wire],
@@ -180,7 +191,7 @@ function configuration(modelUrl: string, { wire = "chat", plugin, config }: Proj
     small_model: "scripted/small",
     enabled_providers: ["scripted"],
     provider: { scripted: provider },
-    ...(plugin !== null && { plugin: [plugin ?? PLUGIN] }),
+    ...(plugin !== null && { plugin: [entry(options)] }),
     ...config,
   }
 }

@@ -1,7 +1,7 @@
 // The job of the bench in OpenCode: in one session, or on the stack.
 
 import { finished, frame, goal, JOB, parts, paths, results, resultsCompacted, STEPS } from "callstack-job"
-import { byTask, call, inOrder, PLUGIN, type ProjectOptions, type Script, type Turn } from "../harness/index.js"
+import { byTask, call, inOrder, type ProjectOptions, type Script, type Turn } from "../harness/index.js"
 
 /** Size of the file that a step reads. With line numbers and tags the answer of OpenCode's `read` tool has about 3,000 bytes. */
 export const FILE_BYTES = 2_600
@@ -41,7 +41,7 @@ export const oneSession: Way & { isReport(request: number): boolean } = {
 /** The plugin: the session plans the parts, and works on them in its own conversation, which is folded. */
 export const onStack: Way = {
   name: "stack",
-  options: {},
+  options: { frames: "conversation" },
   prompts: (subtasks) => [goal(subtasks)],
   script: (subtasks) => {
     const children = parts(subtasks)
@@ -59,7 +59,7 @@ export const onStack: Way = {
 /** The plugin with a session for each frame: the root session plans the parts and activates them one after the other. */
 export const inSessions: Way = {
   name: "stack, a session for each frame",
-  options: { plugin: [PLUGIN, { calls: { in: "session" } }] },
+  options: { frames: "sessions" },
   prompts: (subtasks) => [goal(subtasks)],
   script: (subtasks) => {
     const children = parts(subtasks)

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fsencode
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from callstack_core import _handle
 from callstack_core._handle import ABSENT, FLAG, TIME, Handle as _Handle, Number, optional, read_json, write_json
@@ -47,6 +47,7 @@ from callstack_core.types import (
     Register,
     Reply,
     Retried,
+    RunSettings,
     RunStatus,
     SessionContext,
     Settings,
@@ -657,9 +658,12 @@ class Stack:
         self._run("update_registers", frame, write_json(dict(registers)))
 
     @staticmethod
-    def memory_tools(memory: Literal["heap", "registers"] = "heap") -> list[Tool]:
-        """Returns the tools with which an agent in a run manages its memory. Offer them to the model beside your own."""
-        return read_json(_handle.text("callstack_memory_tools", memory))
+    def memory_tools(settings: RunSettings | None = None) -> list[Tool]:
+        """Returns the tools with which an agent in a run with these settings manages its memory.
+
+        Offer them to the model beside your own. For a run that is resumed the settings are in `run_status`.
+        """
+        return read_json(_handle.text("callstack_memory_tools", write_json(settings or {})))
 
     def start_run(self, run: NewRun) -> Handle:
         """Starts a run: an agent that manages its own memory. Returns the handle of its root frame, which identifies it.

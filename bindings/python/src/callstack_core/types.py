@@ -860,6 +860,12 @@ class RunSettings(TypedDict, total=False):
     maxDepth: int
     #: The size of the heap, in characters, above which the agent is warned. Default 5000.
     heapCeiling: int
+    #: Whether the first message of a frame begins with the criteria of the frames above it and the results, artifacts and
+    #: decisions of the finished frames beside it and them, and the agent can record artifacts and decisions and read the
+    #: logs of frames. Default true.
+    sharedResults: bool
+    #: The maximum size of what a frame sees of others, in tokens. Default 1500.
+    resultsBudget: int
 
 
 class NewRun(TypedDict):
@@ -940,7 +946,8 @@ class NextAsk(TypedDict):
     depth: int
     #: The system prompt. It never changes during a run.
     system: str
-    #: The conversation of the current frame. The newest message ends with the memory: step, registers and heap.
+    #: The conversation of the current frame. The newest message ends with the memory: step, registers and heap. With
+    #: `sharedResults` the first one begins with what the frame sees of others, unless it is the root.
     messages: list[RunMessage]
 
 

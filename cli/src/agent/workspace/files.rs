@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
-use super::{LIMIT, Workspace};
+use super::{Done, LIMIT, Workspace};
 
 /// Maximum size of a file that `read_file` reads, in bytes.
 const READABLE: u64 = 64 << 20;
@@ -41,7 +41,7 @@ impl Workspace {
         })
     }
 
-    pub(super) fn write_file(&self, path: &str, content: &str) -> Result<String, String> {
+    pub(super) fn write_file(&self, path: &str, content: &str) -> Result<Done, String> {
         let place = self.inside(path)?;
         let written = || {
             if let Some(parent) = place.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -54,7 +54,10 @@ impl Workspace {
         };
         written().map_err(|error| problem(path, &error))?;
         let (lines, characters) = (content.lines().count(), content.chars().count());
-        Ok(format!("Wrote {path}: {lines} lines, {characters} characters."))
+        let answer = format!("Wrote {path}: {lines} lines, {characters} characters.");
+        // One name for each file, in whatever way its path was written.
+        let real = self.real(&place).unwrap_or_else(|_| normal(&place));
+        Ok(Done { answer, written: Some(real.to_string_lossy().into_owned()) })
     }
 
     pub(super) fn list_files(&self, path: &str) -> Result<String, String> {

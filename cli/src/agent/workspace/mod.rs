@@ -145,6 +145,20 @@ impl Arguments for EndCommand {
     const EXAMPLE: &'static str = r#"{"id": "c1"}"#;
 }
 
+/// What a tool call has done.
+pub struct Done {
+    /// The answer for the agent.
+    pub answer: String,
+    /// The file that it has written, relative to the workspace.
+    pub written: Option<String>,
+}
+
+impl From<String> for Done {
+    fn from(answer: String) -> Self {
+        Self { answer, written: None }
+    }
+}
+
 /// A folder in which the tools work. File tools cannot access files outside of it.
 pub struct Workspace {
     path: PathBuf,
@@ -165,8 +179,14 @@ impl Workspace {
         Ok(Self { path, folder, private, environment, time_limit, background: Background::default() })
     }
 
-    /// Describes the tools in the system prompt.
-    pub const DESCRIPTION: &str = include_str!("description.md");
+    /// Describes the tools in the system prompt. `records_artifacts`: files that are written become artifacts of their frames.
+    pub fn description(records_artifacts: bool) -> String {
+        let of_tools = include_str!("description.md");
+        match records_artifacts {
+            true => [of_tools, include_str!("artifacts.md")].concat(),
+            false => of_tools.to_owned(),
+        }
+    }
 
     /// The tools of the workspace.
     pub fn offers(&self) -> Vec<Offer> {
@@ -185,10 +205,12 @@ impl Workspace {
     ///
     /// # Errors
     /// A message for the agent.
-    pub async fn call(&self, name: &str, json: &str) -> Option<Result<String, String>> {
-        Some(match name {
+    pub async fn call(&self, name: &str, json: &str) -> Option<Result<Done, String>> {
+        if name == WriteFile::NAME {
+            return Some(WriteFile::read(json).and_then(|call| self.write_file(&call.path, &call.content)));
+        }
+        let answer = match name {
             ReadFile::NAME => ReadFile::read(json).and_then(|call| self.read_file(&call.path, call.offset)),
-            WriteFile::NAME => WriteFile::read(json).and_then(|call| self.write_file(&call.path, &call.content)),
             ListFiles::NAME => ListFiles::read(json).and_then(|call| self.list_files(&call.path)),
             RunCommand::NAME => match RunCommand::read(json) {
                 Ok(call) if call.background => match call.timeout {
@@ -207,6 +229,7 @@ impl Workspace {
                 Err(problem) => Err(problem),
             },
             _ => return None,
-        })
+        };
+        Some(answer.map(Done::from))
     }
 }

@@ -1,0 +1,524 @@
+//! Tests of frames that are worked on in the conversation of their caller.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callstack_core::fold::{FoldSettings, Wire, fold};
+use callstack_core::session::calls::CallPlace;
+use callstack_core::session::{Effect, HostEvent};
+use callstack_core::tools::{self, Answer};
+use callstack_core::{FrameRef, FrameStatus, HostSettings, LogQuery, NewFrame, PopStatus, Results, Stack};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use support::Random;
+use support::conversations::{Called, Round, request};
+use tempfile::TempDir;
+
+/// A host that folds conversations, with the session `ses_1`, whose frame is f1.
+struct Host {
+    stack: Stack,
+    now: Arc<AtomicU64>,
+    folder: TempDir,
+}
+
+impl Host {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let now = Arc::new(AtomicU64::new(1_700_000_000_000));
+        let host = Self { stack: open(folder.path(), &now), now, folder };
+        host.begun("ses_1", "Build a shop where customers can pay");
+        host
+    }
+
+    /// Another process goes on with the same folder.
+    fn restarted(self) -> Self {
+        self.later();
+        let Self { stack, now, folder } = self;
+        stack.close().unwrap();
+        Self { stack: open(folder.path(), &now), now, folder }
+    }
+
+    fn later(&self) -> u64 {
+        self.now.fetch_add(1_000, Ordering::Relaxed) + 1_000
+    }
+
+    fn tell(&self, event: Value) -> Vec<Effect> {
+        let effects = self.stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap());
+        effects.into_iter().filter(|effect| !matches!(effect, Effect::Log { .. })).collect()
+    }
+
+    /// A session with its first message.
+    fn begun(&self, session: &str, task: &str) {
+        self.tell(json!({"kind": "sessionCreated", "sessionID": session, "title": ""}));
+        self.said(session, "user", task);
+    }
+
+    /// A message that was begun now, and is finished at once.
+    fn said(&self, session: &str, role: &str, text: &str) -> String {
+        let time = self.later();
+        let id = format!("m{time}");
+        let request = (role == "assistant").then(|| json!({"model": "m", "output": 1}));
+        let event = json!({"kind": "message", "sessionID": session, "messageID": id, "role": role, "text": text, "time": time, "request": request});
+        self.tell(event);
+        let message = json!({"id": id, "role": role, "text": text, "time": time});
+        for effect in self.tell(json!({"kind": "messageFinished", "sessionID": session, "message": message})) {
+            assert!(matches!(effect, Effect::ReadMessages { .. }), "{effect:?}");
+            self.tell(json!({"kind": "sessionMessages", "sessionID": session, "messages": [message]}));
+        }
+        id
+    }
+
+    fn call(&self, session: &str, name: &str, arguments: Value) -> Answer {
+        self.later();
+        tools::call(&self.stack, session, name, &arguments.to_string())
+    }
+
+    fn good(&self, session: &str, name: &str, arguments: Value) -> String {
+        // The host asks for the context before each request to the model.
+        self.stack.host().context(session).unwrap();
+        let answer = self.call(session, name, arguments.clone());
+        assert!(!answer.is_error, "{name} {arguments}: {:?}", answer.text);
+        answer.text.unwrap_or_else(|| panic!("{name} {arguments} is not answered at once"))
+    }
+
+    fn bad(&self, session: &str, name: &str, arguments: Value) -> String {
+        self.stack.host().context(session).unwrap();
+        let answer = self.call(session, name, arguments.clone());
+        assert!(answer.is_error, "{name} {arguments} should be refused: {:?}", answer.text);
+        answer.text.unwrap()
+    }
+
+    fn push(&self, title: &str) -> String {
+        self.good("ses_1", "stack_frame_push", task(title))
+    }
+
+    fn pop(&self, results: &str) -> String {
+        self.good("ses_1", "stack_frame_pop", done(results))
+    }
+
+    fn contexts(&self) -> [String; 2] {
+        let context = self.stack.host().context("ses_1").unwrap().unwrap().context;
+        [context.stable.clone(), context.volatile.clone()]
+    }
+
+    fn status(&self, frame: &str) -> FrameStatus {
+        self.stack.frame(frame).unwrap().status
+    }
+
+    /// The IDs of the messages in the log of a frame.
+    fn log(&self, frame: &str) -> Vec<String> {
+        let Ok(page) = self.stack.log(FrameRef::from(frame)).read(&LogQuery::default()) else { return Vec::new() };
+        page.lines.iter().map(|line| line.entry["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn requests(&self, frame: &str) -> u64 {
+        let usage = self.stack.frame(frame).unwrap().usage;
+        usage.iter().map(|usage| usage.requests).sum()
+    }
+}
+
+fn open(folder: &Path, now: &Arc<AtomicU64>) -> Stack {
+    let stack = Stack::open(folder, support::options_at(now)).unwrap();
+    let mut settings = HostSettings::default();
+    settings.calls.r#in = CallPlace::Conversation;
+    assert_eq!(stack.host().configure(settings), []);
+    stack
+}
+
+fn task(title: &str) -> Value {
+    json!({"title": title, "successCriteria": format!("{title} works, with tests"), "successCriteriaCompacted": title})
+}
+
+fn done(results: &str) -> Value {
+    json!({"status": "completed", "results": results, "resultsCompacted": results})
+}
+
+#[test]
+fn a_push_begins_the_frame_in_the_conversation_and_a_pop_goes_back() {
+    let host = Host::new();
+    assert_eq!(
+        host.push("Cart"),
+        "f2 (Cart) has begun: work in it now, then finish it with stack_frame_pop.\nYou are in f2 (Cart)."
+    );
+    assert_eq!(host.stack.frame("f2").unwrap().session_id, "ses_1~f2");
+    assert_eq!(host.push("Totals").lines().last(), Some("You are in f3 (Totals)."));
+    let decided = host.good("ses_1", "stack_add_decision", json!({"decision": "Prices are integers"}));
+    assert_eq!(decided, "f3 (Totals): the decision is recorded.\nYou are in f3 (Totals).");
+    host.tell(json!({"kind": "toolExecuted", "sessionID": "ses_1", "tool": "write", "path": "src/totals.rs"}));
+    assert_eq!(host.stack.frame("f3").unwrap().artifacts, ["src/totals.rs"]);
+    let popped = host.pop("Totals are right");
+    assert_eq!(popped, "f3 (Totals) is completed.\nYou are in f2 (Cart).");
+    assert_eq!(host.pop("The cart works").lines().last(), Some("You are in f1 (Build a shop where customers can)."));
+    let over = host.pop("The shop is open");
+    assert_eq!(over.lines().last(), Some("You are in no frame."));
+    assert_eq!([host.status("f1"), host.status("f2"), host.status("f3")], [FrameStatus::Completed; 3]);
+}
+
+#[test]
+fn a_plan_is_gone_through_with_one_call_for_each_frame() {
+    let host = Host::new();
+    let children = json!({"children": [task("Cart"), task("Pay")], "begin": true});
+    assert_eq!(
+        host.good("ses_1", "stack_frame_plan_children", children),
+        "Planned: f2 (Cart), f3 (Pay).\nf2 (Cart) has begun: work in it now, then finish it with stack_frame_pop.\nYou are in f2 (Cart)."
+    );
+    let mut next = done("The cart works");
+    next["next"] = json!("true");
+    assert_eq!(
+        host.good("ses_1", "stack_frame_pop", next.clone()),
+        "f2 (Cart) is completed.\nf3 (Pay) has begun: work in it now, then finish it with stack_frame_pop.\nIt is done when: Pay works, \
+         with tests\nYou are in f3 (Pay)."
+    );
+    // Nothing else is planned.
+    let last = host.good("ses_1", "stack_frame_pop", next.clone());
+    assert!(last.ends_with("You are in f1 (Build a shop where customers can)."), "{last}");
+    next["status"] = json!("blocked");
+    assert!(host.bad("ses_1", "stack_frame_pop", next).contains("next"));
+}
+
+/// A prompt cache keeps the system prompt, and nothing follows the newest message while there is nothing to say.
+#[test]
+fn the_stable_part_stays_while_the_conversation_moves() {
+    let host = Host::new();
+    let [stable, volatile] = host.contexts();
+    assert!(volatile.contains("initial-planning"), "{volatile}");
+    for _ in 0..3 {
+        host.push("Cart");
+        assert_eq!(host.contexts(), [stable.clone(), String::new()]);
+        host.push("Totals");
+        assert_eq!(host.contexts(), [stable.clone(), String::new()]);
+        host.pop("Totals are right");
+        host.pop("The cart works");
+        assert_eq!(host.contexts(), [stable.clone(), String::new()]);
+    }
+}
+
+#[test]
+fn news_are_told_in_the_frame_in_which_the_conversation_is() {
+    let host = Host::new();
+    host.push("Cart");
+    let planned = host.stack.plan(NewFrame::new("Totals").below("f2")).unwrap();
+    host.stack.activate(planned).unwrap();
+    host.stack.pop(planned, PopStatus::Blocked, Results::new("Which VAT rate?")).unwrap();
+    let [_, volatile] = host.contexts();
+    assert!(volatile.contains("<warning>Child f3 (Totals) is blocked: Which VAT rate?</warning>"), "{volatile}");
+    assert!(volatile.contains("<current-frame id=\"f2\""), "{volatile}");
+}
+
+#[test]
+fn after_a_compaction_the_context_says_what_the_conversation_has_lost() {
+    let host = Host::new();
+    host.push("Catalogue");
+    host.pop("Articles are in catalogue.rs");
+    host.push("Cart");
+    host.push("Totals");
+    host.tell(json!({"kind": "sessionCompacting", "sessionID": "ses_1"}));
+    let summary = json!([{"id": "s", "role": "assistant", "text": "A summary of the work on totals", "summary": true}]);
+    host.tell(json!({"kind": "sessionCompacted", "sessionID": "ses_1", "messages": summary}));
+    let [stable, volatile] = host.contexts();
+    assert!(stable.contains("Build a shop where customers can pay") && stable.contains("<frame id=\"f3\""), "{stable}");
+    assert!(stable.contains("Articles are in catalogue.rs"), "{stable}");
+    assert!(volatile.contains("<success-criteria>"), "{volatile}");
+    assert!(host.stack.frame("f4").unwrap().results.unwrap().contains("A summary"));
+    // A frame within it: the stable part stays, and the criteria above are told after the newest message.
+    host.push("Rounding");
+    let [same, volatile] = host.contexts();
+    assert_eq!(same, stable);
+    assert!(volatile.contains("<above id=\"f4\" title=\"Totals\">Totals</above>"), "{volatile}");
+    host.pop("Rounds half up");
+    // When the frame has ended, what it was below is shown: its finished child, which the conversation has heard of.
+    host.pop("Totals are right");
+    let [stable, volatile] = host.contexts();
+    assert!(stable.contains("Articles are in catalogue.rs"), "{stable}");
+    assert!(volatile.contains("id=\"f3\""), "{volatile}");
+}
+
+#[test]
+fn a_frame_whose_needs_the_conversation_has_not_heard_of_begins_with_its_context() {
+    let host = Host::new();
+    let plan = host.stack.push(NewFrame::new("A plan").id("plan").criteria("All of it works")).unwrap();
+    let schema = host.stack.push(NewFrame::new("Schema").id("schema").below(plan)).unwrap();
+    host.stack.pop(schema, PopStatus::Completed, Results::new("Tables are in schema.sql")).unwrap();
+    let routes = host.stack.plan(NewFrame::new("Routes").criteria("CRUD works").below(plan)).unwrap();
+    let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": routes.to_string()}));
+    assert!(begun.contains("All of it works") && begun.contains("Tables are in schema.sql"), "{begun}");
+    assert_eq!(begun.lines().last(), Some(&*format!("You are in {routes} (Routes).")));
+    // What it has popped itself it has heard.
+    host.pop("CRUD works");
+    host.push("Cart");
+    host.pop("The cart works");
+    let planned = host.good("ses_1", "stack_frame_plan_children", json!({"children": [task("Pay")], "begin": true}));
+    assert!(!planned.contains("stack-context"), "{planned}");
+}
+
+#[test]
+fn calls_of_one_message_beside_each_other_run_in_sessions() {
+    let host = Host::new();
+    host.push("Cart");
+    let Answer { call: Some(call), effects, .. } = host.call("ses_1", "stack_frame_push", task("Pay")) else {
+        panic!("the second one does not begin in the conversation");
+    };
+    let parent = host.stack.frame("f3").unwrap().parent_session_id;
+    assert_eq!(parent.as_deref(), Some("ses_1"), "it is beside the first one, and not below it");
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::CreateSession { .. })), "{effects:?}");
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "ses_3"}));
+    host.good("ses_3", "stack_frame_pop", done("Payment works"));
+    let answered = host.tell(json!({"kind": "callEnded", "call": call}));
+    let text = answered.iter().find_map(|effect| match effect {
+        Effect::Answer { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    assert!(text.unwrap().starts_with("f3 (Pay) is completed.\nResults: Payment works"));
+    // The next message of the model works where it is.
+    assert_eq!(host.push("Totals").lines().last(), Some("You are in f4 (Totals)."));
+    assert_eq!(host.stack.frame("f4").unwrap().parent_session_id.as_deref(), Some("ses_1~f2"));
+}
+
+#[test]
+fn a_frame_in_the_background_has_a_session() {
+    let host = Host::new();
+    let mut behind = task("Docs");
+    behind["background"] = json!(true);
+    let answer = host.call("ses_1", "stack_frame_push", behind);
+    assert!(answer.effects.iter().any(|effect| matches!(effect, Effect::CreateSession { .. })), "{answer:?}");
+    assert_eq!(host.push("Cart").lines().last(), Some("You are in f3 (Cart)."));
+}
+
+#[test]
+fn messages_and_requests_belong_to_the_frame_of_their_time() {
+    let host = Host::new();
+    let pushes = host.said("ses_1", "assistant", "First the cart");
+    let late = json!({"id": "late", "role": "assistant", "text": "Before", "time": host.now.load(Ordering::Relaxed)});
+    host.push("Cart");
+    let works = host.said("ses_1", "assistant", "I read what is there");
+    let pops = host.said("ses_1", "assistant", "Done");
+    host.pop("The cart works");
+    let goes_on = host.said("ses_1", "assistant", "Now the docs");
+    // A host can report a message when the conversation is elsewhere already.
+    host.tell(json!({"kind": "messageFinished", "sessionID": "ses_1", "message": late}));
+    assert_eq!(host.log("f2"), [works, pops]);
+    assert_eq!(host.log("f1")[1..], [pushes, goes_on, "late".to_owned()]);
+    assert_eq!((host.requests("f1"), host.requests("f2")), (2, 2));
+}
+
+#[test]
+fn a_conversation_goes_on_where_it_was_after_a_restart() {
+    let host = Host::new();
+    host.push("Cart");
+    let before = host.said("ses_1", "assistant", "I read what is there");
+    host.push("Totals");
+    let host = host.restarted();
+    host.begun("ses_1", "Go on, please, with the totals");
+    let [stable, volatile] = host.contexts();
+    assert!(stable.contains("<frame id=\"f2\"") && volatile.contains("id=\"f3\""), "{stable}{volatile}");
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "ses_1", "messages": [
+        {"id": before, "role": "assistant", "text": "I read what is there", "time": 1_700_000_000_500_u64},
+    ]}));
+    assert_eq!(host.log("f2"), [before], "it was logged before");
+    assert_eq!(host.pop("Totals are right").lines().last(), Some("You are in f2 (Cart)."));
+    assert_eq!(host.pop("The cart works").lines().last(), Some("You are in f1 (Build a shop where customers can)."));
+}
+
+#[test]
+fn a_blocked_frame_goes_on_with_the_answer() {
+    let host = Host::new();
+    host.push("Taxes");
+    let blocked =
+        json!({"status": "blocked", "question": "Which VAT rate?", "results": "Net works", "resultsCompacted": "net"});
+    let text = host.good("ses_1", "stack_frame_pop", blocked);
+    assert_eq!(text.lines().last(), Some("You are in f1 (Build a shop where customers can)."));
+    let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2", "answer": "20 %"}));
+    assert!(begun.contains("f2 (Taxes) is in progress") && begun.contains("It was answered: 20 %"), "{begun}");
+    assert_eq!(begun.lines().last(), Some("You are in f2 (Taxes)."));
+    assert_eq!(host.status("f2"), FrameStatus::InProgress);
+}
+
+#[test]
+fn a_failed_frame_begins_anew() {
+    let host = Host::new();
+    host.push("Cart");
+    let failed = json!({"status": "failed", "results": "No database", "resultsCompacted": "no database"});
+    host.good("ses_1", "stack_frame_pop", failed);
+    let begun =
+        host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2", "retry": true, "answer": "Use SQLite"}));
+    assert_eq!(begun.lines().last(), Some("You are in f3 (Cart)."));
+    assert!(begun.contains("It was answered: Use SQLite"), "{begun}");
+}
+
+#[test]
+fn two_conversations_are_not_in_one_frame() {
+    let host = Host::new();
+    host.push("Cart");
+    host.begun("ses_2", "Look after the cart of the shop");
+    let refused = host.bad("ses_2", "stack_frame_activate", json!({"sessionID": "f2"}));
+    assert!(refused.contains("f2"), "{refused}");
+    let other = open(host.folder.path(), &host.now);
+    let _ = other.host().report(
+        serde_json::from_value(json!({"kind": "sessionCreated", "sessionID": "ses_9", "title": "Other"})).unwrap(),
+    );
+    let refused = tools::call(&other, "ses_9", "stack_frame_activate", r#"{"sessionID": "f2"}"#);
+    assert!(refused.is_error, "{refused:?}");
+    assert_eq!(host.stack.frame("f2").unwrap().session_id, "ses_1~f2");
+}
+
+#[test]
+fn what_others_end_the_conversation_is_not_in() {
+    let host = Host::new();
+    host.push("Cart");
+    host.push("Totals");
+    host.stack.pop("f3", PopStatus::Completed, Results::new("I have done it myself")).unwrap();
+    let decided = host.good("ses_1", "stack_add_decision", json!({"decision": "Round half up"}));
+    assert_eq!(decided.lines().last(), Some("You are in f2 (Cart)."));
+    assert_eq!(host.stack.frame("f2").unwrap().decisions, ["Round half up"]);
+}
+
+#[test]
+fn frames_that_wait_and_frames_that_are_too_deep_do_not_begin() {
+    let host = Host::new();
+    host.good("ses_1", "stack_frame_plan_children", json!({"children": [task("Schema")]}));
+    let mut waiting = task("Routes");
+    waiting["dependsOn"] = json!(["Schema"]);
+    let planned = host.good("ses_1", "stack_frame_push", waiting);
+    assert!(planned.contains("f3 (Routes) is planned. It waits for f2."), "{planned}");
+    assert!(planned.ends_with("You are in f1 (Build a shop where customers can)."), "{planned}");
+    for title in ["One", "Two", "Three", "Four", "Five"] {
+        host.push(title);
+    }
+    let refused = host.bad("ses_1", "stack_frame_push", task("Six"));
+    assert!(refused.contains("depth"), "{refused}");
+    assert!(host.bad("ses_1", "stack_frame_activate", json!({"sessionID": "f3"})).contains("f2"));
+}
+
+#[test]
+fn the_frames_of_a_deleted_session_are_out_of_the_plan() {
+    let host = Host::new();
+    host.push("Cart");
+    host.push("Totals");
+    host.tell(json!({"kind": "sessionDeleted", "sessionID": "ses_1"}));
+    assert_eq!([host.status("f1"), host.status("f2"), host.status("f3")], [FrameStatus::Invalidated; 3]);
+}
+
+#[test]
+fn a_new_task_of_the_session_has_a_frame_of_its_own() {
+    let host = Host::new();
+    host.push("Cart");
+    host.pop("The cart works");
+    host.pop("The shop is open");
+    host.said("ses_1", "user", "Now write the documentation for developers");
+    assert_eq!(host.stack.frame("ses_1").unwrap().title, "Now write the documentation for developers");
+    assert_eq!(host.push("Guide").lines().last(), Some("You are in f4 (Guide)."));
+    assert_eq!(host.stack.frame("f4").unwrap().parent_session_id.as_deref(), Some("ses_1"));
+}
+
+#[test]
+fn subagents_are_below_the_frame_in_which_the_conversation_is() {
+    let host = Host::new();
+    host.push("Cart");
+    host.tell(
+        json!({"kind": "sessionCreated", "sessionID": "sub", "parentID": "ses_1", "title": "look (@general subagent)"}),
+    );
+    host.said("sub", "user", "Look for the totals in the code");
+    assert_eq!(host.stack.frame("sub").unwrap().parent_session_id.as_deref(), Some("ses_1~f2"));
+}
+
+#[test]
+fn a_session_of_a_call_that_ends_within_a_frame_is_salvaged() {
+    let host = Host::new();
+    let mut behind = task("Docs");
+    behind["background"] = json!(true);
+    let Answer { effects, .. } = host.call("ses_1", "stack_frame_push", behind);
+    let call = effects.iter().find_map(|effect| match effect {
+        Effect::CreateSession { call, .. } => Some(*call),
+        _ => None,
+    });
+    host.tell(json!({"kind": "callStarted", "call": call, "sessionID": "ses_2"}));
+    host.good("ses_2", "stack_frame_push", task("Guide"));
+    host.tell(json!({"kind": "callEnded", "call": call}));
+    let summary = json!([{"id": "s", "role": "assistant", "text": "The guide is half written, in docs/guide.md", "summary": true}]);
+    host.tell(json!({"kind": "sessionCompacted", "sessionID": "ses_2", "messages": summary}));
+    assert_eq!(host.status("f2"), FrameStatus::Blocked, "the frame of the call is blocked");
+    assert_eq!(host.status("f3"), FrameStatus::InProgress, "the one within goes on when that does");
+    assert!(host.stack.frame("f2").unwrap().results.unwrap().contains("half written"));
+}
+
+/// What the tools answer, [`fold`] reads.
+#[test]
+fn the_conversation_folds() {
+    let host = Host::new();
+    let call = |name: &'static str, arguments: Value| {
+        let answer = host.good("ses_1", name, arguments.clone());
+        Round { calls: vec![Called::new(name, arguments, answer)], ..Round::default() }
+    };
+    let read = |output: &str| Round::call("read", json!({"filePath": "x"}), output);
+    let plan = json!({"children": [task("Cart"), task("Pay")], "begin": true});
+    let mut next = done("The cart works");
+    next["next"] = json!("true");
+    let rounds = [
+        call("stack_frame_plan_children", plan).words("Build a shop"),
+        read("cart-files"),
+        call("stack_add_decision", json!({"decision": "Prices are integers"})),
+        call("stack_frame_pop", next),
+        read("pay-files"),
+        call("stack_frame_pop", done("Payment works")),
+        call("stack_frame_push", task("Docs")),
+        read("docs-files"),
+        call("stack_frame_pop", done("The docs are written")),
+        call("stack_frame_pop", done("The shop is open")),
+    ];
+    let folded = |rounds: &[Round]| {
+        let request = request(Wire::Opencode, rounds);
+        fold(Wire::Opencode, &request, &FoldSettings::default()).text.into_owned()
+    };
+    let all = folded(&rounds[..9]);
+    for left in [
+        "Planned: f2 (Cart), f3 (Pay).",
+        "The cart works",
+        "Prices are integers",
+        "Payment works",
+        "The docs are written",
+    ] {
+        assert!(all.contains(left), "{left} is gone: {all}");
+    }
+    for gone in ["cart-files", "pay-files", "docs-files"] {
+        assert!(!all.contains(gone), "{gone} is left: {all}");
+    }
+    let over = folded(&rounds);
+    assert!(over.contains("Build a shop") && over.contains("The shop is open"), "{over}");
+    assert!(!over.contains("The cart works") && !over.contains("Planned"), "{over}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever is called: the answers say where the conversation is, the stable part stays, and the budget is kept.
+    #[test]
+    fn the_place_is_always_told(seed in any::<u64>(), steps in 1usize..30) {
+        let mut random = Random::new(seed);
+        let host = Host::new();
+        let [stable, _] = host.contexts();
+        let mut path = vec!["f1 (Build a shop where customers can)".to_owned()];
+        let mut frames = 1;
+        for step in 0..steps {
+            match random.below(4) {
+                0 | 1 if path.len() < 6 => {
+                    frames += 1;
+                    let title = format!("Part {step}");
+                    host.push(&title);
+                    path.push(format!("f{frames} ({title})"));
+                }
+                2 if path.len() > 1 => {
+                    host.pop("It works");
+                    path.pop();
+                }
+                _ => {}
+            }
+            let text = host.good("ses_1", "stack_add_artifact", json!({"artifact": format!("file{step}")}));
+            let expected = format!("You are in {}.", path.last().unwrap());
+            prop_assert_eq!(text.lines().last(), Some(&*expected));
+            let context = host.stack.host().context("ses_1").unwrap().unwrap().context;
+            prop_assert_eq!(&context.stable, &stable);
+            prop_assert!(context.tokens <= 4000);
+        }
+    }
+}
