@@ -16,6 +16,7 @@ export class Host implements HostActions {
   /** The ID of pi's session. */
   readonly sessionID: string
   readonly #context: ExtensionContext
+  #isClosed = false
 
   constructor(callstack: Callstack, stack: Stack, context: ExtensionContext) {
     this.callstack = callstack
@@ -24,8 +25,20 @@ export class Host implements HostActions {
     this.#context = context
   }
 
+  /** Whether pi has closed the session, maybe while an event was reported. It takes nothing any more then. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Ends the work with the stack. */
+  close(): void {
+    this.#isClosed = true
+    this.engine.close()
+  }
+
   /** Shows what has failed. pi has no log; the history of the stack says everything else. */
   log(level: LogLevel, message: string, data: Record<string, unknown> = {}): void {
+    if (this.#isClosed) return
     const { error } = data
     const isFailure = level === "error" || (level === "warn" && (error !== undefined || Object.keys(data).length === 0))
     const shown = error === undefined ? message : `${message}: ${error}`

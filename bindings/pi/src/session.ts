@@ -161,12 +161,12 @@ export class Session {
 
   /** Shows in which frame the conversation is. */
   showStatus(context: ExtensionContext): void {
-    showStatus(this.host, context)
+    if (!this.host.isClosed) showStatus(this.host, context)
   }
 
   /** Ends the work with the stack. */
   close(): void {
-    this.host.engine.close()
+    this.host.close()
   }
 
   /** Handles that the person has gone to another place of the conversation's tree. */
