@@ -103,7 +103,7 @@ test:
 # All tests, also those of the library and the program as they are released.
 test-all:
 	@scripts/steps tier 'build @dist @test-tools rust features publish' \
-		'@test-tools lint-bindings @typescript @dist c node python opencode flame page mcp postgres release promises-short lint-rust \
+		'@test-tools lint-bindings @typescript @dist c node python opencode pi flame page mcp postgres release promises-short lint-rust \
 		lint-rust-features'
 
 # All of Rust, once: the library and the program for the tests of other languages, and the tests in Rust.
@@ -191,6 +191,9 @@ node-short: $(call needs,build typescript)
 opencode: $(call needs,dist typescript)
 	cd bindings && node scripts/unchanged.mjs $(NPM) test --workspace opencode-callstack
 
+pi: $(call needs,dist typescript)
+	cd bindings && node scripts/unchanged.mjs $(NPM) test --workspace pi-callstack
+
 # The orchestrator with the Claude Agent SDK and with OpenCode, and the plugin for Claude Code.
 flame: $(call needs,dist typescript)
 	cd bindings && node scripts/unchanged.mjs $(NPM) test --workspace callstack-flame
@@ -205,6 +208,7 @@ python-short: $(call needs,build) $(PYTHON_BINDING)
 # One short scenario in each host.
 hosts-short: $(call needs,build typescript)
 	$(NPM) run --silent test:short --prefix bindings --workspace opencode-callstack
+	$(NPM) run --silent test:short --prefix bindings --workspace pi-callstack
 	$(NPM) run --silent test:short --prefix bindings --workspace callstack-flame
 	$(NPM) run --silent test:short --prefix $(VIEW_TESTS)
 	$(NPM) run --silent test:short --prefix $(MCP_TESTS)
@@ -321,8 +325,8 @@ bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,4,6,12,40
 bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
 
-# What a job costs in Claude Code, Codex, Gemini CLI, Copilot CLI and Qwen Code with a scripted model: in one conversation, on the
-# stack, and on the stack with each request folded. Installs the hosts (1.6 GB) and writes the table of docs/fold.md. Takes eight
+# What a job costs in Claude Code, Codex, Gemini CLI, Copilot CLI, Qwen Code and pi with a scripted model: in one conversation, on
+# the stack, and on the stack with each request folded. Installs the hosts (1.6 GB) and writes the table of docs/fold.md. Takes eight
 # minutes. Only some of them, without the table: make bench-hosts HOSTS="codex claude"
 bench-hosts: native program $(NODE_MODULES)
 	$(NPM) run build --prefix bindings
@@ -370,7 +374,7 @@ packages: $(RELEASE_TOOLS) $(NODE_MODULES)
 	$(NPM) run build --prefix bindings
 	python3 -m release $(PLATFORMS)
 
-$(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/opencode/package.json bindings/claude/package.json bindings/job/package.json
+$(NODE_MODULES): bindings/package.json bindings/node/package.json bindings/opencode/package.json bindings/pi/package.json bindings/claude/package.json bindings/job/package.json
 	$(NPM) install --prefix bindings
 	touch $@
 

@@ -927,3 +927,72 @@ fn a_request_without_frames_is_not_copied() {
         assert!(matches!(folded.text, std::borrow::Cow::Borrowed(_)), "{wire}");
     }
 }
+
+/// All kinds of messages that pi has, within a finished frame.
+#[test]
+fn messages_of_pi_that_are_no_work_stay() {
+    let call = |id: u8, name: &str, arguments: serde_json::Value, answer: &str| {
+        let call = json!({"type": "toolCall", "id": format!("call_{id}"), "name": name, "arguments": arguments});
+        let thinking = json!({"type": "thinking", "thinking": format!("thought-{id}"), "thinkingSignature": "c2ln"});
+        let redacted = json!({"type": "thinking", "thinking": "", "thinkingSignature": "cmVk", "redacted": true});
+        let picture = json!({"type": "image", "data": format!("picture-{id}"), "mimeType": "image/png"});
+        let answer = json!([{"type": "text", "text": answer}, picture]);
+        [
+            json!({"role": "assistant", "content": [thinking, redacted, call], "api": "openai-responses", "timestamp": 1}),
+            json!({"role": "toolResult", "toolCallId": format!("call_{id}"), "toolName": name, "content": answer, "isError": false}),
+        ]
+    };
+    let words = |content: serde_json::Value| [json!({"role": "user", "content": content, "timestamp": 1})];
+    let begun = "f2 (Cart) has begun.\nYou are in f2 (Cart).";
+    let popped = "f2 (Cart) is completed.\nYou are in f1 (Shop).";
+    let messages: Vec<serde_json::Value> = [
+        &words(json!("Build.")) as &[_],
+        &call(1, "stack_frame_push", json!({"title": "Cart"}), begun),
+        &call(2, "bash", json!({"command": "ls"}), "cart-files"),
+        &words(json!([{"type": "text", "text": "Like this:"}, {"type": "image", "data": "their-picture", "mimeType": "image/png"}])),
+        &[
+            json!({"role": "bashExecution", "command": "ls", "output": "their-files", "exitCode": 0, "timestamp": 1}),
+            json!({"role": "custom", "customType": "other", "content": "of-an-extension", "display": true, "timestamp": 1}),
+            json!({"role": "branchSummary", "summary": "of-another-branch", "fromId": "a", "timestamp": 1}),
+        ],
+        &call(3, "stack_frame_pop", json!({"status": "completed", "results": "cart-results"}), popped),
+    ]
+    .concat();
+    let request = json!(messages).to_string();
+    let text = fold(Wire::Pi, &request, &FoldSettings::default()).text;
+    assert_eq!(super::validity::problem(Wire::Pi, &text), None);
+    for word in
+        ["cart-results", "thought-1", "cmVk", "their-picture", "their-files", "of-an-extension", "of-another-branch"]
+    {
+        assert!(text.contains(word), "{word} is gone: {text}");
+    }
+    for word in ["cart-files", "thought-2", "picture-2", "thought-3"] {
+        assert!(!text.contains(word), "{word} is left: {text}");
+    }
+    // pi begins with the summary of a compaction, and keeps some messages from before it.
+    let summed_up =
+        json!({"role": "compactionSummary", "summary": "The cart was begun.", "tokensBefore": 9, "timestamp": 1});
+    let kept = [&[summed_up], &messages[3..]].concat();
+    let request = json!(kept).to_string();
+    assert_eq!(&*fold(Wire::Pi, &request, &FoldSettings::default()).text, &*request, "the frame has no beginning");
+}
+
+/// Models of Anthropic, also where pi asks them.
+#[test]
+fn a_turn_of_pi_that_has_begun_with_thinking_begins_so() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f2", "Cart"),
+        shell("ls", "cart-files"),
+        pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)").words("Use tabs.").reasoning("They want tabs."),
+        shell("ls", "later-files"),
+    ];
+    let plain = request(Wire::Pi, &rounds);
+    for (api, stays) in [("anthropic-messages", true), ("bedrock-converse-stream", true), ("openai-responses", false)] {
+        let request = plain.replace("\"role\":\"assistant\"", &format!("\"role\":\"assistant\",\"api\":\"{api}\""));
+        assert_ne!(request, plain);
+        let text = fold(Wire::Pi, &request, &FoldSettings::default()).text;
+        assert_eq!(text.contains("They want tabs."), stays, "{api}: {text}");
+        assert!(!text.contains("cart-files"), "{api}: {text}");
+    }
+}

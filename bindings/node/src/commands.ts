@@ -37,7 +37,7 @@ export function slashCommands(calls: "session" | "conversation"): SlashCommand[]
   // A person does not wait for the end of a call.
   const [where, aside] =
     calls === "session" ? [", in the background", { background: true }] : [" in this conversation", {}]
-  return [
+  const commands: SlashCommand[] = [
     {
       name: "stack",
       description: "Show the tree of frames, all trees, or one frame with its details",
@@ -168,6 +168,8 @@ export function slashCommands(calls: "session" | "conversation"): SlashCommand[]
       },
     },
   ]
+  // A person stops a conversation by the host's own means.
+  return commands.filter(({ name }) => calls === "session" || name !== "stack-stop")
 }
 
 /** Carries out a command. Never rejects: the answer explains a failure. */

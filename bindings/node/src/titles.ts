@@ -102,3 +102,8 @@ export function singleLine(text: string): string {
     .join("")
     .trimEnd()}…`
 }
+
+/** Makes lines that a terminal can show, of a text of which agents have written parts. */
+export function printable(text: string): string {
+  return text.replaceAll(/[^\P{C}\n]+/gu, " ").trimEnd()
+}

@@ -24,6 +24,8 @@ export async function summarize(
   { preparation, branchEntries, customInstructions, signal }: SessionBeforeCompactEvent,
   { model, modelRegistry }: ExtensionContext,
 ): Promise<Summary | undefined> {
+  // pi can end meanwhile; then it says no more.
+  const level = pi.getThinkingLevel()
   const prompts: string[] = customInstructions === undefined ? [] : [customInstructions]
   await host.engine.report({ kind: "sessionCompacting", sessionID: host.sessionID }, (text) => prompts.push(text))
   if (model === undefined) return undefined
@@ -37,15 +39,13 @@ export async function summarize(
   addFiles(preparation.fileOps, before?.details)
   const { apiKey = "", headers } = auth
   const instructions = prompts.join("\n\n")
-  return await compact(
-    { ...preparation, ...whole },
-    model,
-    apiKey,
-    headers,
-    instructions,
-    signal,
-    pi.getThinkingLevel(),
-  )
+  try {
+    return await compact({ ...preparation, ...whole }, model, apiKey, headers, instructions, signal, level)
+  } catch (error) {
+    // pi says so itself.
+    if (signal.aborted) return undefined
+    throw error
+  }
 }
 
 /** Adds the files of the summary before. */

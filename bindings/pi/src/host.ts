@@ -2,6 +2,7 @@
 
 import type { ExtensionContext } from "@mariozechner/pi-coding-agent"
 import type { Host as Engine, HostActions, LogLevel, SessionMessage, Stack } from "callstack-core"
+import { printable } from "callstack-core/people"
 import { messagesOf, sessionMessage } from "./messages.js"
 
 /** The module of the engine. It is passed on, because a static import of it is not possible: see index.ts. */
@@ -15,6 +16,7 @@ export class Host implements HostActions {
   /** The ID of pi's session. */
   readonly sessionID: string
   readonly #context: ExtensionContext
+  #isClosed = false
 
   constructor(callstack: Callstack, stack: Stack, context: ExtensionContext) {
     this.callstack = callstack
@@ -23,9 +25,24 @@ export class Host implements HostActions {
     this.#context = context
   }
 
-  /** Shows warnings and errors. pi has no log; the history of the stack says everything else. */
-  log(level: LogLevel, message: string): void {
-    if (level === "warn" || level === "error") tell(this.#context, level === "warn" ? "warning" : "error", message)
+  /** Whether pi has closed the session, maybe while an event was reported. It takes nothing any more then. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Ends the work with the stack. */
+  close(): void {
+    this.#isClosed = true
+    this.engine.close()
+  }
+
+  /** Shows what has failed. pi has no log; the history of the stack says everything else. */
+  log(level: LogLevel, message: string, data: Record<string, unknown> = {}): void {
+    if (this.#isClosed) return
+    const { error } = data
+    const isFailure = level === "error" || (level === "warn" && (error !== undefined || Object.keys(data).length === 0))
+    const shown = error === undefined ? message : `${message}: ${error}`
+    if (isFailure) tell(this.#context, level === "warn" ? "warning" : "error", shown)
   }
 
   /** A frame has no session of its own: the engine is told that calls stay in the conversation. */
@@ -61,9 +78,10 @@ export class Host implements HostActions {
   }
 }
 
-/** Shows a line to the person: in the conversation, or without an interface in the standard error output. */
+/** Shows a text to the person: in the conversation, or without an interface in the standard error output. */
 export function tell({ hasUI, ui }: ExtensionContext, level: "info" | "warning" | "error", message: string): void {
-  if (hasUI) ui.notify(level === "info" ? message : `[stack] ${message}`, level)
-  else if (level === "info") console.log(message)
-  else console.error(`[stack] ${message}`)
+  const text = printable(level === "info" ? message : `[stack] ${message}`)
+  if (hasUI) ui.notify(text, level)
+  else if (level === "info") console.log(text)
+  else console.error(text)
 }

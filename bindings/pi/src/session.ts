@@ -115,7 +115,7 @@ export class Session {
   /** Reports an answer of the model, with the request that it is for. */
   async #answered(message: Answer, contextLimit: number | undefined): Promise<void> {
     const { engine, sessionID } = this.host
-    const { usage, stopReason, errorMessage = stopReason, timestamp: time } = message
+    const { usage, timestamp: time } = message
     await engine.report({
       kind: "message",
       sessionID,
@@ -127,7 +127,6 @@ export class Session {
       contextLimit,
       request: this.#requests.answered(message),
     })
-    if (stopReason === "error") await engine.report({ kind: "sessionError", sessionID, message: errorMessage })
   }
 
   /** Reports the outcome of a tool. */
@@ -162,12 +161,12 @@ export class Session {
 
   /** Shows in which frame the conversation is. */
   showStatus(context: ExtensionContext): void {
-    showStatus(this.host, context)
+    if (!this.host.isClosed) showStatus(this.host, context)
   }
 
   /** Ends the work with the stack. */
   close(): void {
-    this.host.engine.close()
+    this.host.close()
   }
 
   /** Handles that the person has gone to another place of the conversation's tree. */

@@ -3,7 +3,7 @@
 import type { ToolDefinition } from "@mariozechner/pi-coding-agent"
 import { Text } from "@mariozechner/pi-tui"
 import type { Tool } from "callstack-core"
-import { singleLine, titleOf } from "callstack-core/people"
+import { printable, singleLine, titleOf } from "callstack-core/people"
 import type { Host } from "./host.js"
 
 /** What pi keeps with the answer of a call. */
@@ -43,7 +43,7 @@ export function definition(
     renderResult: ({ content, details }, { expanded }, theme, { isError }) => {
       const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
       const { title } = (details ?? {}) as Partial<Details>
-      const shown = expanded ? text : title || singleLine(text)
+      const shown = expanded ? printable(text) : title || singleLine(text)
       return new Text(theme.fg(isError ? "error" : "toolOutput", shown), 0, 0)
     },
   }

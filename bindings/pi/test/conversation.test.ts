@@ -21,6 +21,7 @@ import {
   startModel,
   type Turn,
   texts,
+  until,
   type World,
 } from "./harness/index.js"
 
@@ -96,6 +97,20 @@ test("a compaction sums up the folded conversation with what the frame needs, an
     /shop\.md/,
     "the files of the one before",
   )
+})
+
+test("the agent asks for a compaction, which begins when it is idle", async (t) => {
+  const settings = { compaction: { enabled: false, keepRecentTokens: 1 } }
+  const turns = [push("Cart"), call("stack_frame_summarize", { note: "before the taxes" }), { text: "Summed up." }]
+  const { model, world, pi } = await chat(t, turns, settings)
+  await pi.prompt("Build a shop")
+  await until("the summary is there", () => framesOf(world).get("Cart")?.results?.startsWith("The cart adds up"))
+  assert.match(texts(model.requests.at(-1) as Request), /Special request: before the taxes/)
+  // Without an interface pi ends first, and says nothing about it.
+  const other = await startModel(turns)
+  t.after(() => other.close())
+  const { stdout, stderr } = await print(makeWorld(other.url, { settings }), "Build a shop")
+  assert.deepEqual([stdout, stderr], ["Summed up.\n", ""])
 })
 
 test("pi goes on with a session in its frame", async (t) => {

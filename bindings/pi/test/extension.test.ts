@@ -227,6 +227,31 @@ test("words that a person writes while the agent works stay where they are", asy
   assert.doesNotMatch(last, /secret/)
 })
 
+test("a turn begins with a thought where the provider wants that, which only its request says", async (t) => {
+  for (const [id, keeps] of [
+    ["claude-sonnet-4-5", true],
+    ["claude-opus-4-6", false],
+  ] as const) {
+    const model = await startModel([
+      { ...push("Cart"), reasoning: "Where to begin?" },
+      { ...call("bash", { command: "echo files" }), wait: 1500, reasoning: "What is there?" },
+      { ...call("bash", { command: "true" }), reasoning: "They want integers." },
+      pop("Cart::total()"),
+      call("bash", { command: "echo later" }),
+    ])
+    t.after(() => model.close())
+    const pi = serve(t, makeWorld(model.url, { model: { id, reasoning: true } }), "--model", id, "--thinking", "low")
+    const working = pi.prompt("Build a shop")
+    await until("the agent is in the frame", () => model.requests.length === 2)
+    await pi.send({ type: "steer", message: "Use integers for prices." })
+    await working
+    const items = model.requests.at(-1)?.items ?? []
+    const words = items.findIndex(({ text }) => text === "Use integers for prices.")
+    assert.equal(items[words + 1]?.text === "They want integers.", keeps, JSON.stringify(items, null, 1))
+    assert.ok(!JSON.stringify(items).includes("What is there?"))
+  }
+})
+
 test("settings of the project come before those of all projects, and what is wrong in them is said", async (t) => {
   const model = await startModel([])
   t.after(() => model.close())

@@ -5,6 +5,9 @@ use crate::fold::conversation::{Author, Call, Conversation, Kind, List, Order, O
 use crate::fold::json::{Reader, Value};
 use crate::vocabulary::calls::CallNames;
 
+/// The APIs of pi by which models of Anthropic are asked. Those that are told how much to think must begin a turn with it.
+const APIS_OF_ANTHROPIC: [&str; 2] = ["anthropic-messages", "bedrock-converse-stream"];
+
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut conversation = Conversation::new(Order::Any);
     reader.array(|reader| message(reader, names, &mut conversation))?;
@@ -12,7 +15,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option
 }
 
 fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut Conversation<'a>) -> Option<()> {
-    let (mut role, mut content, mut id, mut name, mut is_error) = (None, None, None, "", false);
+    let (mut role, mut content, mut id, mut name, mut is_error, mut api) = (None, None, None, "", false, None);
     let bytes = reader.spanned(|reader| {
         reader.object(|reader, key| {
             let value = reader.value()?;
@@ -22,6 +25,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
                 "toolCallId" => id = value.raw(),
                 "toolName" => name = value.raw()?,
                 "isError" => is_error = value.text == "true",
+                "api" => api = value.raw(),
                 _ => {}
             }
             Some(())
@@ -31,6 +35,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
     let author = match role? {
         "assistant" => {
             let content = blocks?;
+            conversation.has_thinking_turns |= api.is_some_and(|api| APIS_OF_ANTHROPIC.contains(&api));
             for block in content.elements() {
                 conversation.add(of_model(block, names), block.range(), Removal::Element(List::Content), None);
             }
@@ -58,7 +63,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
             conversation.add(Kind::Summary, bytes.clone(), Removal::Message, None);
             Author::System
         }
-        // Commands of the person, and messages of extensions.
+        // Commands of the person, messages of extensions, and what was said in another branch of the conversation.
         _ => {
             conversation.add(Kind::Fixed, bytes.clone(), Removal::Message, None);
             Author::System
