@@ -321,7 +321,7 @@ bench-opencode: native $(NODE_MODULES)
 	$(NPM) run bench:opencode --prefix bindings
 
 # When the stack pays: the tokens of one job in one session and on the stack, counted: make bench-tokens STACK_BENCH_SUBTASKS=2,4
-bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,4,6,12,40
+bench-tokens: export STACK_BENCH_SUBTASKS ?= 2,3,4,6,12,40
 bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
 

@@ -1,6 +1,6 @@
 // When the call stack pays: the same job in one OpenCode session and on the stack, with the scripted model. It counts the
 // tokens of each request, and what a prompt cache would save. `make bench-tokens` prints it.
-// STACK_BENCH_SUBTASKS: the numbers of sub-tasks, separated by commas. Default 2,4,6,12,40.
+// STACK_BENCH_SUBTASKS: the numbers of sub-tasks, separated by commas. Default 2,3,4,6,12,40.
 
 import { STEPS } from "callstack-job"
 import { CACHED_PRICE, UNCACHED_PRICE } from "./count.js"
@@ -13,7 +13,7 @@ for (const subtasks of sizes()) comparisons.push(await compare(subtasks))
 print(comparisons)
 
 function sizes(): number[] {
-  const given = process.env["STACK_BENCH_SUBTASKS"] ?? "2,4,6,12,40"
+  const given = process.env["STACK_BENCH_SUBTASKS"] ?? "2,3,4,6,12,40"
   const sizes = given.split(",").map(Number)
   if (sizes.some((size) => !Number.isInteger(size) || size < 1 || size > 99)) {
     throw new Error(`STACK_BENCH_SUBTASKS is not a list of numbers from 1 to 99, such as 2,4,6: ${given}`)
