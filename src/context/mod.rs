@@ -268,7 +268,8 @@ impl Contexts {
             return Ok(render::render(self, &wording, &considered, stable, volatile));
         }
         let mut own = Volatile::new(self, wording.clone(), tree, handle, advice.conversation);
-        // With little room the base is shown instead, which has room.
+        // With little room nothing is said, since the conversation says itself where it is.
+        volatile.says_nothing = true;
         if own.cost.fits(stable.left) {
             let considered = self.considered(tree, handle, settings.finished_children);
             own.fill(self, tree, &considered, settings, advice, stable.left);

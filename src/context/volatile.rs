@@ -141,6 +141,16 @@ impl Volatile {
                 self.news.push_str(fits);
             }
         }
+        if advice.base.is_some() {
+            // The stable part shows the finished children of another frame.
+            let is_new = |child: &&Handle| advice.news.iter().all(|(other, _)| other != *child);
+            for child in considered.children.iter().filter(is_new) {
+                let element = ended_child(contexts, tree, *child, "", RESULTS_TOKENS);
+                if room.spend(&element) {
+                    self.news.push_str(&element);
+                }
+            }
+        }
         room.text(&mut self.warnings, || waiting_warnings(contexts, &self.wording, tree, considered));
         room.text(&mut self.answers, || answers(contexts, tree, considered.handle));
         let is_called = advice.conversation.is_called;

@@ -167,8 +167,9 @@ impl<'a, 'b> Walk<'a, 'b> {
                     _ => {}
                 }
             }
-            // It was folded before.
+            // It was folded before, or has run in a session of its own.
             (CallRole::Push | CallRole::Activate, Some(_)) => {
+                self.beside(place);
                 self.known(subject).begun_at = Some(place);
                 if now.is_none() && is_sure {
                     self.since_task = (place + 1, self.segments.len());
@@ -317,6 +318,17 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
+    /// A call that was made together with the one that has begun the frame in which the conversation is, and has run another frame in
+    /// a session of its own: that belongs beside this one.
+    fn beside(&mut self, place: usize) {
+        let Some(begin) = self.path.last().and_then(|segment| self.segments[*segment].begin) else { return };
+        let is_together = self.items[begin].message == self.items[place].message
+            || self.pairs[begin].is_some_and(|outcome| place < outcome);
+        if is_together {
+            self.of_item[place] = self.path.last().and_then(|segment| self.segments[*segment].parent);
+        }
+    }
+
     fn record(&mut self, frame: Key, call: &Call<'a>, place: usize) {
         // What is recorded in a frame around goes with that one.
         if let Some(around) = self.on_path.get(&frame) {
@@ -455,7 +467,8 @@ impl Belongs {
 /// True if a call is about the frame in which the conversation is: it names none.
 fn names_no_frame(call: &Call<'_>) -> bool {
     let arguments = arguments(call);
-    ["frame", "frameID", "sessionID"].iter().all(|key| arguments.get(key).is_none())
+    let is_given = |value: &Json| !value.is_null() && value.as_str() != Some("");
+    !["frame", "frameID", "sessionID"].iter().any(|key| arguments.get(key).is_some_and(is_given))
 }
 
 /// True if the arguments of a call can be read: what a frame has returned is in them.

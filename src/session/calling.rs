@@ -371,7 +371,7 @@ impl Turn<'_> {
             return;
         }
         self.deliver(&call.caller, call.handle, call.is_unheard);
-        self.act(Action::Answer { call: id, handle: call.handle, problem });
+        self.act(Action::Answer { call: id, handle: call.handle, caller: call.caller, problem });
     }
 
     /// Records that the caller of a frame gets its results now, if the caller works for the frame's parent.

@@ -51,6 +51,8 @@ pub enum Action {
         call: CallId,
         /// The frame that was run by the call.
         handle: Handle,
+        /// ID of the calling session. Where conversations are folded, the answer ends with the frame in which its own is.
+        caller: String,
         /// The reason, if the frame could not be run.
         problem: Option<String>,
     },

@@ -25,7 +25,7 @@ impl Turn<'_> {
 
     /// The frame of a session, unless its agent has popped it already: as completed, failed or blocked.
     pub(super) fn unfinished_frame(&self, session_id: &str) -> Option<Handle> {
-        self.open_frame(session_id).filter(|frame| self.tree.node(*frame).status() == FrameStatus::InProgress)
+        self.own_open_frame(session_id).filter(|frame| self.tree.node(*frame).status() == FrameStatus::InProgress)
     }
 
     /// True if a tool of the session `caller` may have started the session `child`, whose frame this is. The sessions of
@@ -69,6 +69,7 @@ impl Turn<'_> {
             Ending::Failed(message) => (results, Some(message)),
         };
         self.sessions.subagents.completed(session_id, true, self.now);
+        self.interrupt_entered(session_id, "its session has ended");
         self.forget_request(session_id);
         let data = json!({ "sessionID": session_id, "automatically": true });
         if let Some(message) = failure {

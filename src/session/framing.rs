@@ -67,6 +67,7 @@ impl Turn<'_> {
             let (frame, chunk) = (FrameRef::Id(session_id.to_owned()), NewChunk { name, content, description });
             self.command(Command::AllocateChunk { frame, chunk });
         }
+        self.interrupt_entered(session_id, "its conversation has gone on with another task");
         self.sessions.frame_replaced(session_id);
         self.sessions.way_begun_anew(session_id, finished, self.time);
         let is_short = self.sessions.known.get(session_id).is_none_or(|session| session.topic.is_short());

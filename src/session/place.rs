@@ -2,11 +2,12 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use super::calls;
 use super::sessions::Sessions;
 use super::turn::Turn;
 use crate::frame::{FrameRef, FrameStatus, Handle};
 use crate::tree::{Command, Tree};
-use crate::vocabulary::Told;
+use crate::vocabulary::{Place, Told};
 
 /// Number of moves that are kept for each session: messages are reported soon after they were written.
 const KEPT_MOVES: usize = 256;
@@ -21,6 +22,8 @@ pub(super) struct Way {
     entered: Vec<Handle>,
     /// Those that it has entered since it was compacted: it has their criteria word for word.
     told: HashSet<Handle>,
+    /// Those that it has planned itself.
+    planned: HashSet<Handle>,
     /// In which frame it was from which time on, oldest first; `None`: in the session's own. In milliseconds since the Unix epoch.
     moves: VecDeque<(u64, Option<Handle>)>,
     /// The frame in which it was when the model was asked, if it has entered another one since.
@@ -48,6 +51,16 @@ impl Way {
 }
 
 impl Sessions {
+    /// The line with which an answer to a session ends where conversations are folded, with a line end before it; else nothing.
+    pub(crate) fn place_line(&self, session_id: &str, tree: &Tree) -> String {
+        if !self.say_places() {
+            return String::new();
+        }
+        let open = self.place(session_id, tree).filter(|place| tree.node(*place).status().is_open());
+        let name = open.map(|open| calls::name(tree, open));
+        format!("\n{}", name.as_deref().map_or(Place::Nowhere, Place::In))
+    }
+
     /// The frame in which the conversation of a session is. `None` if the session has no frame.
     pub(crate) fn place(&self, session_id: &str, tree: &Tree) -> Option<Handle> {
         self.entered(session_id, tree).next_back().or_else(|| tree.by_id(session_id))
@@ -98,6 +111,15 @@ impl Sessions {
         resumed_at.zip(time).is_some_and(|(resumed_at, time)| time < resumed_at)
     }
 
+    /// True if the conversation of a session says itself where it is, and what is planned there.
+    pub(crate) fn says_place(&self, session_id: &str, frame: Handle, tree: &Tree) -> bool {
+        let Some(way) = self.known.get(session_id).map(|session| &session.way) else { return false };
+        let is_known =
+            |child: &Handle| tree.node(*child).status() != FrameStatus::Planned || way.planned.contains(child);
+        let is_lost = way.entered.last().is_some_and(|last| self.entered(session_id, tree).next_back() != Some(*last));
+        self.say_places() && !is_lost && tree.children(frame).iter().all(is_known)
+    }
+
     /// True if the conversation has the criteria of a frame that it has entered word for word.
     pub(super) fn has_told(&self, session_id: &str, frame: Handle) -> bool {
         self.known.get(session_id).is_some_and(|session| session.way.told.contains(&frame))
@@ -121,6 +143,8 @@ impl Sessions {
 
     /// Finds the frames of a conversation from the time before a restart.
     pub(super) fn resume_way(&mut self, session_id: &str, tree: &Tree, time: u64) {
+        // What was said since this process has begun was said to it, also if the session is described later.
+        let time = self.begun_at.unwrap_or(time);
         let is_known = self.known.get(session_id).is_some_and(|session| session.way.moves.is_empty());
         if !is_known {
             return;
@@ -209,6 +233,33 @@ impl Turn<'_> {
             way.moved(place.filter(|place| Some(*place) != own), self.time);
             self.sessions.moved(session_id);
         }
+    }
+
+    /// Blocks the frames that the conversation of a session has entered: nobody works on them any more.
+    pub(super) fn interrupt_entered(&mut self, session_id: &str, reason: &str) {
+        let entered: Vec<Handle> = self.sessions.entered(session_id, self.tree).rev().collect();
+        for frame in entered {
+            let question = Some(format!("It was interrupted: {reason}"));
+            self.command(Command::Block { frame: frame.into(), question, results: None, interruption: true });
+        }
+    }
+
+    /// The frame in which the conversation of a session was until somebody else has ended it, the innermost one; then the conversation
+    /// knows of it. `None`: it is where it was.
+    pub fn take_lost(&mut self, session_id: &str) -> Option<Handle> {
+        let here: Vec<Handle> = self.sessions.entered(session_id, self.tree).collect();
+        let way = &mut self.sessions.known.get_mut(session_id)?.way;
+        let lost = way.entered.last().copied().filter(|last| here.last() != Some(last));
+        if lost.is_some() {
+            way.moved(here.last().copied(), self.time);
+        }
+        way.entered = here;
+        lost
+    }
+
+    /// Notes that the conversation of a session has planned frames itself.
+    pub fn planned(&mut self, session_id: &str, frames: impl IntoIterator<Item = Handle>) {
+        self.sessions.known.entry(session_id.to_owned()).or_default().way.planned.extend(frames);
     }
 
     /// Handles that a conversation may have been set back to what its tools have answered in it: see

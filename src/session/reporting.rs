@@ -12,7 +12,7 @@ use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::topic::CRITERIA_CHARACTERS;
 use super::turn::Turn;
-use crate::frame::{FrameRef, FrameStatus, ModelRequest};
+use crate::frame::{FrameRef, FrameStatus, Handle, ModelRequest};
 use crate::text::beginning;
 use crate::tree::Command;
 
@@ -244,9 +244,13 @@ impl Turn<'_> {
     }
 
     fn deleted(&mut self, session_id: &str) {
-        let frames = self.sessions.frames_of(session_id, self.tree);
         self.sessions.forget(session_id);
-        for frame in frames.into_iter().rev().filter(|frame| self.tree.node(*frame).status().is_open()) {
+        let tree = self.tree;
+        let open =
+            [FrameStatus::InProgress, FrameStatus::Blocked].into_iter().flat_map(|status| tree.with_status(status));
+        let is_its_own = |frame: &Handle| tree.node(*frame).record().conversation() == Some(session_id);
+        let frames: Vec<Handle> = open.filter(is_its_own).chain(self.own_open_frame(session_id)).collect();
+        for frame in frames {
             let reason = "its session was deleted".to_owned();
             self.command(Command::Invalidate { frame: frame.into(), reason });
         }

@@ -68,6 +68,8 @@ pub struct Sessions {
     pub hides_finished_children: bool,
     /// The ID of the host in [`RunningCall::host`](crate::frame::RunningCall::host); empty before its first call.
     pub host: String,
+    /// The time of the first turn of this process, in milliseconds since the Unix epoch.
+    pub(crate) begun_at: Option<u64>,
     /// The revision of the tree and the changes of calls at which nothing was left to do for calls.
     pub(crate) settled: (u64, u64),
     pub(super) known: BTreeMap<String, Session>,

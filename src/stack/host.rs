@@ -262,6 +262,7 @@ impl Host<'_> {
     /// goes back to these with `stack_autonomy` and `reset`; a person removes the file.
     pub fn configure(&self, mut settings: HostSettings) -> Vec<Error> {
         let configured = settings.clone();
+        let now = (self.stack.inner.clock)();
         let mut problems = self.stack.apply_kept(&mut settings);
         if let Err(problem) = settings.context.tools.check() {
             problems.push(problem);
@@ -271,6 +272,7 @@ impl Host<'_> {
         problems.extend(invalid);
         let mut state = self.stack.inner.host.state.lock();
         (state.is_attached, state.is_polling) = (true, true);
+        state.sessions.begun_at.get_or_insert(now);
         state.sessions.hides_finished_children = settings.context.finished_children == FinishedChildren::None;
         state.offer(settings.tools, settings.context);
         state.sessions.autonomy.host_settings.clone_from(&configured.autonomy);
@@ -400,7 +402,7 @@ impl Host<'_> {
                 Conversation {
                     is_called: tree.by_id(session_id) == Some(frame) && state.sessions.is_frame_called(session_id),
                     has_criteria,
-                    says_place: has_criteria && state.sessions.say_places(),
+                    says_place: has_criteria && state.sessions.says_place(session_id, frame, &tree),
                 }
             };
             let conversation = conversation_of(handle);
@@ -519,9 +521,12 @@ impl Stack {
             Action::KeepMessages { frame, messages, may_repeat } => {
                 self.keep_messages(&frame, messages, may_repeat).err()
             }
-            Action::Answer { call, handle, problem } => {
-                let tools = self.inner.host.state.lock().sessions.tools.clone();
-                let text = calls::answer(&self.inner.tree.read(), handle, problem.as_deref(), &tools);
+            Action::Answer { call, handle, caller, problem } => {
+                let tree = self.inner.tree.read();
+                let state = self.inner.host.state.lock();
+                let mut text = calls::answer(&tree, handle, problem.as_deref(), &state.sessions.tools);
+                text.push_str(&state.sessions.place_line(&caller, &tree));
+                drop((state, tree));
                 effects.push(Effect::Answer { call, text });
                 None
             }
@@ -709,6 +714,7 @@ impl Turns<'_> {
             state.is_attached = true;
             let mut turn = Turn::new(&mut state.sessions, tree, now);
             turn.time = time;
+            turn.sessions.begun_at.get_or_insert(time);
             self.stack.broken_by_panic(|| {
                 let value = decide(&mut turn);
                 (value, turn.into_actions())

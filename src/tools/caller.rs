@@ -9,7 +9,7 @@ use crate::session::{Effect, Turn};
 use crate::stack::{Stack, Turns};
 use crate::text::hanging_indent;
 use crate::tree::{Command, OutlineOptions, Tree};
-use crate::vocabulary::{Place, ToolNames, ToolRole};
+use crate::vocabulary::{ToolNames, ToolRole};
 
 /// The session that calls a tool, and the effects that the host must carry out.
 pub(super) struct Caller<'a> {
@@ -99,6 +99,14 @@ impl<'a> Caller<'a> {
         next.map_or(String::new(), |next| format!(" {next}"))
     }
 
+    /// Checks that the conversation of the caller can begin a frame.
+    ///
+    /// # Errors
+    /// [`Error::TooDeep`].
+    pub(super) fn check_enter(&mut self, frame: Handle) -> Result<()> {
+        self.turn(|turn| turn.check_depth(turn.tree.node(frame).parent()))
+    }
+
     /// Begins a frame in the conversation of the caller, or goes on with it there.
     ///
     /// # Errors
@@ -110,7 +118,7 @@ impl<'a> Caller<'a> {
             (node.session_id() == session_id, node.status())
         });
         if !is_own {
-            self.turn(|turn| turn.check_depth(turn.tree.node(frame).parent()))?;
+            self.check_enter(frame)?;
             self.stack.execute(Command::Enter { frame: frame.into(), session_id: session_id.to_owned() })?;
         }
         let is_known = self.turn(|turn| {
@@ -150,6 +158,18 @@ impl<'a> Caller<'a> {
         Ok(text)
     }
 
+    /// What the agent has to know before it works on: somebody else has ended the frame in which its conversation was. Said once.
+    pub(super) fn lost(&mut self) -> Option<String> {
+        let session_id = self.session_id;
+        let frame = self.turn(|turn| turn.take_lost(session_id))?;
+        let status = self.stack.read(|tree| tree.node(frame).status());
+        let now = self.own().map_or("in no frame".to_owned(), |own| format!("in {}", self.name(own)));
+        let name = self.name(frame);
+        Some(format!(
+            "not done: {name}, in which you were, is {status} by somebody else. You are {now} now: call again what is meant for that"
+        ))
+    }
+
     /// Notes that frames have ended or were blocked: the conversation of the caller is where it came from.
     pub(super) fn left(&mut self) {
         let session_id = self.session_id;
@@ -158,12 +178,8 @@ impl<'a> Caller<'a> {
 
     /// An answer that ends, where conversations are folded, with the frame in which the conversation is now.
     pub(super) fn placed(&mut self, mut text: String) -> Reply {
-        if self.turn(|turn| turn.sessions.calls.settings.r#in) == CallPlace::Conversation {
-            let open = self.own().filter(|own| self.stack.read(|tree| tree.node(*own).status().is_open()));
-            let name = open.map(|open| self.name(open));
-            let place = name.as_deref().map_or(Place::Nowhere, Place::In);
-            text.push_str(&format!("\n{place}"));
-        }
+        let session_id = self.session_id;
+        text.push_str(&self.turn(|turn| turn.sessions.place_line(session_id, turn.tree)));
         Reply::Text(text)
     }
 
@@ -233,6 +249,17 @@ impl<'a> Caller<'a> {
             None => self.parent(),
         }
         .map(found)
+    }
+
+    /// Returns the frame that a parent is. `None`: there is none, the new frame is a root.
+    ///
+    /// # Errors
+    /// As [`Stack::resolve`].
+    pub(super) fn resolved(&self, parent: &Parent) -> Result<Option<Handle>> {
+        match parent {
+            Parent::Frame(frame) => self.stack.resolve(frame.clone()).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the outline of the caller's tree with the caller's mark, and one line that counts the other trees; with

@@ -66,6 +66,8 @@ impl AgentTool for Push {
         let parent = parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
         let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
         if works_here {
+            let session_id = caller.session_id;
+            caller.turn(|turn| turn.planned(session_id, [frame]));
             if caller.stack.read(|tree| tree.unfinished_dependencies(frame).next().is_some()) {
                 let text = in_the_plan(caller, frame, "planned");
                 return Ok(caller.placed(text));
@@ -96,7 +98,7 @@ pub(super) struct Pop {
     /// A planned frame to begin in the same call; "true": the first that can begin.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
-    next: Next,
+    next: Option<Next>,
 }
 
 #[derive(Deserialize, JsonSchema, Clone, Copy)]
@@ -139,7 +141,7 @@ impl AgentTool for Pop {
             };
             return Err(Error::Setting { name: "results".into(), value: String::new(), expected });
         }
-        let next = self.next.checked(caller, frame, self.status)?;
+        let next = self.next.unwrap_or_default().checked(caller, frame, self.status)?;
         let popped = match (self.question, self.status) {
             (None, status) => match next {
                 Some(next) => caller.stack.pop_and_begin(frame, status.into(), results, Some(next.into()))?,
@@ -230,7 +232,9 @@ impl Next {
             return refused("left out unless the status is completed or failed");
         }
         if let Some(name) = name {
-            return caller.resolve(name).map(Some);
+            let next = caller.resolve(name)?;
+            caller.check_enter(next)?;
+            return Ok(Some(next));
         }
         let completed = matches!(status, Ended::Completed).then_some(popped);
         Ok(caller.stack.read(|tree| tree.ready_children(tree.node(popped).parent()?, completed).next()))

@@ -449,6 +449,10 @@ pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Ans
 }
 
 fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
+    if let Some(problem) = caller.lost() {
+        let text = Some(format!("{name}: {problem}"));
+        return Answer { text, call: None, is_error: true, effects: caller.into_effects() };
+    }
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
         Some(entry) => (entry.run)(&mut caller, arguments, entry.example),
         None => {

@@ -42,6 +42,8 @@ impl AgentTool for Plan {
         let depends_on = self.depends_on.into_iter().map(FrameRef::from).collect();
         let parent = caller.named_parent(self.parent)?;
         let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
+        let session_id = caller.session_id;
+        caller.turn(|turn| turn.planned(session_id, [frame]));
         Ok(Reply::Text(in_the_plan(caller, frame, "planned")))
     }
 }
@@ -102,9 +104,15 @@ impl AgentTool for PlanChildren {
             let expected = "left out: frames begin in sessions of their own";
             return Err(Error::Setting { name: "begin".into(), value: "true".into(), expected });
         }
+        if self.begin {
+            let above = caller.resolved(&parent)?;
+            caller.turn(|turn| turn.check_depth(above))?;
+        }
         let command = Command::PlanChildren { parent, caller: Some(caller.session_id.to_owned()), children };
         caller.stack.execute(command)?;
         let planned: Vec<Handle> = caller.stack.read(|tree| ids.iter().filter_map(|id| tree.by_id(id)).collect());
+        let session_id = caller.session_id;
+        caller.turn(|turn| turn.planned(session_id, planned.iter().copied()));
         let names: Vec<String> = planned.iter().map(|frame| caller.name(*frame)).collect();
         let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
         if let Some(first) = first.filter(|_| self.begin) {

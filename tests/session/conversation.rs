@@ -269,7 +269,28 @@ fn calls_of_one_message_beside_each_other_run_in_sessions() {
         Effect::Answer { text, .. } => Some(text.clone()),
         _ => None,
     });
-    assert!(text.unwrap().starts_with("f3 (Pay) is completed.\nResults: Payment works"));
+    let text = text.unwrap();
+    assert!(
+        text.starts_with("f3 (Pay) is completed.\nResults: Payment works") && text.ends_with("\nYou are in f2 (Cart)."),
+        "{text}"
+    );
+    // Its results are for the frame above, and stay when the one beside it goes.
+    let begun = "f2 (Cart) has begun: work in it now.\nYou are in f2 (Cart).";
+    let pushes =
+        Round::call("stack_frame_push", task("Cart"), begun).and(Round::call("stack_frame_push", task("Pay"), text));
+    let popped = "f2 (Cart) is completed.\nYou are in f1 (Build a shop where customers can).";
+    let rounds = [
+        pushes.words("Build a shop"),
+        Round::call("read", json!({"filePath": "x"}), "cart-files"),
+        Round::call("stack_frame_pop", done("The cart works"), popped),
+    ];
+    for wire in Wire::ALL.iter().copied() {
+        let request = request(wire, &rounds);
+        let folded = fold(wire, &request, &FoldSettings::default()).text;
+        assert!(folded.contains("Payment works") && folded.contains("The cart works"), "{wire}: {folded}");
+        assert!(!folded.contains("cart-files"), "{wire}: {folded}");
+        assert_eq!(fold(wire, &folded, &FoldSettings::default()).text, folded, "{wire}");
+    }
     // The next message of the model works where it is.
     assert_eq!(host.push("Totals").lines().last(), Some("You are in f4 (Totals)."));
     assert_eq!(host.stack.frame("f4").unwrap().parent_session_id.as_deref(), Some("ses_1~f2"));
@@ -363,14 +384,115 @@ fn two_conversations_are_not_in_one_frame() {
 }
 
 #[test]
-fn what_others_end_the_conversation_is_not_in() {
+fn what_others_end_the_agent_is_told_before_it_works_on() {
     let host = Host::new();
     host.push("Cart");
     host.push("Totals");
-    host.stack.pop("f3", PopStatus::Completed, Results::new("I have done it myself")).unwrap();
+    host.stack.invalidate("f3", "The provider does it").unwrap();
+    let [_, volatile] = host.contexts();
+    assert!(volatile.contains("<current-frame id=\"f2\""), "{volatile}");
+    let refused = host.bad("ses_1", "stack_frame_pop", done("Totals are right"));
+    assert!(
+        refused.contains("f3 (Totals), in which you were, is invalidated")
+            && refused.contains("You are in f2 (Cart) now")
+    );
+    assert_eq!(host.status("f2"), FrameStatus::InProgress);
     let decided = host.good("ses_1", "stack_add_decision", json!({"decision": "Round half up"}));
     assert_eq!(decided.lines().last(), Some("You are in f2 (Cart)."));
-    assert_eq!(host.stack.frame("f2").unwrap().decisions, ["Round half up"]);
+    assert_eq!(host.contexts()[1], "");
+    let late = host.said("ses_1", "assistant", "I go on with the cart");
+    assert_eq!(host.log("f2"), [late]);
+    // A person stops it.
+    host.stack.stop("f2", "The interface changes first").unwrap();
+    assert_eq!(host.status("f2"), FrameStatus::Blocked);
+    assert!(
+        host.bad("ses_1", "stack_frame_pop", done("The cart works"))
+            .contains("f2 (Cart), in which you were, is blocked")
+    );
+    assert_eq!(host.status("f1"), FrameStatus::InProgress);
+}
+
+#[test]
+fn what_others_plan_the_agent_is_told() {
+    let host = Host::new();
+    host.push("Cart");
+    assert_eq!(host.contexts()[1], "");
+    host.stack.plan(NewFrame::new("Rounding").below("f2")).unwrap();
+    assert!(host.contexts()[1].contains("Rounding"));
+    host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f3"}));
+    host.pop("Rounds half up");
+    assert_eq!(host.contexts()[1], "");
+}
+
+#[test]
+fn results_that_the_conversation_has_not_heard_are_told_in_each_request() {
+    let host = Host::new();
+    host.push("Cart");
+    let child = host.stack.push(NewFrame::new("Rounding").id("other").below("f2")).unwrap();
+    host.stack.pop(child, PopStatus::Completed, Results::new("Rounds half up")).unwrap();
+    for _ in 0..2 {
+        assert!(host.contexts()[1].contains("Rounds half up"));
+        host.said("ses_1", "assistant", "I go on");
+    }
+}
+
+#[test]
+fn a_subagent_that_ends_within_a_frame_has_its_own_finished() {
+    let host = Host::new();
+    host.tell(
+        json!({"kind": "sessionCreated", "sessionID": "sub", "parentID": "ses_1", "title": "look (@general subagent)"}),
+    );
+    host.said("sub", "user", "Look for the totals in the code");
+    host.good("sub", "stack_frame_push", task("Inner"));
+    host.tell(json!({"kind": "toolExecuted", "sessionID": "ses_1", "tool": "task", "toolCallID": "t", "childID": "sub", "answer": "They are in totals.rs"}));
+    assert_eq!([host.status("f2"), host.status("f3")], [FrameStatus::Completed, FrameStatus::Blocked]);
+}
+
+#[test]
+fn a_call_that_cannot_begin_the_next_frame_ends_nothing() {
+    let host = Host::new();
+    for title in ["One", "Two", "Three", "Four", "Five"] {
+        host.push(title);
+    }
+    host.stack.plan(NewFrame::new("Too deep").below("f6")).unwrap();
+    let mut next = done("It works");
+    next["next"] = json!("Too deep");
+    assert!(host.bad("ses_1", "stack_frame_pop", next).contains("depth"));
+    assert_eq!(host.status("f6"), FrameStatus::InProgress);
+    let plan = json!({"children": [task("Six")], "begin": true});
+    assert!(host.bad("ses_1", "stack_frame_plan_children", plan).contains("depth"));
+    assert_eq!(host.stack.read(|tree| tree.len()), 7);
+    let mut odd = done("It works");
+    (odd["next"], odd["frameID"]) = (Value::Null, Value::Null);
+    assert_eq!(host.good("ses_1", "stack_frame_pop", odd).lines().last(), Some("You are in f5 (Four)."));
+}
+
+#[test]
+fn frames_of_a_session_that_was_deleted_after_a_restart_are_out_of_the_plan() {
+    let host = Host::new();
+    host.push("Cart");
+    let host = host.restarted();
+    host.tell(json!({"kind": "sessionDeleted", "sessionID": "ses_1"}));
+    assert_eq!([host.status("f1"), host.status("f2")], [FrameStatus::Invalidated; 2]);
+}
+
+#[test]
+fn the_first_message_after_a_restart_is_logged() {
+    let host = Host::new();
+    host.push("Cart");
+    let host = host.restarted();
+    // The host has made the message before it is asked to describe the session.
+    let time = host.now.load(Ordering::Relaxed);
+    host.later();
+    let text = "Go on, please, with the cart";
+    host.tell(
+        json!({"kind": "message", "sessionID": "ses_1", "messageID": "m", "role": "user", "text": text, "time": time}),
+    );
+    host.tell(json!({"kind": "sessionCreated", "sessionID": "ses_1", "title": ""}));
+    let message = json!({"id": "m", "role": "user", "text": text, "time": time});
+    host.tell(json!({"kind": "messageFinished", "sessionID": "ses_1", "message": message}));
+    host.tell(json!({"kind": "sessionMessages", "sessionID": "ses_1", "messages": [message]}));
+    assert_eq!(host.log("f2"), ["m"]);
 }
 
 #[test]

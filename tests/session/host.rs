@@ -77,7 +77,7 @@ impl Host {
                     let log = self.logs.entry(handle).or_default();
                     log.extend(messages.into_iter().map(|message| message.id));
                 }
-                Action::Answer { call, handle, problem } => {
+                Action::Answer { call, handle, problem, .. } => {
                     let text = calls::answer(&self.tree, handle, problem.as_deref(), &self.sessions.tools);
                     self.effects.push(Effect::Answer { call, text });
                 }

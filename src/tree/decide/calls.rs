@@ -64,7 +64,9 @@ impl Draft<'_> {
         let top = frame.map(|frame| tree.resolve(&frame)).transpose()?;
         let is_below = |handle: &Handle| top.is_none_or(|top| *handle == top || tree.is_ancestor(top, *handle));
         let is_working = |handle: &Handle| tree.node(*handle).status() == FrameStatus::InProgress;
-        let running = tree.called().chain(tree.claimed());
+        let in_conversations = tree.with_status(FrameStatus::InProgress);
+        let in_conversations = in_conversations.filter(|frame| tree.node(*frame).record().conversation().is_some());
+        let running = tree.called().chain(tree.claimed()).chain(in_conversations);
         let stopped: BTreeSet<Handle> = running.filter(is_below).filter(is_working).collect();
         for handle in &stopped {
             let status = FrameStatus::Blocked;
