@@ -2,7 +2,7 @@
 // next request.
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@mariozechner/pi-coding-agent"
-import { commandNote, runCommand, type SlashCommand, slashCommands } from "callstack-core/people"
+import { commandNote, runCommand, type SlashCommand, singleLine, slashCommands } from "callstack-core/people"
 import { MESSAGE_TYPE } from "./context.js"
 import { type Host, tell } from "./host.js"
 import type { Session } from "./session.js"
@@ -48,11 +48,16 @@ async function execute(
   })
 }
 
-/** The frames whose handles or titles begin with what is typed, the newest ones first. */
+/** The frames of the session's tree whose handles or titles begin with what is typed, the newest ones first. */
 function completions(host: Host | undefined, prefix: string): { value: string; label: string }[] | null {
+  const stack = host?.engine.stack
+  const place = stack?.place(host?.sessionID ?? "")
+  if (stack === undefined || place === undefined) return null
   const typed = prefix.toLowerCase()
-  const frames = (host?.engine.stack.frames() ?? []).reverse()
+  const frames = stack.frames({ relation: "subtree", frame: stack.ancestors(place).at(-1) ?? place }).reverse()
   const found = frames.filter(({ handle, title }) => handle.startsWith(typed) || title.toLowerCase().startsWith(typed))
-  const items = found.slice(0, PROPOSED).map(({ handle, title }) => ({ value: handle, label: `${handle} ${title}` }))
+  const items = found
+    .slice(0, PROPOSED)
+    .map(({ handle, title }) => ({ value: handle, label: singleLine(`${handle} ${title}`) }))
   return items.length > 0 ? items : null
 }

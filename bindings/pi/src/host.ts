@@ -8,6 +8,9 @@ import { messagesOf, sessionMessage } from "./messages.js"
 /** The module of the engine. It is passed on, because a static import of it is not possible: see index.ts. */
 export type Callstack = typeof import("callstack-core")
 
+/** Why frames have no sessions of their own. */
+const NO_SESSIONS = "pi has one conversation for all frames"
+
 /** Connects a stack with the session that pi has open. */
 export class Host implements HostActions {
   /** Reports events to the engine, and carries out its effects with the methods of this class. */
@@ -47,7 +50,7 @@ export class Host implements HostActions {
 
   /** A frame has no session of its own: the engine is told that calls stay in the conversation. */
   createSession(): Promise<string> {
-    return Promise.reject(new Error("pi has one conversation for all frames"))
+    return Promise.reject(new Error(NO_SESSIONS))
   }
 
   describeSession(sessionID: string): Promise<{ title: string } | undefined> {
@@ -61,7 +64,7 @@ export class Host implements HostActions {
   }
 
   prompt(): Promise<void> {
-    return this.createSession().then(() => undefined)
+    return Promise.reject(new Error(NO_SESSIONS))
   }
 
   abort(sessionID: string): Promise<void> {

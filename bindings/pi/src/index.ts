@@ -24,7 +24,7 @@ export default function extension(pi: ExtensionAPI): void {
   })
   pi.on("session_shutdown", close)
   pi.on("session_tree", (event, context) => session?.wentBack(event, context))
-  pi.on("before_agent_start", (event) => session?.begin(event))
+  pi.on("before_agent_start", (event, context) => session?.begin(event, context))
   pi.on("context", ({ messages }, context) => session && { messages: session.request(messages, context) })
   pi.on("before_provider_request", ({ payload }, context) => session?.payload(payload, context))
   pi.on("message_end", ({ message }, context) => session?.finished(message, context))

@@ -38,8 +38,8 @@ export class Session {
   /** The person's words that were reported before pi has made a message of them. */
   #announced: string | undefined
   #announcements = 0
-  /** What the agent is told with the person's next words. */
-  #news: string | undefined
+  /** Whether the agent is to be told that the person has gone back. */
+  #isSetBack = false
 
   constructor(pi: ExtensionAPI, host: Host) {
     this.#pi = pi
@@ -52,16 +52,16 @@ export class Session {
     const { engine, sessionID } = this.host
     this.#name = this.#pi.getSessionName()
     await engine.report({ kind: "sessionCreated", sessionID, title: this.#name ?? "" })
-    const branch = context.sessionManager.getBranch()
-    const owner = newestOwner(branch)
-    if (owner !== undefined && owner !== sessionID) this.#news = COPIED
     // Somebody may have gone back with another program, or without this extension.
-    else if (reason !== "new") await this.#setBack(branch)
+    if (reason !== "new") await this.#setBack(context.sessionManager.getBranch())
     this.showStatus(context)
   }
 
   /** Prepares a run of the agent, which the person's words begin. */
-  async begin({ prompt, systemPrompt }: BeforeAgentStartEvent): Promise<BeforeAgentStartEventResult> {
+  async begin(
+    { prompt, systemPrompt }: BeforeAgentStartEvent,
+    { sessionManager }: ExtensionContext,
+  ): Promise<BeforeAgentStartEventResult> {
     const { engine, sessionID } = this.host
     const name = this.#pi.getSessionName()
     if (name !== undefined && name !== this.#name) {
@@ -72,11 +72,13 @@ export class Session {
     const messageID = `prompt-${Date.now()}-${this.#announcements++}`
     await engine.report({ kind: "message", sessionID, messageID, role: "user", text: prompt, time: Date.now() })
     this.#announced = prompt
-    const news = this.#news
-    this.#news = undefined
+    const owner = newestOwner(sessionManager.getBranch())
+    const isCopied = owner !== undefined && owner !== sessionID
+    const news = [...(isCopied ? [COPIED] : []), ...(this.#isSetBack ? [SET_BACK] : [])]
+    this.#isSetBack = false
     return {
       systemPrompt: this.#context.begin(systemPrompt),
-      ...(news !== undefined && { message: this.#note(news) }),
+      ...(news.length > 0 && { message: this.#note(news.join("\n")) }),
     }
   }
 
@@ -176,14 +178,14 @@ export class Session {
     const kept = new Set(branch.map(({ id }) => id))
     const left = sessionManager.getBranch(oldLeafId ?? undefined).filter(({ id }) => !kept.has(id))
     await this.#setBack(branch)
-    if (left.some((entry) => detailsOf(entry) !== undefined)) this.#news = SET_BACK
+    if (left.some((entry) => detailsOf(entry) !== undefined)) this.#isSetBack = true
     this.showStatus(context)
   }
 
   /** Tells the engine where the conversation is by what it still has. */
   async #setBack(branch: readonly SessionEntry[]): Promise<void> {
     const { engine, sessionID } = this.host
-    const answers = messagesOf(branch.filter((entry) => detailsOf(entry) !== undefined)).map(textOf)
+    const answers = messagesOf(branch.filter((entry) => detailsOf(entry)?.session === sessionID)).map(textOf)
     await engine.report({ kind: "sessionSetBack", sessionID, answers })
   }
 
