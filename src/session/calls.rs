@@ -68,10 +68,15 @@ pub struct CallSettings {
 
 impl CallSettings {
     setters! {
-        r#in: CallPlace,
         max_depth: usize,
         time_limit: u64,
         max_concurrent: usize,
+    }
+
+    /// Sets where the work of a call is done, and returns the settings.
+    #[must_use]
+    pub fn place(self, place: CallPlace) -> Self {
+        Self { r#in: place, ..self }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::fold::{FoldSettings, Wire, fold};
-use callstack_core::session::calls::CallPlace;
+use callstack_core::session::calls::{CallPlace, CallSettings};
 use callstack_core::session::{Effect, HostEvent};
 use callstack_core::tools::{self, Answer};
 use callstack_core::{FrameRef, FrameStatus, HostSettings, LogQuery, NewFrame, PopStatus, Results, Stack};
@@ -120,9 +120,8 @@ impl Host {
 
 fn open(folder: &Path, now: &Arc<AtomicU64>) -> Stack {
     let stack = Stack::open(folder, support::options_at(now)).unwrap();
-    let mut settings = HostSettings::default();
-    settings.calls.r#in = CallPlace::Conversation;
-    assert_eq!(stack.host().configure(settings), []);
+    let calls = CallSettings::default().place(CallPlace::Conversation);
+    assert_eq!(stack.host().configure(HostSettings::default().calls(calls)), []);
     stack
 }
 
