@@ -17,7 +17,7 @@ struct Chat {
 impl Chat {
     fn new() -> Self {
         let stack = Stack::in_memory();
-        let calls = CallSettings::default().r#in(CallPlace::Conversation);
+        let calls = CallSettings::default().place(CallPlace::Conversation);
         assert_eq!(stack.host().configure(HostSettings::default().calls(calls)), []);
         let chat = Self { stack, answers: Vec::new() };
         chat.tell(json!({"kind": "sessionCreated", "sessionID": SESSION, "title": "Shop"}));
