@@ -217,20 +217,13 @@ impl Turn<'_> {
 
     /// Notes that the agent of a session has finished, blocked or invalidated frames: the conversation goes back to where it came from.
     pub fn left(&mut self, session_id: &str) {
-        let place = self.sessions.place(session_id, self.tree);
-        let tree = self.tree;
-        let own = tree.by_id(session_id);
+        let here: Vec<Handle> = self.sessions.entered(session_id, self.tree).collect();
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         let way = &mut session.way;
-        let before = way.entered.len();
-        let is_here = |frame: &Handle| {
-            let record = tree.node(*frame).record();
-            record.status == FrameStatus::InProgress && record.conversation() == Some(session_id)
-        };
-        way.entered.retain(is_here);
-        if way.entered.len() < before {
+        if here.len() < way.entered.len() {
             way.asked_in = None;
-            way.moved(place.filter(|place| Some(*place) != own), self.time);
+            way.moved(here.last().copied(), self.time);
+            way.entered = here;
             self.sessions.moved(session_id);
         }
     }

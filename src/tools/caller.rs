@@ -158,6 +158,17 @@ impl<'a> Caller<'a> {
         Ok(text)
     }
 
+    /// Begins a frame in the conversation of the caller, or goes on with it there, and answers with what is to be done: see
+    /// [`Caller::begun`].
+    ///
+    /// # Errors
+    /// As [`Caller::enter`] and [`Caller::begun`].
+    pub(super) fn begin_here(&mut self, frame: Handle, has_criteria: bool) -> Result<Reply> {
+        let begun = self.enter(frame)?;
+        let text = self.begun(begun, has_criteria)?;
+        Ok(self.placed(text))
+    }
+
     /// What the agent has to know before it works on: somebody else has ended the frame in which its conversation was. Said once.
     pub(super) fn lost(&mut self) -> Option<String> {
         let session_id = self.session_id;

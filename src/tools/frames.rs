@@ -72,9 +72,7 @@ impl AgentTool for Push {
                 let text = in_the_plan(caller, frame, "planned");
                 return Ok(caller.placed(text));
             }
-            let begun = caller.enter(frame)?;
-            let text = caller.begun(begun, true)?;
-            return Ok(caller.placed(text));
+            return caller.begin_here(frame, true);
         }
         caller.call(frame, caller.options(self.background, self.time_limit).awaits_dependencies(true))
     }

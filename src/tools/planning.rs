@@ -236,9 +236,7 @@ impl AgentTool for Activate {
                 caller.left();
             }
             if is_here {
-                let begun = caller.enter(retried.handle)?;
-                let text = caller.begun(begun, false)?;
-                return Ok(caller.placed(text));
+                return caller.begin_here(retried.handle, false);
             }
             return caller.call(retried.handle, caller.options(self.background, self.time_limit));
         }
@@ -251,9 +249,7 @@ impl AgentTool for Activate {
             if let Some(answer) = self.answer {
                 caller.stack.answer(frame, answer)?;
             }
-            let begun = caller.enter(frame)?;
-            let text = caller.begun(begun, false)?;
-            return Ok(caller.placed(text));
+            return caller.begin_here(frame, false);
         }
         if let Some(answer) = self.answer {
             // An answer to a frame that cannot go on would be refused together with the call.
