@@ -28,7 +28,7 @@ pub(super) fn root_rules(tools: &ToolNames) -> String {
 
 fn common_rules(tools: &ToolNames) -> String {
     let finish = match tools.get(ToolRole::Pop) {
-        Some(pop) => format!("call {pop} with full results and a short resultsCompacted"),
+        Some(pop) => format!("call {pop} with its results"),
         None => "finish this frame with full results and a short summary of them".to_owned(),
     };
     format!("<rule>When done, {finish}.</rule>\n<rule>Name frames by handle, such as f3.</rule>\n")

@@ -7,7 +7,7 @@ use super::{FoldSettings, FoldedStatus};
 use crate::frame::Handle;
 use crate::text::one_line;
 use crate::vocabulary::calls::beside;
-use crate::vocabulary::{BELOW, Told, WENT_ON};
+use crate::vocabulary::{BELOW, Told};
 
 /// The longest results that are returned in full, in characters.
 const LONGEST_RESULTS: usize = 16_000;
@@ -70,19 +70,9 @@ impl Returned<'_> {
         lines
     }
 
-    /// For a stretch whose frame was finished by a call that stays.
-    pub fn elsewhere(&self) -> String {
-        let (what, how) = match self.status {
-            FoldedStatus::Blocked => ("what it waits for is", "blocked it"),
-            FoldedStatus::Invalidated => ("the reason is", "taken it out of the plan"),
-            _ => ("its results are", "finished it"),
-        };
-        format!("{} is {}: {what} {BELOW}{how}.", self.name, self.status.as_str())
-    }
-
-    /// For a stretch of a frame that has another one behind it.
-    pub fn left(&self) -> String {
-        format!("{} is {}{WENT_ON}", self.name, self.status.as_str())
+    /// For a stretch whose frame was finished by a call that stays, or went on in another one.
+    pub fn below(&self) -> String {
+        format!("{} is {}{BELOW}", self.name, self.status.as_str())
     }
 }
 

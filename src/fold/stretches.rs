@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde_json::Value as Json;
+
 use super::conversation::{Conversation, Kind, arguments};
 use super::plan::{Fold, Plan, What};
 use super::returned::Returned;
@@ -125,19 +127,19 @@ impl<'a> Stretches<'a, '_> {
         let returned = self.returned(segment)?;
         let status = returned.status;
         let mut lines = Vec::new();
-        // A call that has also finished the frame before: what it says about that stays.
         let frame = self.walk.segments[segment].frame;
-        if from.subject != frame.1 {
-            lines.extend(from.answer.lines().next().map(str::to_owned));
-        }
         let end = self.walk.frames.get(&frame)?.end?;
-        match () {
-            () if !is_last => lines.push(returned.left()),
-            () if self.gone[end].is_none() => {
-                lines.push(returned.elsewhere());
-                lines.extend(Returned::recorded(returned.known));
-            }
-            () => lines.extend(returned.in_full(self.settings)),
+        let is_below = !is_last || self.gone[end].is_none();
+        // A call that has also finished the frame before: what it says about that stays.
+        let before = from.answer.lines().next().filter(|_| from.subject != frame.1);
+        lines.extend(before.filter(|line| !is_below || !self.is_said(segment, line)).map(str::to_owned));
+        if is_below {
+            lines.push(returned.below());
+        } else {
+            lines.extend(returned.in_full(self.settings));
+        }
+        if is_last && is_below {
+            lines.extend(Returned::recorded(returned.known));
         }
         if is_last {
             for other in inside.iter().filter_map(|other| self.returned(*other)) {
@@ -145,13 +147,22 @@ impl<'a> Stretches<'a, '_> {
             }
         }
         lines.extend(self.words.get(&segment).into_iter().flatten().cloned());
-        if is_last && self.gone[end].is_some() {
+        if !is_below {
             lines.push(self.place(segment, &returned.end));
         }
         let whole = &begun.text;
         let start = from.answer.as_ptr() as usize - whole.as_ptr() as usize;
         let text = format!("{}{}{}", &whole[..start], lines.join("\n"), &whole[start + from.answer.len()..]);
         Some(Fold { what: What::Stretch(frame.1, status), replaced: Some((begun.value, text)) })
+    }
+
+    /// True if the call that has begun a segment says itself what a line of its answer says: how it has finished another frame.
+    fn is_said(&self, segment: usize, line: &str) -> bool {
+        let begin = self.walk.segments[segment].begin.map(|begin| &self.walk.items[begin].kind);
+        let Some(Kind::Call(call)) = begin else { return false };
+        let arguments = arguments(call);
+        let status = arguments.get("status").and_then(Json::as_str);
+        status.is_some_and(|status| line.ends_with(&format!(") is {status}.")))
     }
 
     /// What the frame of a segment has returned. `None` if it is open.

@@ -24,6 +24,8 @@ pub(super) struct Push {
     /// Conditions that can be checked.
     success_criteria: String,
     /// The same in one short line.
+    #[serde(default)]
+    #[schemars(!default)]
     success_criteria_compacted: String,
     /// Handles or titles of frames whose results it needs. It begins after those that run.
     #[serde(default)]
@@ -42,7 +44,10 @@ impl AgentTool for Push {
         description: Some(
             "Begin a sub-task in a child frame of your frame, and work in it from now on until you pop it.",
         ),
-        without: &["timeLimit"],
+        without: &["timeLimit", "successCriteriaCompacted"],
+        example: Some(
+            r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass"}"#,
+        ),
         ..InConversation::NONE
     };
 
@@ -92,6 +97,8 @@ pub(super) struct Pop {
     /// The results in full.
     results: String,
     /// In a few short sentences: what exists now, where, and how it is used.
+    #[serde(default)]
+    #[schemars(!default)]
     results_compacted: String,
     /// A planned frame to begin in the same call; "true": the first that can begin.
     #[serde(default)]
@@ -126,6 +133,8 @@ impl AgentTool for Pop {
              nothing else.",
         ),
         arguments: &["next"],
+        optional: &[("resultsCompacted", "If they are longer than a paragraph: the same in a few short sentences.")],
+        example: Some(r#"{"status": "completed", "results": "Options::parse(args) in src/options.rs reads all flags; 12 tests"}"#),
         ..InConversation::NONE
     };
 

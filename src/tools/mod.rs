@@ -34,7 +34,7 @@ mod subagents;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::caller::Caller;
 use self::log::LogRange;
@@ -125,12 +125,16 @@ struct InConversation {
     description: Option<&'static str>,
     /// The arguments that are only for such hosts.
     arguments: &'static [&'static str],
-    /// Those that are only for other hosts.
+    /// Those that are only for other hosts, also within arguments.
     without: &'static [&'static str],
+    /// Those that can be left out, with their descriptions.
+    optional: &'static [(&'static str, &'static str)],
+    /// Valid arguments. `None`: the same.
+    example: Option<&'static str>,
 }
 
 impl InConversation {
-    const NONE: Self = Self { description: None, arguments: &[], without: &[] };
+    const NONE: Self = Self { description: None, arguments: &[], without: &[], optional: &[], example: None };
 }
 
 /// A tool with which an agent in a run manages its own memory.
@@ -209,19 +213,46 @@ impl Entry<ReadCall> {
 }
 
 impl<Run> Entry<Run> {
+    /// Valid arguments for hosts whose frames are worked on there.
+    fn example(&self, place: CallPlace) -> &'static str {
+        self.in_conversation.example.filter(|_| place == CallPlace::Conversation).unwrap_or(self.example)
+    }
+
     /// The definition for hosts whose frames are worked on there.
     fn tool(&self, place: CallPlace) -> Tool {
         let (mut description, mut parameters) = arguments::described((self.schema)());
-        let InConversation { description: other, arguments, without } = &self.in_conversation;
-        let left_out = if place == CallPlace::Conversation { without } else { arguments };
-        if let Some(other) = other.filter(|_| place == CallPlace::Conversation) {
-            description = other.to_owned();
+        let InConversation { description: other, arguments, without, optional, .. } = &self.in_conversation;
+        if place == CallPlace::Conversation {
+            description = other.map_or(description, str::to_owned);
+            leave_out(without, &mut parameters);
+            for (name, description) in *optional {
+                parameters["properties"][name]["description"] = json!(description);
+            }
+            require_not(|name| optional.iter().any(|(optional, _)| *optional == name), &mut parameters);
+        } else {
+            leave_out(arguments, &mut parameters);
         }
-        if let Some(properties) = parameters["properties"].as_object_mut() {
-            properties.retain(|name, _| !left_out.contains(&name.as_str()));
-        }
-        let example = serde_json::from_str(self.example).expect("examples are JSON");
+        let example = serde_json::from_str(self.example(place)).expect("examples are JSON");
         Tool { name: self.name, group: self.group, description, parameters, example }
+    }
+}
+
+/// Takes arguments out of a schema, and out of the schemas within it.
+fn leave_out(names: &[&str], schema: &mut Value) {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.retain(|name, _| !names.contains(&name.as_str()));
+        properties.values_mut().for_each(|property| leave_out(names, property));
+        require_not(|name| names.contains(&name), schema);
+    }
+    if let Some(items) = schema.get_mut("items") {
+        leave_out(names, items);
+    }
+}
+
+/// Says that some arguments of a schema can be left out.
+fn require_not(is_optional: impl Fn(&str) -> bool, schema: &mut Value) {
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| !name.as_str().is_some_and(&is_optional));
     }
 }
 
@@ -395,7 +426,7 @@ pub fn operate(
     call: &ToolCall,
 ) -> Result<Option<Vec<Event>>, Error> {
     let Some(entry) = memory_table(settings).find(|entry| entry.name == call.name) else { return Ok(None) };
-    let operation = match (entry.run)(&call.arguments, entry.example) {
+    let operation = match (entry.run)(&call.arguments, entry.example(CallPlace::Session)) {
         Ok(MemoryCall::Operation(operation)) => Ok(operation),
         Ok(MemoryCall::ReadLog { frame, range }) => match log::read_in_run(stack, run, frame, range) {
             Ok(text) => return stack.run(run).answered(&call.id, text, false).map(Some),
@@ -454,7 +485,10 @@ fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
         return Answer { text, call: None, is_error: true, effects: caller.into_effects() };
     }
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
-        Some(entry) => (entry.run)(&mut caller, arguments, entry.example),
+        Some(entry) => {
+            let place = caller.turn(|turn| turn.sessions.calls.settings.r#in);
+            (entry.run)(&mut caller, arguments, entry.example(place))
+        }
         None => {
             let names: Vec<String> = TABLE.iter().map(|entry| entry.name).filter_map(caller.naming()).collect();
             Err(match names.is_empty() {

@@ -20,6 +20,8 @@ pub(super) struct Plan {
     /// Conditions that can be checked.
     success_criteria: String,
     /// The same in one short line.
+    #[serde(default)]
+    #[schemars(!default)]
     success_criteria_compacted: String,
     /// Default: this session's frame.
     #[serde(rename = "parentSessionID")]
@@ -31,6 +33,11 @@ pub(super) struct Plan {
 
 impl AgentTool for Plan {
     const NAME: &'static str = "stack_frame_plan";
+    const IN_CONVERSATION: InConversation = InConversation {
+        without: &["successCriteriaCompacted"],
+        example: Some(r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written"}"#),
+        ..InConversation::NONE
+    };
     const EXAMPLE: &'static str = r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written", "successCriteriaCompacted": "README commands work"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -71,6 +78,8 @@ struct Child {
     /// Conditions that can be checked.
     success_criteria: String,
     /// The same in one short line.
+    #[serde(default)]
+    #[schemars(!default)]
     success_criteria_compacted: String,
     /// Handles or titles of frames whose results it needs, also of this list.
     #[serde(default)]
@@ -79,7 +88,14 @@ struct Child {
 
 impl AgentTool for PlanChildren {
     const NAME: &'static str = "stack_frame_plan_children";
-    const IN_CONVERSATION: InConversation = InConversation { arguments: &["begin"], ..InConversation::NONE };
+    const IN_CONVERSATION: InConversation = InConversation {
+        arguments: &["begin"],
+        without: &["successCriteriaCompacted"],
+        example: Some(
+            r#"{"children": [{"title": "Schema", "successCriteria": "Tables for users and orders exist, with tests"}, {"title": "Routes", "successCriteria": "CRUD for both, tested", "dependsOn": ["Schema"]}]}"#,
+        ),
+        ..InConversation::NONE
+    };
     const EXAMPLE: &'static str = r#"{"children": [{"title": "Schema", "successCriteria": "Tables for users and orders exist, with tests", "successCriteriaCompacted": "tables, tests"}, {"title": "Routes", "successCriteria": "CRUD for both, tested", "successCriteriaCompacted": "CRUD, tests", "dependsOn": ["Schema"]}]}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -113,20 +129,27 @@ impl AgentTool for PlanChildren {
         let planned: Vec<Handle> = caller.stack.read(|tree| ids.iter().filter_map(|id| tree.by_id(id)).collect());
         let session_id = caller.session_id;
         caller.turn(|turn| turn.planned(session_id, planned.iter().copied()));
-        let names: Vec<String> = planned.iter().map(|frame| caller.name(*frame)).collect();
+        let text = format!("Planned {}, in this order.", in_order(&planned));
         let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
         if let Some(first) = first.filter(|_| self.begin) {
             let begun = caller.enter(first)?;
-            let text = format!("Planned: {}.\n{}", names.join(", "), caller.begun(begun, true)?);
+            let text = format!("{text}\n{}", caller.begun(begun, true)?);
             return Ok(caller.placed(text));
         }
-        let lines = names.join("\n");
         let tools = caller.tools();
         let next = first.map_or(String::new(), |first| match tools.get(ToolRole::Activate) {
-            Some(activate) => format!("\nBegin with {activate} {first}."),
-            None => format!("\nBegin with {first}."),
+            Some(activate) => format!(" Begin with {activate} {first}."),
+            None => format!(" Begin with {first}."),
         });
-        Ok(Reply::Text(format!("Planned:\n{lines}{next}")))
+        Ok(Reply::Text(format!("{text}{next}")))
+    }
+}
+
+/// Frames that were planned one after the other: the first and the last of several.
+fn in_order(planned: &[Handle]) -> String {
+    match planned {
+        [first, _, .., last] if last.index() - first.index() == planned.len() - 1 => format!("{first} to {last}"),
+        _ => listed(planned),
     }
 }
 

@@ -8,9 +8,8 @@ use crate::frame::Handle;
 const IN: &str = "You are in ";
 const FOR: &str = "This was for ";
 const NOWHERE: &str = "You are in no frame.";
-/// How a folded answer says that another call has more: at the end of what that has, and alone.
-pub(crate) const BELOW: &str = "in the call below that has ";
-pub(crate) const WENT_ON: &str = ": it went on below.";
+/// How a folded answer ends the line about a frame of which a call further below has more.
+pub(crate) const BELOW: &str = ": see below.";
 
 /// Where a conversation is after a call: the last line of each answer of the tools that is no refusal.
 ///
@@ -73,7 +72,7 @@ impl<'a> Told<'a> {
 
     /// The frames that a folded answer without a line about the place names: calls further below have ended them.
     pub fn ended_below(text: &str) -> Vec<Handle> {
-        text.lines().filter(|line| line.contains(BELOW) || line.ends_with(WENT_ON)).filter_map(named).collect()
+        text.lines().filter(|line| line.ends_with(BELOW)).filter_map(named).collect()
     }
 
     /// The name of a frame of which the answer speaks, such as `f2 (Cart)`: as the line about the place has it, or else its handle.

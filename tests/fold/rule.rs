@@ -170,7 +170,7 @@ fn a_pop_that_begins_the_next_frame_stays_as_its_beginning() {
         &rounds,
         &[
             "cart-results",
-            "f2 (Cart) is completed: its results are in the call below",
+            "f2 (Cart) is completed: see below.",
             "pay-files",
             "f3 (Pay) is in progress",
         ],
@@ -179,7 +179,7 @@ fn a_pop_that_begins_the_next_frame_stays_as_its_beginning() {
     rounds.push(pop("f3", "Pay", "completed", "pay-results", "f1 (Shop)"));
     check(
         &rounds,
-        &["cart-results", "f2 (Cart) is completed.", "pay-results"],
+        &["cart-results", "f2 (Cart) is completed: see below.", "pay-results"],
         &["cart-files", "pay-files", "stack-context"],
     );
 }
@@ -292,7 +292,7 @@ fn a_blocked_frame_goes_when_another_one_begins_and_comes_back() {
     rounds.push(pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"));
     check(
         &rounds,
-        &["cart-results", "f2 (Cart) is completed: it went on below"],
+        &["cart-results", "f2 (Cart) is completed: see below."],
         &["cart-files", "new-files", "which-rate"],
     );
 }

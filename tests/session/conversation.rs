@@ -160,7 +160,7 @@ fn a_plan_is_gone_through_with_one_call_for_each_frame() {
     let children = json!({"children": [task("Cart"), task("Pay")], "begin": true});
     assert_eq!(
         host.good("ses_1", "stack_frame_plan_children", children),
-        "Planned: f2 (Cart), f3 (Pay).\nf2 (Cart) has begun: work in it now, then finish it with stack_frame_pop.\nYou are in f2 (Cart)."
+        "Planned f2, f3, in this order.\nf2 (Cart) has begun: work in it now, then finish it with stack_frame_pop.\nYou are in f2 (Cart)."
     );
     let mut next = done("The cart works");
     next["next"] = json!("true");
@@ -593,7 +593,7 @@ fn the_conversation_folds() {
     };
     let all = folded(&rounds[..9]);
     for left in [
-        "Planned: f2 (Cart), f3 (Pay).",
+        "Planned f2, f3, in this order.",
         "The cart works",
         "Prices are integers",
         "Payment works",

@@ -60,7 +60,7 @@ fn children_of_a_plan_may_name_later_ones_by_title() {
     let host = Host::new(ToolSet::standard());
     let plan = host.plan(&[("Pay", &["Cart", "tax"]), ("Cart", &[]), ("Tax", &["Cart"])]);
     let answer = host.good("stack_frame_plan_children", plan);
-    assert_eq!(answer, "Planned:\nf2 (Pay)\nf3 (Cart)\nf4 (Tax)\nBegin with stack_frame_activate f3.");
+    assert_eq!(answer, "Planned f2 to f4, in this order. Begin with stack_frame_activate f3.");
     let needs =
         |frame: &str| host.stack.read(|tree| tree.node(tree.resolve(&frame.into()).unwrap()).dependencies().to_vec());
     assert_eq!(needs("f2").iter().map(ToString::to_string).collect::<Vec<_>>(), ["f3", "f4"]);

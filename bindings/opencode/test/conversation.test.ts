@@ -54,7 +54,7 @@ for (const wire of Object.keys(WIRES) as (keyof typeof WIRES)[]) {
     assert.equal(new Set(work.map((request) => contextOf(request).stable)).size, 1, "the system prompt stays")
 
     const [planned, , , , , inPay, popped, over] = work.slice(1).map(texts)
-    assert.match(planned ?? "", /Planned: f2 \(Cart\), f3 \(Pay\)/)
+    assert.match(planned ?? "", /Planned f2, f3, in this order\./)
     assert.match(texts(work[4]), /nonsense of the cart/)
     for (const request of [inPay, popped]) {
       assert.doesNotMatch(request ?? "", /nonsense of the cart/, "the stretch of f2 is gone")

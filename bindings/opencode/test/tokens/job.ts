@@ -47,9 +47,9 @@ export const onStack: Way = {
     const children = parts(subtasks)
     const last = finished(subtasks)
     return inOrder([
-      call("stack_frame_plan_children", { children: children.map(frame), begin: true }),
-      ...children.flatMap((part, index) => [...reads(part), pop(part, index + 1 < subtasks)]),
-      call("stack_frame_pop", { status: "completed", results: last, resultsCompacted: last }),
+      call("stack_frame_plan_children", { children: children.map(briefly), begin: true }),
+      ...children.flatMap((part, index) => [...reads(part), popHere(part, index + 1 < subtasks)]),
+      call("stack_frame_pop", { status: "completed", results: last }),
       { text: last },
     ])
   },
@@ -87,8 +87,22 @@ function reads(part: string) {
   return paths(part).map((filePath) => call("read", { filePath }))
 }
 
-/** Finishes a part; `goesOn`: and begins the next one. */
-function pop(part: string, goesOn = false) {
-  const text = { results: results(part), resultsCompacted: resultsCompacted(part) }
-  return call("stack_frame_pop", { status: "completed", ...text, ...(goesOn && { next: true }) })
+/** A part, with texts that are short enough as they are. */
+function briefly(part: string) {
+  const { title, successCriteria } = frame(part)
+  return { title, successCriteria }
+}
+
+/** Finishes a part in the conversation, where its results stay as they are; `goesOn`: and begins the next one. */
+function popHere(part: string, goesOn: boolean) {
+  return call("stack_frame_pop", { status: "completed", results: results(part), ...(goesOn && { next: true }) })
+}
+
+/** Finishes a part whose results other sessions read, in short. */
+function pop(part: string) {
+  return call("stack_frame_pop", {
+    status: "completed",
+    results: results(part),
+    resultsCompacted: resultsCompacted(part),
+  })
 }
