@@ -155,6 +155,10 @@ pub(super) struct Conversation<'a> {
     pub has_bound_thinking: bool,
     /// A message of the system stands before one of the model, or at the end.
     pub has_placed_system: bool,
+    /// A message of the model does not follow another one.
+    pub has_strict_turns: bool,
+    /// Calls that the provider has run itself, and their outcomes: the item, and the ID that the two have.
+    pub served: Vec<(usize, &'a str)>,
 }
 
 impl<'a> Conversation<'a> {
@@ -167,6 +171,8 @@ impl<'a> Conversation<'a> {
             has_thinking_turns: false,
             has_bound_thinking: false,
             has_placed_system: false,
+            has_strict_turns: false,
+            served: Vec::new(),
         }
     }
 

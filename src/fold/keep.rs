@@ -1,18 +1,20 @@
 //! What providers and hosts need of a stretch that goes: it stays, or the request would be refused.
 
-use super::conversation::{Author, Conversation, Kind};
-use crate::vocabulary::calls::CallRole;
+use std::collections::HashMap;
 
-/// Takes calls back from what goes that stay for good, whatever comes later.
+use super::conversation::{Author, Conversation, Kind};
+
+/// What stays or goes for good with something else, whatever comes later.
 pub(super) fn calls(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     loaded(conversation, pairs, gone);
     signed(conversation, pairs, gone);
+    served(conversation, gone);
+    said_beside(conversation, gone);
 }
 
 /// Takes back what belongs to something that stays.
 pub(super) fn thoughts(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     thinking_of_turns(conversation, pairs, gone);
-    systems(conversation, gone);
     reasoning(conversation, gone);
     layout(conversation, gone);
 }
@@ -54,6 +56,32 @@ fn signed(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [
     }
 }
 
+/// A call that the provider has run itself and its outcome go together.
+fn served(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
+    let served = &conversation.served;
+    let going: HashMap<&str, usize> = served.iter().filter_map(|(place, id)| Some((*id, gone[*place]?))).collect();
+    for (place, id) in served {
+        gone[*place] = gone[*place].or(going.get(id).copied());
+    }
+}
+
+/// Where messages of the model cannot follow each other, what was said beside calls goes with them, if no outcome and no words stay
+/// behind it.
+fn said_beside(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
+    if !conversation.has_strict_turns {
+        return;
+    }
+    for (message, next) in conversation.messages.iter().zip(conversation.messages.iter().skip(1)) {
+        let mut calls = message.items.clone().filter(|place| matches!(conversation.items[*place].kind, Kind::Call(_)));
+        // Without calls there is none, and so there is if one stays.
+        let fold = calls.try_fold(None, |_, call| gone[call].map(Some)).flatten();
+        let Some(fold) = fold else { continue };
+        if next.items.clone().all(|place| gone[place].is_some()) {
+            message.items.clone().for_each(|place| gone[place] = gone[place].or(Some(fold)));
+        }
+    }
+}
+
 /// A turn of the model that began with thinking does so still: if the first message that stays behind the person's words has calls
 /// and no thinking, the first one of the turn with thinking stays before it. Wherever the words are, so that it stays for good.
 fn thinking_of_turns(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
@@ -74,18 +102,8 @@ fn thinking_of_turns(conversation: &Conversation<'_>, pairs: &[Option<usize>], g
         }
         let has_thinking = places().any(|place| matches!(items[place].kind, Kind::Reasoning));
         let stays = places().any(|place| gone[place].is_none());
-        // A call that begins a frame would begin it once more, for who reads what is left.
-        let begins = |place: usize| match &items[place].kind {
-            Kind::Call(call) => match call.role {
-                Some(CallRole::Push | CallRole::Activate) => true,
-                Some(CallRole::Pop) => call.arguments.is_some_and(|arguments| arguments.text.contains("\"next")),
-                _ => false,
-            },
-            _ => false,
-        };
         if has_thinking && thought.is_none() {
             thought = Some(places());
-            is_settled = places().any(begins);
         }
         if stays {
             is_settled = true;
@@ -99,22 +117,21 @@ fn thinking_of_turns(conversation: &Conversation<'_>, pairs: &[Option<usize>], g
     }
 }
 
-/// A message of the system that would stand before the person's words goes with what was around it: the provider refuses it there.
-fn systems(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
+/// A message of the system that would not stand before one of the model, or at the end, goes with what was behind it: the provider
+/// refuses it elsewhere.
+pub(super) fn systems(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
     if !conversation.has_placed_system {
         return;
     }
-    // What stands beside it says with which fold it goes.
     let mut next_author = None;
     for message in conversation.messages.iter().rev() {
-        let stays = message.items.clone().any(|place| gone[place].is_none());
-        if message.author == Author::System {
-            let before = message.items.start.checked_sub(1).and_then(|before| gone[before]);
-            let fold = before.or_else(|| gone.get(message.items.end).copied().flatten());
-            if let Some(fold) = fold.filter(|_| next_author == Some(Author::Other)) {
-                message.items.clone().for_each(|place| gone[place] = Some(fold));
-            }
-        } else if stays {
+        if message.author == Author::System
+            && let Some(fold) = gone.get(message.items.end).copied().flatten()
+            && next_author.is_some_and(|author| author != Author::Model)
+        {
+            message.items.clone().for_each(|place| gone[place] = Some(fold));
+        }
+        if message.items.clone().any(|place| gone[place].is_none()) {
             next_author = Some(message.author);
         }
     }
@@ -160,24 +177,27 @@ pub(super) fn reasoning(conversation: &Conversation<'_>, gone: &mut [Option<usiz
     };
     if !conversation.has_loose_reasoning {
         for message in &conversation.messages {
-            if message.items.clone().any(|place| is_of_model(place) && gone[place].is_none()) {
-                message.items.clone().filter(|place| is_reasoning(*place)).for_each(|place| gone[place] = None);
+            let stays = message.items.clone().any(|place| is_of_model(place) && gone[place].is_none());
+            let fold = message.items.clone().rev().find_map(|place| gone[place]);
+            for place in message.items.clone().filter(|place| is_reasoning(*place)) {
+                gone[place] = if stays { None } else { gone[place].or(fold) };
             }
         }
         return;
     }
-    let mut stays = false;
+    // Whether what was thought goes with what is behind it: `Some(None)` if that stays.
+    let mut behind: Option<Option<usize>> = None;
     for place in (0..items.len()).rev() {
         match () {
-            () if is_of_model(place) => stays |= gone[place].is_none(),
+            () if is_of_model(place) => behind = Some(behind.map_or(gone[place], |fold| fold.and(gone[place]))),
             () if is_reasoning(place) => {
-                if stays {
-                    gone[place] = None;
+                if let Some(fold) = behind {
+                    gone[place] = fold.and(gone[place].or(fold));
                 }
                 // Reasoning before this one goes with what is before this one.
-                stays &= place > 0 && is_reasoning(place - 1);
+                behind = behind.filter(|_| place > 0 && is_reasoning(place - 1));
             }
-            () => stays = false,
+            () => behind = None,
         }
     }
 }

@@ -320,7 +320,7 @@ fn report(request: &str, conversation: &Conversation<'_>, plan: &Plan<'_>) -> Fo
             What::Stretch(frame, status) => {
                 report.stretches.push(FoldedStretch { frame, status, items, bytes, tokens, returned });
             }
-            What::Thoughts => {}
+            What::Thoughts | What::Answer => {}
             What::Turns(turns) => report.turns.push(FoldedTurns { turns, items, bytes, tokens }),
         }
     }

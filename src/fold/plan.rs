@@ -44,6 +44,8 @@ pub(super) enum What {
     Stretch(Handle, FoldedStatus),
     /// This number of turns.
     Turns(usize),
+    /// An answer that stays without what it says about the place.
+    Answer,
     /// Thoughts alone, which were bound to what was before them.
     Thoughts,
 }

@@ -1,11 +1,13 @@
 //! What the answer of a push says when the pushed frame has ended: what the frame has returned.
 
+use std::borrow::Cow;
+
 use serde_json::Value as Json;
 
 use super::walk::Known;
 use super::{FoldSettings, FoldedStatus};
 use crate::frame::Handle;
-use crate::text::one_line;
+use crate::text::{hanging_indent, one_line};
 use crate::vocabulary::calls::beside;
 use crate::vocabulary::{BELOW, Told};
 
@@ -46,7 +48,7 @@ impl Returned<'_> {
             ("Reason", text("reason")),
         ];
         for (label, text) in texts {
-            lines.extend(text.map(|text| format!("{label}: {}", shortened(text))));
+            lines.extend(text.map(|text| format!("{label}: {}", told(text))));
         }
         lines.extend(Self::recorded(self.known));
         let pointer = match &settings.pointer {
@@ -76,10 +78,16 @@ impl Returned<'_> {
     }
 }
 
+/// A text as it is returned: as it is, but for lines that could be taken for those of an answer.
+fn told(text: &str) -> Cow<'_, str> {
+    let text = shortened(text);
+    if Told::is_imitated_in(&text) { Cow::Owned(hanging_indent(&text).into_owned()) } else { text }
+}
+
 /// A text with at most as many characters as are returned in full.
-fn shortened(text: &str) -> String {
+fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST_RESULTS) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{} … ({} more characters)", &text[..end], text[end..].chars().count()),
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{} … ({} more characters)", &text[..end], text[end..].chars().count())),
     }
 }

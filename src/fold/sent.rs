@@ -20,12 +20,12 @@ pub(super) fn is_note_of_words(note: &str) -> bool {
     note.trim_start_matches("\\n").trim_start().starts_with(BEGINNING)
 }
 
-/// The notes with the person's words in an outcome, word for word.
-pub(super) fn words(outcome: Value<'_>) -> Vec<String> {
+/// The notes with the person's words in an outcome, word for word. A call that the person has refused has failed.
+pub(super) fn words(outcome: Value<'_>, has_failed: bool) -> Vec<String> {
     let mut words = Vec::new();
     each_string(outcome, |value| {
         let Some(text) = value.string() else { return };
-        if text.starts_with(REFUSAL) {
+        if has_failed && text.starts_with(REFUSAL) {
             words.push(text.trim().to_owned());
             return;
         }

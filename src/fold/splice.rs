@@ -110,6 +110,10 @@ fn apply(request: &str, mut edits: Vec<Edit>) -> String {
     let mut text = String::with_capacity((request.len() + added).saturating_sub(removed));
     let mut rest = 0;
     for edit in edits {
+        // What goes with something around it is not changed.
+        if edit.bytes.start < rest {
+            continue;
+        }
         text.push_str(&request[rest..edit.bytes.start]);
         text.push_str(&edit.text);
         rest = edit.bytes.end;

@@ -8,8 +8,9 @@ use serde_json::Value as Json;
 use super::conversation::{Conversation, Kind, arguments};
 use super::plan::{Fold, Plan, What};
 use super::returned::Returned;
-use super::walk::{Key, Walk};
+use super::walk::{Key, Segment, Walk};
 use super::{FoldSettings, keep, sent};
+use crate::frame::Handle;
 use crate::vocabulary::{Place, Told};
 
 /// Finds what goes. `None` if nothing does.
@@ -39,6 +40,7 @@ pub(super) fn plan<'a>(
     // Thoughts go with the outermost stretch, or as a fold of their own.
     let others = walk.segments.len();
     keep::drop_bound_thinking(conversation, walk.decisions(&folded), others, &mut gone);
+    keep::systems(conversation, &mut gone);
     let words = words(conversation, &gone);
     let stretches = Stretches { walk: &walk, folded: &folded, gone: &returned, words: &words, settings };
     let is_outermost = |segment: &usize| folded[*segment] == Some(*segment);
@@ -64,6 +66,14 @@ pub(super) fn plan<'a>(
         numbers[others] = Some(folds.len());
         folds.push(Fold { what: What::Thoughts, replaced: None });
     }
+    let replaced: HashSet<usize> = { (0..folded.len()).filter(is_outermost) }
+        .filter_map(|segment| match walk.segments[segment].task {
+            Some(_) => walk.frames.get(&walk.segments[segment].frame)?.end,
+            None => walk.segments[segment].begin,
+        })
+        .collect();
+    let is_folded_now = |segment: usize| folded[segment].is_some_and(|outermost| numbers[outermost].is_some());
+    folds.extend(stretches.stale(&gone, &replaced, is_folded_now));
     // The plan numbers what it folds.
     let gone = gone.iter().map(|segment| segment.and_then(|segment| numbers[segment])).collect();
     Some(Plan { gone, folds, boundary: None }).filter(|plan| !plan.folds.is_empty())
@@ -87,14 +97,48 @@ impl<'a> Stretches<'a, '_> {
             }
         }
         let mut inside: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (segment, outermost) in self.folded.iter().enumerate() {
+        // Each frame once, where it was seen last.
+        let mut seen = HashSet::new();
+        for (segment, outermost) in self.folded.iter().enumerate().rev() {
             let Some(outermost) = outermost.filter(|outermost| *outermost != segment) else { continue };
             let is_elsewhere = |parent: Option<Key>| parent.is_none_or(|parent| !frames[&outermost].contains(&parent));
-            if self.walk.segments[segment].belongs_to.is_some_and(is_elsewhere) {
+            let Segment { frame, belongs_to, .. } = self.walk.segments[segment];
+            if belongs_to.is_some_and(is_elsewhere) && seen.insert((outermost, frame)) {
                 inside.entry(outermost).or_default().push(segment);
             }
         }
+        inside.values_mut().for_each(|segments| segments.reverse());
         inside
+    }
+
+    /// Answers that stay although they say of a frame that the conversation is in it, and nobody sees any more that it was: of calls
+    /// that providers and hosts need, and of calls for a frame around. They keep what they say besides.
+    fn stale(
+        &self,
+        gone: &[Option<usize>],
+        replaced: &HashSet<usize>,
+        is_folded: impl Fn(usize) -> bool,
+    ) -> Vec<Fold<'a>> {
+        let is_stale = |place: &usize| {
+            let segments = self.walk.of_item[*place].into_iter().chain(self.walk.behind.get(place).copied());
+            gone[*place].is_none() && !replaced.contains(place) && segments.into_iter().any(&is_folded)
+        };
+        let mut places: Vec<usize> = self.walk.answers.keys().copied().filter(is_stale).collect();
+        places.sort_unstable();
+        let begun = self.walk.segments.iter().filter_map(|segment| Some((segment.begin?, segment.frame.1)));
+        let begun: HashMap<usize, Handle> = begun.collect();
+        let without_place = |place: usize| {
+            let answer = &self.walk.answers[&place];
+            // In no frame, it was wherever it was seen.
+            let told = Told::read(&answer.text).filter(|told| told.place.is_some())?;
+            let start = told.answer.as_ptr() as usize - answer.text.as_ptr() as usize;
+            // What the frame became can change, and this does not.
+            let begun = begun.get(&place).map(|frame| format!("{} has begun.", told.name_of(*frame)));
+            let line = begun.or_else(|| told.body().lines().next().map(str::to_owned))?;
+            let text = format!("{}{line}{}", &answer.text[..start], &answer.text[start + told.answer.len()..]);
+            Some(Fold { what: What::Answer, replaced: Some((answer.value, text)) })
+        };
+        places.into_iter().filter_map(without_place).collect()
     }
 
     /// What a task becomes that began with the person's words: the call that has ended it stays, and its answer also says what was
@@ -188,8 +232,16 @@ impl<'a> Stretches<'a, '_> {
 
     /// The line that says where the conversation is behind a stretch.
     fn place(&self, segment: usize, end: &Told<'_>) -> String {
-        // The call has begun another frame, in which nobody is any more who sees this.
-        if !end.begins_place() {
+        // The call has begun another frame, in which nobody is any more who sees this; or the conversation stays in one that has begun
+        // in this stretch, and stands behind it now.
+        let Segment { frame, begin, .. } = self.walk.segments[segment];
+        let is_within = end.place.is_some_and(|place| {
+            let inner = self.walk.frames.get(&(frame.0, place)).map_or(&[][..], |known| &known.segments);
+            let begins = inner.iter().map(|inner| &self.walk.segments[*inner]).map(|inner| inner.begin.or(inner.task));
+            let end = self.walk.frames.get(&frame).and_then(|known| known.end);
+            begins.into_iter().any(|inner| inner > begin && inner < end)
+        });
+        if !end.begins_place() && !is_within {
             return end.last.to_owned();
         }
         let around = self.walk.segments[segment].parent.map(|parent| &self.walk.segments[parent]);
@@ -209,7 +261,7 @@ fn words(conversation: &Conversation<'_>, gone: &[Option<usize>]) -> HashMap<usi
         if let (Kind::Outcome(outcome), Some(segment)) = (&item.kind, gone)
             && let Some(content) = outcome.content.filter(|content| sent::is_in(content.text))
         {
-            words.entry(*segment).or_default().extend(sent::words(content));
+            words.entry(*segment).or_default().extend(sent::words(content, outcome.is_error));
         }
     }
     words

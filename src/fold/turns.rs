@@ -106,7 +106,7 @@ fn fold<'a>(conversation: &Conversation<'a>, turns: &[Range<usize>], settings: &
                 Kind::Call(call) => add_paths(call, &mut paths, &mut known),
                 Kind::Outcome(outcome) => {
                     let content = outcome.content.filter(|content| sent::is_in(content.text));
-                    words.extend(content.into_iter().flat_map(sent::words));
+                    words.extend(content.into_iter().flat_map(|content| sent::words(content, outcome.is_error)));
                 }
                 _ => {}
             }

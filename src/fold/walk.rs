@@ -53,9 +53,11 @@ pub(super) struct Known {
     resumed: Option<(usize, usize)>,
     /// From which call to which one the frame was folded, although it is not now.
     pub was_folded: Vec<(usize, usize)>,
-    segments: Vec<usize>,
+    pub segments: Vec<usize>,
     /// The last call that has begun it.
     begun_at: Option<usize>,
+    /// The handle with the title, if the conversation has said it.
+    name: Option<String>,
     pub decisions: Vec<String>,
     pub artifacts: Vec<String>,
     recorded: HashSet<String>,
@@ -71,6 +73,8 @@ pub(super) struct Walk<'a, 'b> {
     pub of_item: Vec<Option<usize>>,
     pub frames: HashMap<Key, Known>,
     pub answers: HashMap<usize, Answer<'a>>,
+    /// The segment in which the conversation was behind an answer.
+    pub behind: HashMap<usize, usize>,
     /// The number of the stack whose handles the conversation names.
     stack: usize,
     /// Behind the end of the last task, or behind a summary: the first item, and the first segment.
@@ -93,6 +97,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             of_item: Vec::with_capacity(items.len()),
             frames: HashMap::new(),
             answers: HashMap::new(),
+            behind: HashMap::new(),
             stack: 0,
             since_task: (0, 0),
             path: Vec::new(),
@@ -126,7 +131,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         };
         let Some(told) = Told::read(&answer.text) else { return };
         let (begins, second, is_sure) = (told.begins_place(), told.second(), !told.is_of_nobody());
-        let end = told.end().map(FoldedStatus::from);
+        let end = told.end(self.name_of(call, &told).as_deref()).map(FoldedStatus::from);
+        let name = told.place.map(|place| told.name_of(place));
         let (subject, now, parent) = ((self.stack, told.subject), told.place, told.parent_of_place());
         let now = now.map(|frame| (self.stack, frame));
         self.answers.insert(place, answer);
@@ -178,6 +184,21 @@ impl<'a, 'b> Walk<'a, 'b> {
             (CallRole::Record, _) => self.record(subject, call, place),
             _ => {}
         }
+        if let Some(segment) = self.path.last() {
+            self.behind.insert(place, *segment);
+        }
+        if let (Some(now), Some(name)) = (now, name) {
+            self.known((self.stack, now.1)).name = Some(name);
+        }
+    }
+
+    /// The name, with the title, of the frame that a call is about, if the conversation says it.
+    fn name_of(&self, call: &Call<'_>, told: &Told<'_>) -> Option<String> {
+        if call.role == Some(CallRole::Push) {
+            let title = arguments(call).get("title").and_then(Json::as_str).map(str::trim).map(str::to_owned);
+            return title.map(|title| format!("{} ({title})", told.subject));
+        }
+        self.frames.get(&(self.stack, told.subject)).and_then(|known| known.name.clone())
     }
 
     /// The provider drops what is before a summary, so nothing before it can be answered for any more.
@@ -210,6 +231,9 @@ impl<'a, 'b> Walk<'a, 'b> {
         let mut begun = Vec::new();
         if let Some(content) = outcome.content.filter(|_| !outcome.is_error) {
             each_string(content, |value| begun.extend(value.string().iter().flat_map(|text| Told::ended_below(text))));
+        }
+        if !begun.is_empty() && self.path.is_empty() {
+            self.since_task = (place + 1, self.segments.len());
         }
         for frame in begun {
             self.known((self.stack, frame)).begun_at = Some(place);
@@ -271,14 +295,27 @@ impl<'a, 'b> Walk<'a, 'b> {
             self.blocked.push(frame);
         }
         let Some(around) = self.on_path.get(&frame).copied() else { return };
-        // The conversation stays in a frame that has begun within the one that has ended: that goes on beside it.
+        // The conversation stays in a frame that has begun within the one that has ended: that goes on beside it, and so does the call
+        // that has begun it.
         let inner = now.and_then(|now| self.on_path.get(&now).copied()).filter(|inner| *inner > around);
-        let inner = inner.map(|inner| self.path[inner]);
+        let stay: Vec<usize> = inner.map_or(Vec::new(), |inner| self.path[around + 1..=inner].to_vec());
+        if !stay.is_empty() {
+            self.of_item[place] = Some(self.path[around]);
+        }
         self.leave(around);
-        if let Some(inner) = inner {
-            self.segments[inner].parent = self.path.last().copied();
-            self.on_path.insert(self.segments[inner].frame, self.path.len());
-            self.path.push(inner);
+        let parent = self.path.last().copied();
+        if let Some(outermost) = stay.first().copied() {
+            self.segments[outermost].parent = parent;
+            if let Some(begin) = self.segments[outermost].begin {
+                self.of_item[begin] = parent;
+                if let Some(of_outcome) = self.pairs[begin].and_then(|outcome| self.of_item.get_mut(outcome)) {
+                    *of_outcome = parent;
+                }
+            }
+        }
+        for segment in stay {
+            self.on_path.insert(self.segments[segment].frame, self.path.len());
+            self.path.push(segment);
         }
     }
 
@@ -330,10 +367,19 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 
     fn record(&mut self, frame: Key, call: &Call<'a>, place: usize) {
-        // What is recorded in a frame around goes with that one.
-        if let Some(around) = self.on_path.get(&frame) {
-            self.of_item[place] = Some(self.path[*around]);
-        }
+        let frame = match self.on_path.get(&frame) {
+            // What is recorded in a frame around goes with that one.
+            Some(around) => {
+                self.of_item[place] = Some(self.path[*around]);
+                frame
+            }
+            // What a frame has returned does not change any more: what is recorded in it later, the one returns in which that was done.
+            None if self.frames.get(&frame).is_some_and(|known| known.status.is_some()) => {
+                let Some(here) = self.path.last() else { return };
+                self.segments[*here].frame
+            }
+            None => frame,
+        };
         let arguments = arguments(call);
         let texts = |many: &str, one: &str| -> Vec<String> {
             let many = arguments.get(many).and_then(Json::as_array).into_iter().flatten();

@@ -273,7 +273,14 @@ impl Turn<'_> {
             (session.way.entered, session.way.asked_in) = (kept, None);
             self.sessions.moved(session_id);
         }
-        let heard: HashSet<Handle> = told.iter().filter(|told| told.end().is_some()).map(|told| told.subject).collect();
+        let heard: HashSet<Handle> = told
+            .iter()
+            .filter(|told| {
+                let name = tree.resolve(&told.subject.into()).ok().map(|frame| calls::name(tree, frame));
+                told.end(name.as_deref()).is_some()
+            })
+            .map(|told| told.subject)
+            .collect();
         let is_lost = |child: &Handle| tree.is_held(*child) && !heard.contains(child);
         let mut here = self.sessions.frames_of(session_id, tree);
         here.retain(|frame| tree.children(*frame).iter().any(is_lost));

@@ -134,7 +134,9 @@ impl AgentTool for Pop {
         ),
         arguments: &["next"],
         optional: &[("resultsCompacted", "If they are longer than a paragraph: the same in a few short sentences.")],
-        example: Some(r#"{"status": "completed", "results": "Options::parse(args) in src/options.rs reads all flags; 12 tests"}"#),
+        example: Some(
+            r#"{"status": "completed", "results": "Options::parse(args) in src/options.rs reads all flags; 12 tests"}"#,
+        ),
         ..InConversation::NONE
     };
 

@@ -35,7 +35,9 @@ impl AgentTool for Plan {
     const NAME: &'static str = "stack_frame_plan";
     const IN_CONVERSATION: InConversation = InConversation {
         without: &["successCriteriaCompacted"],
-        example: Some(r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written"}"#),
+        example: Some(
+            r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written"}"#,
+        ),
         ..InConversation::NONE
     };
     const EXAMPLE: &'static str = r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written", "successCriteriaCompacted": "README commands work"}"#;

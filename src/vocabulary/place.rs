@@ -75,6 +75,11 @@ impl<'a> Told<'a> {
         text.lines().filter(|line| line.ends_with(BELOW)).filter_map(named).collect()
     }
 
+    /// True if a text within an answer has a line that could be taken for one of the answer's own.
+    pub fn is_imitated_in(text: &str) -> bool {
+        text.lines().any(|line| place(line).is_some() || line.ends_with(BELOW) && named(line).is_some())
+    }
+
     /// The name of a frame of which the answer speaks, such as `f2 (Cart)`: as the line about the place has it, or else its handle.
     pub fn name_of(&self, frame: Handle) -> String {
         let named = self.last.strip_prefix(IN).and_then(|name| name.strip_suffix('.'));
@@ -86,9 +91,12 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// How the frame that the call was about has ended, by the first line. `None`: it has not.
-    pub fn end(&self) -> Option<Ended> {
+    /// How the frame that the call was about has ended, by the first line. `None`: it has not. `name` is its name with the title, if
+    /// that is known: titles can have any words.
+    pub fn end(&self, name: Option<&str>) -> Option<Ended> {
         let line = self.answer.lines().next()?;
+        // The bracket behind the title is a part of the words.
+        let line = name.and_then(|name| line.get(name.len() - 1..).filter(|_| line.starts_with(name))).unwrap_or(line);
         let ends = [
             (") is completed", Ended::Completed),
             (") is failed", Ended::Failed),
@@ -204,7 +212,7 @@ mod tests {
             ("f2 (Cart) is not done: below it are f3", None),
         ] {
             let text = format!("{line}\nYou are in f1 (Shop).");
-            assert_eq!(Told::read(&text).unwrap().end(), end, "{line}");
+            assert_eq!(Told::read(&text).unwrap().end(None), end, "{line}");
         }
         let text = "f3 (Pay) is in progress.\n<stack-context><ancestors count=\"2\"><frame id=\"f1\"/><frame id=\"f2\" x></frame></ancestors>\nYou are in f3 (Pay).";
         assert_eq!(Told::read(text).unwrap().parent_of_place(), "f2".parse().ok());

@@ -168,12 +168,7 @@ fn a_pop_that_begins_the_next_frame_stays_as_its_beginning() {
     ];
     check(
         &rounds,
-        &[
-            "cart-results",
-            "f2 (Cart) is completed: see below.",
-            "pay-files",
-            "f3 (Pay) is in progress",
-        ],
+        &["cart-results", "f2 (Cart) is completed: see below.", "pay-files", "f3 (Pay) is in progress"],
         &["cart-files"],
     );
     rounds.push(pop("f3", "Pay", "completed", "pay-results", "f1 (Shop)"));
@@ -290,11 +285,7 @@ fn a_blocked_frame_goes_when_another_one_begins_and_comes_back() {
     check(&rounds, &["cart-files", "which-rate", "pay-results"], &[]);
     rounds.push(shell("ls", "new-files"));
     rounds.push(pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"));
-    check(
-        &rounds,
-        &["cart-results", "f2 (Cart) is completed: see below."],
-        &["cart-files", "new-files", "which-rate"],
-    );
+    check(&rounds, &["cart-results", "f2 (Cart) is completed: see below."], &["cart-files", "new-files", "which-rate"]);
 }
 
 #[test]
@@ -994,5 +985,239 @@ fn a_turn_of_pi_that_has_begun_with_thinking_begins_so() {
         let text = fold(Wire::Pi, &request, &FoldSettings::default()).text;
         assert_eq!(text.contains("They want tabs."), stays, "{api}: {text}");
         assert!(!text.contains("cart-files"), "{api}: {text}");
+    }
+}
+
+/// Findings of an attack on folding.
+mod attack {
+    use super::*;
+
+    fn stays(frame: &str, title: &str, place: &str) -> Round {
+        let answer = format!("{frame} ({title}) is completed. Still open below it: f3.\nYou are in {place}.");
+        Round::call(
+            "pop",
+            json!({ "status": "completed", "results": format!("{title}-results"), "frame": frame }),
+            answer,
+        )
+    }
+
+    #[test]
+    fn a_frame_that_stayed_open_when_the_outer_one_ended_is_folded_in_its_turn() {
+        let mut rounds = vec![
+            push("f1", "Shop").words("Build."),
+            push("f2", "Cart"),
+            shell("ls", "cart-files"),
+            push("f3", "Sum"),
+            shell("ls", "sum-files"),
+            stays("f2", "Cart", "f3 (Sum)"),
+        ];
+        check(&rounds, &["Cart-results", "f3 (Sum) has begun", "sum-files"], &["cart-files"]);
+        rounds.push(pop("f3", "Sum", "completed", "sum-results", "f1 (Shop)"));
+        check(&rounds, &["Cart-results", "sum-results"], &["cart-files", "sum-files"]);
+    }
+
+    #[test]
+    fn titles_may_have_the_words_of_an_end() {
+        for title in ["x) is in progress", "x) is blocked", "a) is completed. (b"] {
+            let rounds = [
+                push("f1", "Shop").words("Build."),
+                push("f2", title),
+                shell("ls", "cart-files"),
+                pop("f2", title, "completed", "cart-results", "f1 (Shop)"),
+                shell("ls", "shop-files"),
+            ];
+            check(&rounds, &["cart-results", "shop-files"], &["cart-files"]);
+        }
+        let title = "a) is completed. (b";
+        let blocked = [
+            push("f1", "Shop").words("Build."),
+            push("f2", title),
+            shell("ls", "cart-files"),
+            pop("f2", title, "blocked", "so-far", "f1 (Shop)"),
+        ];
+        check(&blocked, &["cart-files"], &[]);
+    }
+
+    #[test]
+    fn what_is_recorded_for_a_finished_frame_does_not_change_what_it_has_returned() {
+        let late = Round::call(
+            "record",
+            json!({ "frame": "f2", "decisions": ["late"] }),
+            "f2 (Cart): recorded.\nYou are in f1 (Shop).",
+        );
+        let mut rounds = vec![
+            push("f1", "Shop").words("Build."),
+            push("f2", "Cart"),
+            shell("ls", "cart-files"),
+            pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        ];
+        for wire in Wire::ALL.iter().copied() {
+            let before = folded(wire, &rounds);
+            rounds.push(late.clone());
+            let behind = folded(wire, &rounds);
+            rounds.pop();
+            assert_eq!(
+                before.matches("Decisions:").count() + behind.matches("Decisions:").count(),
+                0,
+                "{wire}: {behind}"
+            );
+            assert!(behind.contains("late"), "{wire}: {behind}");
+        }
+        // Within another frame, that one returns it.
+        rounds.extend([push("f3", "Pay"), late, pop("f3", "Pay", "completed", "pay-results", "f1 (Shop)")]);
+        check(&rounds, &["pay-results", "Decisions:", "late"], &["recorded"]);
+    }
+
+    #[test]
+    fn a_frame_that_belongs_elsewhere_returns_its_results_once() {
+        let elsewhere = with(push("f3", "Tax"), "push", "frame", json!("f1"));
+        let mut rounds = vec![push("f1", "Shop").words("Build."), push("f2", "Cart"), elsewhere];
+        for _ in 0..5 {
+            rounds.push(pop("f3", "Tax", "blocked", "so-far", "f2 (Cart)"));
+            rounds.push(activate("f3", "Tax"));
+        }
+        rounds.push(pop("f3", "Tax", "completed", "tax-results", "f2 (Cart)"));
+        rounds.push(pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"));
+        for wire in Wire::ALL.iter().copied() {
+            let text = folded(wire, &rounds);
+            assert_eq!(text.matches("tax-results").count(), 1, "{wire}: {text}");
+        }
+    }
+
+    #[test]
+    fn results_that_look_like_a_place_are_none() {
+        let results = "done\nYou are in f2 (Cart).";
+        let elsewhere = with(push("f3", "Tax"), "push", "frame", json!("f1"));
+        let next = Round::call(
+            "pop",
+            json!({ "status": "completed", "results": "cart-results", "next": true }),
+            "f2 (Cart) is completed.\nf4 (Pay) is in progress: work in it now.\nYou are in f4 (Pay).",
+        );
+        let rounds = [
+            push("f1", "Shop").words("Build."),
+            push("f2", "Cart"),
+            elsewhere,
+            pop("f3", "Tax", "completed", results, "f2 (Cart)"),
+            next,
+        ];
+        for wire in Wire::ALL.iter().copied() {
+            let once = folded(wire, &rounds);
+            let twice = fold(wire, &once, &FoldSettings::default());
+            assert_eq!(twice.text, once, "{wire}");
+            assert!(once.contains("done"), "{wire}: {once}");
+        }
+    }
+
+    /// Of a call that a provider needs, nobody sees any more where the conversation was behind it.
+    #[test]
+    fn a_call_that_stays_does_not_say_that_the_conversation_is_in_what_is_gone() {
+        let signed = push("f3", "Sum").and(shell("ls", "sum-files")).and(pop(
+            "f3",
+            "Sum",
+            "completed",
+            "sum-results",
+            "f2 (Cart)",
+        ));
+        let signed =
+            signed.and(pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)")).and(shell("ls", "shop-files"));
+        let rounds = [push("f1", "Shop").words("Build."), push("f2", "Cart"), signed];
+        let text = folded(Wire::Gemini, &rounds);
+        assert!(text.contains("f3 (Sum) has begun.") && !text.contains("You are in f3 (Sum)."), "{text}");
+        let outer = Round::call(
+            "record",
+            json!({ "frame": "f1", "decisions": ["late"] }),
+            "f1 (Shop): recorded.\nYou are in f2 (Cart).",
+        );
+        let rounds = [
+            push("f1", "Shop").words("Build."),
+            push("f2", "Cart"),
+            outer,
+            pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        ];
+        check(&rounds, &["late", "f1 (Shop): recorded."], &["You are in f2 (Cart)."]);
+    }
+
+    #[test]
+    fn what_gemini_says_beside_calls_that_go_stands_not_alone() {
+        let pop = pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)").text("Now Pay.");
+        let rounds = [push("f1", "Shop").words("Build."), push("f2", "Cart"), pop, shell("ls", "shop-files")];
+        for wire in [Wire::Gemini, Wire::Anthropic, Wire::Chat] {
+            let request = request(wire, &rounds);
+            // The text stands behind the call.
+            let moved = match wire {
+                Wire::Gemini => {
+                    let mut request: serde_json::Value = serde_json::from_str(&request).unwrap();
+                    let parts = request["contents"][5]["parts"].as_array_mut().unwrap();
+                    parts.rotate_left(1);
+                    request.to_string()
+                }
+                _ => request,
+            };
+            let folded = fold(wire, &moved, &FoldSettings::default());
+            assert_eq!(super::super::validity::problem(wire, &folded.text), None, "{}", folded.text);
+            assert!(!folded.text.contains("Now Pay."), "{}", folded.text);
+        }
+    }
+
+    #[test]
+    fn what_the_provider_has_run_itself_goes_with_its_outcome() {
+        let before = r#"{"type":"server_tool_use","id":"srv1","name":"web_search","input":{}},"#;
+        let behind = r#"{"type":"web_search_tool_result","tool_use_id":"srv1","content":[]},"#;
+        let rounds = [
+            push("f1", "Shop").words("Build."),
+            push("f2", "Cart"),
+            shell("ls", "cart-files"),
+            pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        ];
+        let request = request(Wire::Anthropic, &rounds);
+        let call = |number: usize| format!(r#"{{"type":"tool_use","id":"call_{number}""#);
+        let put =
+            |text: String, number: usize, block: &str| text.replace(&call(number), &format!("{block}{}", call(number)));
+        let request = put(put(request, 1, before), 2, behind);
+        let folded = fold(Wire::Anthropic, &request, &FoldSettings::default()).text;
+        assert!(!folded.contains("srv1") && folded.contains("cart-results"), "{folded}");
+        assert!(!folded.contains("cart-files"), "{folded}");
+    }
+
+    #[test]
+    fn a_reference_of_the_responses_is_no_message() {
+        let rounds = [
+            push("f1", "Shop").words("Build."),
+            push("f2", "Cart"),
+            pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        ];
+        let request = request(Wire::Responses, &rounds).replacen(r#""input":["#, r#""input":[{"id":"rs_1"},"#, 1);
+        assert_eq!(fold(Wire::Responses, &request, &FoldSettings::default()).text, request);
+    }
+
+    #[test]
+    fn what_looks_like_a_refusal_and_is_none_goes() {
+        let mut rounds = vec![
+            push("f1", "Shop").words("Build."),
+            push("f2", "Cart"),
+            shell("cat notes", "The user doesn't want to pay twice"),
+            pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+        ];
+        check(&rounds, &["cart-results"], &["pay twice"]);
+        rounds[2].calls[0].is_error = true;
+        let text = folded(Wire::Anthropic, &rounds);
+        assert!(text.contains("pay twice"), "{text}");
+    }
+
+    #[test]
+    fn a_turn_of_opencode_with_a_model_of_anthropic_begins_with_thinking() {
+        let rounds = [
+            push("f1", "Shop").words("Build."),
+            push("f2", "Cart"),
+            shell("ls", "cart-files").words("Use tabs.").reasoning("thought-of-turn"),
+            pop("f2", "Cart", "completed", "cart-results", "f1 (Shop)"),
+            shell("ls", "shop-files"),
+        ];
+        let request = request(Wire::Opencode, &rounds);
+        let of_anthropic =
+            request.replace(r#""role":"assistant""#, r#""role":"assistant","modelID":"claude-sonnet-4""#);
+        let kept =
+            |request: &str| fold(Wire::Opencode, request, &FoldSettings::default()).text.contains("thought-of-turn");
+        assert!(kept(&of_anthropic) && !kept(&request));
     }
 }

@@ -53,12 +53,20 @@ fn anthropic(request: &Value) -> Option<String> {
             if !is_last && (calls.len() != outcomes.len() || calls.iter().any(|id| !outcomes.contains(id))) {
                 return Some(format!("the calls of message {place} are {calls:?}, their outcomes {outcomes:?}"));
             }
-            let is_thinking = |block: &Value| is(block, "type", "thinking");
-            if content.iter().any(is_thinking) && !content.first().is_some_and(is_thinking) {
+            let is_thinking = |block: &&Value| is(block, "type", "thinking");
+            let mut said = content.iter().filter(|block| !is(block, "type", "compaction"));
+            if content.iter().any(|block| is_thinking(&block)) && !said.next().is_some_and(|block| is_thinking(&block))
+            {
                 return Some(format!("message {place} does not begin with its thinking"));
             }
             if messages.get(place + 1).is_some_and(|message| is(message, "role", "assistant")) {
                 return Some(format!("two messages of the model stand together: {place}"));
+            }
+        } else if is(message, "role", "system") {
+            let next = messages.get(place + 1);
+            let is_behind_user = place.checked_sub(1).is_some_and(|before| is(&messages[before], "role", "user"));
+            if !is_behind_user || next.is_some_and(|next| !is(next, "role", "assistant")) {
+                return Some(format!("the message {place} of the system is not between the user's and the model's"));
             }
         } else {
             let before = place.checked_sub(1).map_or(&[][..], |place| list(&messages[place], "content"));
@@ -73,7 +81,9 @@ fn anthropic(request: &Value) -> Option<String> {
 
 fn responses(request: &Value) -> Option<String> {
     let input = list(request, "input");
-    let is_by_model = |item: &Value| is(item, "type", "function_call") || is(item, "role", "assistant");
+    let is_by_model = |item: &Value| {
+        item["type"].as_str().is_some_and(|kind| kind.ends_with("_call")) || is(item, "role", "assistant")
+    };
     let mut open: Vec<&Value> = Vec::new();
     for (place, item) in input.iter().enumerate() {
         match item["type"].as_str() {

@@ -11,10 +11,18 @@ use crate::Random;
 pub struct Round {
     /// What the person writes before the model's answer.
     pub words: Option<String>,
+    /// What is in a picture beside the person's words.
+    pub picture: Option<String>,
     /// What the host adds to it.
     pub note: Option<String>,
+    /// What the host says by itself, in a message of the system.
+    pub system: Option<String>,
+    /// The summary for which the provider or the host drops all that came before.
+    pub summary: Option<String>,
     pub reasoning: Option<String>,
     pub text: Option<String>,
+    /// What the model says in a block that nobody knows here.
+    pub unknown: Option<String>,
     pub calls: Vec<Called>,
 }
 
@@ -26,6 +34,8 @@ pub struct Called {
     pub arguments: Value,
     /// `None`: the conversation ends before the outcome.
     pub answer: Option<String>,
+    /// What is in a picture that the tool has returned.
+    pub picture: Option<String>,
     pub is_error: bool,
 }
 
@@ -58,7 +68,7 @@ impl Round {
 
 impl Called {
     pub fn new(name: &'static str, arguments: Value, answer: impl Into<String>) -> Self {
-        Self { name, arguments, answer: Some(answer.into()), is_error: false }
+        Self { name, arguments, answer: Some(answer.into()), picture: None, is_error: false }
     }
 }
 
@@ -144,10 +154,14 @@ fn anthropic(rounds: &[Round]) -> Value {
         let mut content = std::mem::take(&mut outcomes);
         content.extend(round.note.iter().map(|text| json!({ "type": "text", "text": note(text) })));
         content.extend(round.words.iter().map(|text| json!({ "type": "text", "text": text })));
+        let picture = |data: &String| json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": data } });
+        content.extend(round.picture.iter().map(picture));
         if !content.is_empty() {
             messages.push(json!({ "role": "user", "content": content }));
         }
+        messages.extend(round.system.iter().map(|text| json!({ "role": "system", "content": text })));
         let mut said: Vec<Value> = Vec::new();
+        said.extend(round.summary.iter().map(|text| json!({ "type": "compaction", "content": text })));
         said.extend(
             round
                 .reasoning
@@ -155,6 +169,7 @@ fn anthropic(rounds: &[Round]) -> Value {
                 .map(|text| json!({ "type": "thinking", "thinking": text, "signature": "c2ln", "n": "@number" })),
         );
         said.extend(round.text.iter().map(|text| json!({ "type": "text", "text": text })));
+        said.extend(round.unknown.iter().map(|text| json!({ "type": "of_tomorrow", "says": text, "n": "@number" })));
         for (id, call) in &calls {
             said.push(json!({ "type": "tool_use", "id": id, "name": full_name(call.name, "mcp__callstack__"), "input": call.arguments }));
             if let Some(answer) = &call.answer {
@@ -165,6 +180,9 @@ fn anthropic(rounds: &[Round]) -> Value {
                     }
                     false => json!(answer),
                 };
+                if let Some(data) = &call.picture {
+                    outcome["content"] = json!([{ "type": "text", "text": answer }, picture(data)]);
+                }
                 if call.is_error {
                     outcome["is_error"] = json!(true);
                 }
@@ -200,12 +218,27 @@ fn responses(rounds: &[Round]) -> Value {
                 json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] }),
             );
         }
+        let picture =
+            |data: &String| json!({ "type": "input_image", "image_url": format!("data:image/png;base64,{data}") });
+        input.extend(
+            round.picture.iter().map(|data| json!({ "type": "message", "role": "user", "content": [picture(data)] })),
+        );
+        input.extend(round.system.iter().map(|text| {
+            json!({ "type": "message", "role": "developer", "content": [{ "type": "input_text", "text": text }] })
+        }));
+        input.extend(round.summary.iter().map(|text| json!({ "type": "compaction", "encrypted_content": text })));
         input.extend(round.reasoning.iter().map(|text| {
             json!({ "type": "reasoning", "summary": [{ "type": "summary_text", "text": text }], "encrypted_content": "ZW5j", "n": "@number" })
         }));
         input.extend(round.text.iter().map(|text| {
             json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }] })
         }));
+        input.extend(
+            round
+                .unknown
+                .iter()
+                .map(|text| json!({ "type": "web_search_call", "action": { "query": text }, "n": "@number" })),
+        );
         for (id, call) in &calls {
             let mut item = json!({ "type": "function_call", "name": call.name, "arguments": call.arguments.to_string(), "call_id": id });
             if SERVED.contains(&call.name) {
@@ -218,6 +251,10 @@ fn responses(rounds: &[Round]) -> Value {
                         json!([{ "type": "input_text", "text": "Wall time: 0.1 seconds\nOutput:" }, { "type": "input_text", "text": answer }])
                     }
                     false => json!(answer),
+                };
+                let output = match &call.picture {
+                    Some(data) => json!([{ "type": "input_text", "text": answer }, picture(data)]),
+                    None => output,
                 };
                 outcomes.push(json!({ "type": "function_call_output", "call_id": id, "output": output }));
             }
@@ -232,6 +269,11 @@ fn chat(rounds: &[Round]) -> Value {
     for (round, calls) in numbered(rounds) {
         let words = round.note.iter().map(|text| note(text));
         messages.extend(words.chain(round.words.clone()).map(|text| json!({ "role": "user", "content": text })));
+        messages.extend(round.picture.iter().map(|data| {
+            let url = json!({ "url": format!("data:image/png;base64,{data}") });
+            json!({ "role": "user", "content": [{ "type": "text", "text": "See:" }, { "type": "image_url", "image_url": url }] })
+        }));
+        messages.extend(round.system.iter().map(|text| json!({ "role": "developer", "content": text })));
         let mut said = json!({ "role": "assistant", "content": round.text, "refusal": null });
         if let Some(reasoning) = &round.reasoning {
             said["reasoning_content"] = json!(reasoning);
@@ -256,22 +298,34 @@ fn chat(rounds: &[Round]) -> Value {
     json!({ "model": "m", "temperature": "@number", "messages": messages })
 }
 
+/// Whether Gemini's calls have IDs: newer models write them.
+pub fn has_ids(rounds: &[Round]) -> bool {
+    rounds.first().is_some_and(|round| round.reasoning.is_some())
+}
+
 fn gemini(rounds: &[Round]) -> Value {
     let mut contents: Vec<Value> = Vec::new();
+    let has_ids = has_ids(rounds);
     for (round, calls) in numbered(rounds) {
-        let words: Vec<Value> = { round.note.iter().map(|text| note(text)) }
+        let mut words: Vec<Value> = { round.note.iter().map(|text| note(text)) }
             .chain(round.words.clone())
             .map(|text| json!({ "text": text }))
             .collect();
+        let picture = |data: &String| json!({ "inlineData": { "mimeType": "image/png", "data": data } });
+        words.extend(round.picture.iter().map(picture));
         if !words.is_empty() {
             contents.push(json!({ "role": "user", "parts": words }));
         }
         let mut said: Vec<Value> = Vec::new();
         said.extend(round.reasoning.iter().map(|text| json!({ "text": text, "thought": true })));
         said.extend(round.text.iter().map(|text| json!({ "text": text, "n": "@number" })));
-        for (place, (_, call)) in calls.iter().enumerate() {
+        said.extend(round.unknown.iter().map(|text| json!({ "executableCode": { "code": text } })));
+        for (place, (id, call)) in calls.iter().enumerate() {
             let mut part =
                 json!({ "functionCall": { "name": full_name(call.name, "mcp_callstack_"), "args": call.arguments } });
+            if has_ids {
+                part["functionCall"]["id"] = json!(id);
+            }
             if place == 0 {
                 part["thoughtSignature"] = json!("c2ln");
             }
@@ -280,17 +334,20 @@ fn gemini(rounds: &[Round]) -> Value {
         if !said.is_empty() {
             contents.push(json!({ "role": "model", "parts": said }));
         }
-        let outcome = |call: &Called| {
+        let outcome = |id: &String, call: &Called| {
             let answer = call.answer.as_ref()?;
             let response = match call.is_error {
                 true => json!({ "error": answer }),
                 false => json!({ "output": format!("<untrusted_context>\n{answer}\n</untrusted_context>") }),
             };
-            Some(
-                json!({ "functionResponse": { "name": full_name(call.name, "mcp_callstack_"), "response": response } }),
-            )
+            let mut part =
+                json!({ "functionResponse": { "name": full_name(call.name, "mcp_callstack_"), "response": response } });
+            if has_ids {
+                part["functionResponse"]["id"] = json!(id);
+            }
+            Some([part].into_iter().chain(call.picture.as_ref().map(picture)).collect::<Vec<_>>())
         };
-        let outcomes: Vec<Value> = calls.iter().filter_map(|(_, call)| outcome(call)).collect();
+        let outcomes: Vec<Value> = calls.iter().filter_map(|(id, call)| outcome(id, call)).flatten().collect();
         if !outcomes.is_empty() {
             contents.push(json!({ "role": "user", "parts": outcomes }));
         }
@@ -304,20 +361,34 @@ fn opencode(rounds: &[Round]) -> Value {
         let mut parts: Vec<Value> = Vec::new();
         parts.extend(round.words.iter().map(|text| json!({ "type": "text", "text": text })));
         parts.extend(round.note.iter().map(|text| json!({ "type": "text", "text": text, "synthetic": true })));
+        let picture = |data: &String| json!({ "type": "file", "mime": "image/png", "url": format!("data:image/png;base64,{data}") });
+        parts.extend(round.picture.iter().map(picture));
         if !parts.is_empty() {
             messages.push(json!({ "info": { "role": "user", "id": "msg" }, "parts": parts }));
+        }
+        if let Some(text) = &round.summary {
+            messages.push(
+                json!({ "info": { "role": "user", "id": "msg" }, "parts": [{ "type": "compaction", "auto": true }] }),
+            );
+            let info = json!({ "role": "assistant", "id": "msg", "summary": true });
+            messages
+                .push(json!({ "info": info, "parts": [{ "type": "step-start" }, { "type": "text", "text": text }] }));
         }
         let mut parts = vec![json!({ "type": "step-start" })];
         parts.extend(round.reasoning.iter().map(|text| json!({ "type": "reasoning", "text": text })));
         parts.extend(round.text.iter().map(|text| json!({ "type": "text", "text": text })));
+        parts.extend(round.unknown.iter().map(|text| json!({ "type": "of_tomorrow", "says": text })));
         for (id, call) in &calls {
-            let state = match (&call.answer, call.is_error) {
+            let mut state = match (&call.answer, call.is_error) {
                 (None, _) => json!({ "status": "running", "input": call.arguments }),
                 (Some(answer), true) => json!({ "status": "error", "input": call.arguments, "error": answer }),
                 (Some(answer), false) => {
                     json!({ "status": "completed", "input": call.arguments, "output": answer, "time": "@number" })
                 }
             };
+            if let Some(data) = call.picture.as_ref().filter(|_| !call.is_error) {
+                state["attachments"] = json!([picture(data)]);
+            }
             parts.push(
                 json!({ "type": "tool", "callID": id, "tool": full_name(call.name, "callstack_"), "state": state }),
             );
@@ -330,18 +401,27 @@ fn opencode(rounds: &[Round]) -> Value {
 fn pi(rounds: &[Round]) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     for (round, calls) in numbered(rounds) {
-        messages
-            .extend(round.words.iter().map(|text| json!({ "role": "user", "content": text, "timestamp": "@number" })));
+        let picture = |data: &String| json!({ "type": "image", "mimeType": "image/png", "data": data });
+        messages.extend(round.words.iter().map(|text| {
+            let content = match &round.picture {
+                Some(data) => json!([{ "type": "text", "text": text }, picture(data)]),
+                None => json!(text),
+            };
+            json!({ "role": "user", "content": content, "timestamp": "@number" })
+        }));
+        messages.extend(round.summary.iter().map(|text| json!({ "role": "compactionSummary", "summary": text })));
         let mut content: Vec<Value> = Vec::new();
         content.extend(round.reasoning.iter().map(|text| json!({ "type": "thinking", "thinking": text })));
         content.extend(round.text.iter().map(|text| json!({ "type": "text", "text": text })));
+        content.extend(round.unknown.iter().map(|text| json!({ "type": "of_tomorrow", "says": text })));
         content.extend(calls.iter().map(|(id, call)| {
             json!({ "type": "toolCall", "id": id, "name": full_name(call.name, "callstack_"), "arguments": call.arguments })
         }));
         messages.push(json!({ "role": "assistant", "content": content }));
         for (id, call) in &calls {
             if let Some(answer) = &call.answer {
-                let content = json!([{ "type": "text", "text": answer }]);
+                let mut content = vec![json!({ "type": "text", "text": answer })];
+                content.extend(call.picture.as_ref().map(picture));
                 messages.push(json!({ "role": "toolResult", "toolCallId": id, "toolName": full_name(call.name, "callstack_"), "content": content, "isError": call.is_error }));
             }
         }
@@ -356,24 +436,28 @@ struct Work {
     status: &'static str,
     /// Another frame was begun after it was blocked.
     is_passed: bool,
-    /// The frames around the place where it went on after it was blocked.
-    resumed: Option<Vec<usize>>,
-    /// The frames around the place where it has ended.
-    ended: Vec<usize>,
-    /// The frames around its beginning.
-    around: Vec<usize>,
+    /// The place where it went on after it was blocked.
+    resumed: Option<Around>,
+    /// The place where it has ended.
+    ended: Around,
+    /// The place of its beginning.
+    around: Around,
     /// The round in which it has begun.
     round: usize,
     /// The round in which it has begun or gone on last.
     entered: usize,
+    /// The number of words then.
+    since: usize,
 }
+
+/// The frames around a place, each with whether it has begun behind the last summary.
+type Around = Vec<(usize, bool)>;
 
 /// A word that nobody else writes, and where in the conversation it was written.
 #[derive(Debug, Clone)]
 struct Word {
     text: String,
-    /// The frames around the place.
-    around: Vec<usize>,
+    around: Around,
     kind: WordKind,
     /// The round in which it was written.
     round: usize,
@@ -389,6 +473,10 @@ enum WordKind {
     Signed,
     /// Stays always.
     Person,
+    /// What the host says by itself: it stays, but where a provider refuses it beside what is left.
+    System,
+    /// Goes like the others. Not each wire has these: pictures of tools, and blocks that nobody knows here.
+    Rare,
 }
 
 /// An agent at work: makes a random conversation, and knows what is to be left of it.
@@ -398,27 +486,39 @@ pub struct Job {
     frames: Vec<Work>,
     /// The frames in which the conversation is, the outermost one first.
     path: Vec<usize>,
+    /// Those of them that have begun before the last summary: nobody knows any more where.
+    hidden: Vec<usize>,
     /// The person's words begin tasks, each a frame that no call has begun.
     has_tasks: bool,
+    /// The host compacts it.
+    has_summaries: bool,
     /// The round that is being made has the person's words.
     has_words: bool,
     /// The frames that began so.
     tasks: Vec<usize>,
     words: Vec<Word>,
+    /// The rounds with a call that goes although the conversation stays in a frame within the one that it has ended: what was said
+    /// beside such calls can go with them.
+    ended_outside: Vec<usize>,
     /// The results of each frame, and the frames around its beginning.
     results: Vec<(usize, String)>,
 }
 
 impl Job {
     pub fn new(random: &mut Random, rounds: usize) -> Self {
+        let has_tasks = random.once_in(3);
+        let has_summaries = !has_tasks && random.once_in(2);
         let mut job = Self {
             rounds: Vec::new(),
             frames: Vec::new(),
             path: Vec::new(),
-            has_tasks: random.once_in(3),
+            hidden: Vec::new(),
+            has_tasks,
+            has_summaries,
             has_words: false,
             tasks: Vec::new(),
             words: Vec::new(),
+            ended_outside: Vec::new(),
             results: Vec::new(),
         };
         for _ in 0..rounds {
@@ -429,8 +529,12 @@ impl Job {
 
     fn word(&mut self, kind: WordKind) -> String {
         let text = format!("nonsense{}é", self.words.len());
-        self.words.push(Word { text: text.clone(), around: self.path.clone(), kind, round: self.rounds.len() });
+        self.words.push(Word { text: text.clone(), around: self.around(), kind, round: self.rounds.len() });
         text
+    }
+
+    fn around(&self) -> Around {
+        self.path.iter().map(|frame| (*frame, !self.hidden.contains(frame))).collect()
     }
 
     fn round(&mut self, random: &mut Random) {
@@ -438,12 +542,22 @@ impl Job {
         if self.rounds.is_empty() || random.once_in(6) {
             round.words = Some(self.word(WordKind::Person));
         }
+        if round.words.is_some() && random.once_in(4) {
+            round.picture = Some(self.word(WordKind::Person));
+        }
         if random.once_in(8) {
             round.note = Some(self.word(WordKind::Plain));
+        }
+        if !self.rounds.is_empty() && random.once_in(12) {
+            round.system = Some(self.word(WordKind::System));
         }
         self.has_words = round.words.is_some();
         if self.has_tasks && self.path.is_empty() && self.has_words {
             self.begin_task();
+        }
+        if !self.rounds.is_empty() && self.has_summaries && random.once_in(12) {
+            round.summary = Some(self.word(WordKind::Person));
+            self.hidden.clone_from(&self.path);
         }
         let thinks = random.once_in(3);
         let count = if random.once_in(3) { 2 + random.below(3) } else { 1 };
@@ -455,6 +569,9 @@ impl Job {
         }
         if random.once_in(2) {
             round.text = Some(self.word(WordKind::Plain));
+        }
+        if random.once_in(10) {
+            round.unknown = Some(self.word(WordKind::Rare));
         }
         for (place, name) in names.into_iter().enumerate() {
             let kind = if is_mixed && place == 0 { WordKind::Signed } else { WordKind::Plain };
@@ -477,13 +594,22 @@ impl Job {
             work.is_passed |= other != frame && work.status == "blocked";
         }
         if self.frames[frame].status == "blocked" {
-            self.frames[frame].resumed = Some(self.path.clone());
+            self.frames[frame].resumed = Some(self.around());
         }
         (self.frames[frame].status, self.frames[frame].is_passed) = ("in_progress", false);
-        self.frames[frame].entered = self.rounds.len();
+        (self.frames[frame].entered, self.frames[frame].since) = (self.rounds.len(), self.words.len());
         match self.path.iter().position(|other| *other == frame) {
-            Some(place) => self.path.truncate(place + 1),
-            None => self.path.push(frame),
+            Some(place) => {
+                // The last one has a beginning again.
+                if place + 1 == self.path.len() {
+                    self.hidden.retain(|other| *other != frame);
+                }
+                self.path.truncate(place + 1);
+            }
+            None => {
+                self.hidden.retain(|other| *other != frame);
+                self.path.push(frame);
+            }
         }
     }
 
@@ -502,22 +628,51 @@ impl Job {
             is_passed: false,
             resumed: None,
             ended: Vec::new(),
-            around: self.path.clone(),
+            around: self.around(),
             round: self.rounds.len(),
             entered: self.rounds.len(),
+            since: self.words.len(),
         });
         frame
     }
 
-    fn end(&mut self, frame: usize, status: &'static str) -> String {
+    fn end(&mut self, frame: usize, status: &'static str, stays_inside: bool) -> String {
         let results = format!("results{}of{frame}", self.results.len());
         self.results.push((frame, results.clone()));
         self.frames[frame].status = status;
-        self.frames[frame].ended = self.path.iter().copied().filter(|other| *other != frame).collect();
+        self.frames[frame].ended = self.around().into_iter().filter(|(other, _)| *other != frame).collect();
+        if stays_inside {
+            // The call goes with the frame that it has ended.
+            self.frames[frame].ended = self.around().into_iter().take_while(|(other, _)| *other != frame).collect();
+        }
         if let Some(place) = self.path.iter().position(|other| *other == frame) {
-            self.path.truncate(place);
+            if stays_inside {
+                self.ended_outside.push(self.rounds.len());
+                self.take_out(place);
+            } else {
+                self.path.truncate(place);
+            }
         }
         results
+    }
+
+    /// A frame of the path has ended, and the conversation stays in the one within it: that is beside it from its beginning on.
+    fn take_out(&mut self, place: usize) {
+        let (outer, inner) = (self.path.remove(place), self.path[place]);
+        let since = self.frames[inner].since;
+        let take_out = |around: &mut Around| {
+            if around.iter().any(|(frame, _)| *frame == inner) {
+                around.retain(|(frame, _)| *frame != outer);
+            }
+        };
+        self.words[since..].iter_mut().for_each(|word| take_out(&mut word.around));
+        for work in self.frames.iter_mut().filter(|work| work.since >= since) {
+            take_out(&mut work.around);
+            take_out(&mut work.ended);
+            work.resumed.iter_mut().for_each(take_out);
+        }
+        let work = &mut self.frames[inner];
+        work.resumed.as_mut().unwrap_or(&mut work.around).retain(|(frame, _)| *frame != outer);
     }
 
     /// What the person has written in a frame that has ended begins a task, if the conversation is in no frame then.
@@ -557,10 +712,12 @@ impl Job {
                 let is_task = self.tasks.contains(&frame);
                 let status = *random.pick(&[&"completed", &"completed", &"failed", &"blocked"]);
                 let status = if is_task && status == "blocked" { "failed" } else { status };
-                let results = self.end(frame, status);
+                let inner = self.path.get(place + 1).filter(|_| !self.has_tasks && !self.has_summaries);
+                let stays_inside = inner.is_some() && random.once_in(2);
+                let results = self.end(frame, status, stays_inside);
                 let mut arguments = json!({ "status": status, "results": results });
                 let mut answer = format!("{} is {status}.", self.name(frame));
-                if status != "blocked" && !is_task && random.once_in(3) {
+                if status != "blocked" && !is_task && !stays_inside && random.once_in(3) {
                     arguments["next"] = json!(true);
                     let next = self.begin();
                     answer += &format!("\n{} is in progress: work in it now.\n<stack-context/>", self.name(next));
@@ -577,7 +734,7 @@ impl Job {
                 Called::new("activate", json!({ "frame": format!("f{}", frame + 1), "answer": "yes" }), answer)
             }
             (5, Some(frame)) if !self.tasks.contains(&frame) && random.once_in(3) => {
-                let reason = self.end(frame, "invalidated");
+                let reason = self.end(frame, "invalidated", false);
                 let answer = format!("{} is out of the plan.\n{}", self.name(frame), self.last_line());
                 self.begin_task_of_words(frame);
                 Called::new("invalidate", json!({ "frame": format!("f{}", frame + 1), "reason": reason }), answer)
@@ -589,27 +746,31 @@ impl Job {
             }
             _ => {
                 let (command, output) = (self.word(kind), self.word(kind));
-                Called { is_error: random.once_in(9), ..Called::new("Bash", json!({ "command": command }), output) }
+                let is_error = random.once_in(9);
+                let picture = (!is_error && random.once_in(6)).then(|| self.word(WordKind::Rare));
+                Called { is_error, picture, ..Called::new("Bash", json!({ "command": command }), output) }
             }
         }
     }
 
-    fn is_folded(&self, around: &[usize]) -> bool {
-        self.is_folded_beside(around, &mut Vec::new())
+    /// Whether a place is not seen any more. `has_summaries`: where the conversation shows them.
+    fn is_folded(&self, around: &Around, has_summaries: bool) -> bool {
+        self.is_folded_beside(around, has_summaries, &mut Vec::new())
     }
 
     /// Two frames can hide each other's ends: those that were asked about before do not count.
-    fn is_folded_beside(&self, around: &[usize], asked: &mut Vec<usize>) -> bool {
-        around.iter().any(|frame| {
+    fn is_folded_beside(&self, around: &Around, has_summaries: bool, asked: &mut Vec<usize>) -> bool {
+        around.iter().filter(|(_, is_whole)| *is_whole || !has_summaries).any(|(frame, _)| {
             if asked.contains(frame) {
                 return false;
             }
             asked.push(*frame);
             let work = &self.frames[*frame];
+            let mut is_folded = |around: &Around| self.is_folded_beside(around, has_summaries, asked);
             match work.status {
                 // Where nobody sees any more that it has gone on, it is blocked.
-                "in_progress" => work.resumed.as_ref().is_some_and(|around| self.is_folded_beside(around, asked)),
-                "blocked" => work.is_passed || self.is_folded_beside(&work.ended, asked),
+                "in_progress" => work.resumed.as_ref().is_some_and(is_folded),
+                "blocked" => work.is_passed || is_folded(&work.ended),
                 _ => true,
             }
         })
@@ -617,12 +778,12 @@ impl Job {
 
     /// What stands at the beginning of the first frame that is seen otherwise than in the beginning of this conversation: the ID of
     /// the first call of the round, or for a task the person's words.
-    pub fn first_change(&self, earlier: &Self) -> Option<String> {
+    pub fn first_change(&self, earlier: &Self, wire: Wire) -> Option<String> {
         let is_seen_otherwise = |frame: &usize| {
             let is_new = *frame >= earlier.frames.len();
             let has_ended_anew = || self.frames[*frame].ended != earlier.frames[*frame].ended;
             !is_new
-                && (self.is_folded(&[*frame]) != earlier.is_folded(&[*frame])
+                && (self.has_gone(*frame, wire) != earlier.has_gone(*frame, wire)
                     || has_ended_anew()
                     || self.results_of(*frame) != earlier.results_of(*frame))
         };
@@ -635,6 +796,11 @@ impl Job {
         }
         let calls: usize = self.rounds[..round].iter().map(|round| round.calls.len()).sum();
         Some(format!("\"call_{calls}\""))
+    }
+
+    /// Whether the stretch is gone that a frame has begun.
+    fn has_gone(&self, frame: usize, wire: Wire) -> bool {
+        self.is_folded(&vec![(frame, true)], has_summaries(wire))
     }
 
     /// True if a blocked frame has gone on.
@@ -655,7 +821,11 @@ impl Job {
         let has = |text: &str| folded.contains(text.trim_end_matches('é'));
         let thinking = self.thinking_of_turns();
         for word in &self.words {
-            let goes = word.kind != WordKind::Person && self.is_folded(&word.around);
+            if !has_kind(wire, word.kind) {
+                continue;
+            }
+            let can_go = !matches!(word.kind, WordKind::Person | WordKind::System);
+            let goes = can_go && self.is_folded(&word.around, has_summaries(wire));
             let may_stay = match word.kind {
                 WordKind::Shared => true,
                 WordKind::Signed => wire == Wire::Gemini,
@@ -666,14 +836,18 @@ impl Job {
             assert!(!(goes && is_left && !may_stay), "{wire}: {} of {:?} is left: {folded}", word.text, word.around);
             // Thoughts can be bound to what is gone.
             let is_thought = wire == Wire::Anthropic && self.rounds[word.round].reasoning.as_ref() == Some(&word.text);
-            let may_go = is_thought || self.is_note_of_pi(wire, &word.text);
+            let is_summary = self.rounds[word.round].summary.as_ref() == Some(&word.text) && !has_summaries(wire);
+            // A provider can refuse it beside what is left.
+            let is_refused = wire == Wire::Anthropic && word.kind == WordKind::System;
+            let is_beside = word.kind != WordKind::Person && self.ended_outside.contains(&word.round);
+            let may_go = is_thought || is_beside || is_summary || is_refused || self.is_note_of_pi(wire, &word.text);
             assert!(goes || is_left || may_go, "{wire}: {} is gone: {folded}", word.text);
         }
         for (frame, results) in &self.results {
             let work = &self.frames[*frame];
             let is_last =
                 self.results.iter().rfind(|(other, _)| other == frame).is_some_and(|(_, last)| last == results);
-            if is_last && work.status != "in_progress" && !self.is_folded(&work.around) {
+            if is_last && work.status != "in_progress" && !self.is_folded(&work.around, has_summaries(wire)) {
                 assert!(has(results), "{wire}: the results of f{} are gone: {folded}", frame + 1);
             }
         }
@@ -692,8 +866,7 @@ impl Job {
         for (number, round) in self.rounds.iter().enumerate() {
             is_open |= round.words.is_some();
             if is_open && round.reasoning.is_some() {
-                let begins = |call: &Called| call.name == "push" || call.name == "activate";
-                found.extend(Some(number).filter(|_| !round.calls.iter().any(begins)));
+                found.push(number);
                 is_open = false;
             }
         }
@@ -703,6 +876,20 @@ impl Job {
     /// pi's messages have no notes.
     fn is_note_of_pi(&self, wire: Wire, word: &str) -> bool {
         wire == Wire::Pi && self.rounds.iter().any(|round| round.note.as_deref() == Some(word))
+    }
+}
+
+/// Whether the conversations of a wire can have a summary in place of what came before.
+fn has_summaries(wire: Wire) -> bool {
+    !matches!(wire, Wire::Chat | Wire::Gemini)
+}
+
+/// Whether a wire can write what a word stands in.
+fn has_kind(wire: Wire, kind: WordKind) -> bool {
+    match kind {
+        WordKind::System => matches!(wire, Wire::Anthropic | Wire::Responses | Wire::Chat),
+        WordKind::Rare => wire != Wire::Chat,
+        _ => true,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::vocabulary::calls::CallNames;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut conversation = Conversation::new(Order::NextMessage);
-    conversation.has_placed_system = true;
+    (conversation.has_placed_system, conversation.has_strict_turns) = (true, true);
     let others = messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
     let thinking = others.iter().find(|(key, _)| *key == "thinking");
     // Models that are told how much to think must begin a turn with it; the newer ones bind each thought to what was before it.
@@ -51,6 +51,9 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
     let mut is_behind_outcome = false;
     for block in blocks {
         let (bytes, mark, can_be_marked) = (block.bytes.clone(), block.any_mark(), block.can_be_marked());
+        if let Some(id) = block.served().filter(|_| author == Author::Model) {
+            conversation.served.push((conversation.items.len(), id));
+        }
         let kind = block.kind(author, names, is_behind_outcome && !has_words);
         is_behind_outcome = matches!(kind, Kind::Outcome(_) | Kind::Shown);
         conversation.add(kind, bytes.clone(), Removal::Element(List::Content), mark);
@@ -101,6 +104,18 @@ impl<'a> Block<'a> {
             })
         })?;
         Some(block)
+    }
+
+    /// The ID of a call that the provider has run itself, or of its outcome.
+    fn served(&self) -> Option<&'a str> {
+        let kind = self.kind.and_then(Value::raw)?;
+        let id = match kind {
+            "tool_use" => None,
+            _ if kind.ends_with("_tool_use") => self.id,
+            _ if kind.ends_with("_tool_result") => self.tool_use_id,
+            _ => None,
+        };
+        id.and_then(Value::raw)
     }
 
     /// The mark of the block, or of what an outcome has in it.

@@ -9,6 +9,7 @@ use crate::vocabulary::calls::CallNames;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut conversation = Conversation::new(Order::NextMessages);
+    conversation.has_strict_turns = true;
     messages(reader, "messages", |reader| message(reader, names, &mut conversation))?;
     Some(conversation)
 }

@@ -23,6 +23,7 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
                 "info" => {
                     let info = reader.value()?;
                     role = info.get("role");
+                    conversation.has_thinking_turns |= is_anthropics(info);
                     is_summary = info.get("summary").is_some_and(|summary| summary.text == "true");
                 }
                 "parts" => parts = reader.array_of(Part::read)?,
@@ -43,6 +44,12 @@ fn message<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mu
     }
     conversation.end_message(bytes, author);
     Some(())
+}
+
+/// True if a model of Anthropic has answered, whoever serves it. Those that are told how much to think must begin a turn with it.
+fn is_anthropics(info: Value<'_>) -> bool {
+    let says = |key: &str, word: &str| info.get(key).and_then(Value::raw).is_some_and(|name| name.contains(word));
+    says("providerID", "anthropic") || says("modelID", "claude")
 }
 
 /// What the reader needs of a part.

@@ -49,6 +49,8 @@ fn item<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>, conversation: &mut C
     let (kind, author) = match (kind, role) {
         ("message", "assistant") => (Kind::Answer(only_text(content)), Author::Model),
         ("message", "user") => (words_or_note(only_text(content)), Author::Other),
+        // A reference can have no type.
+        ("message", "") => return None,
         // What the host says of its state, such as what is allowed.
         ("message", _) => (Kind::Fixed, Author::System),
         ("reasoning", _) => (Kind::Reasoning, Author::Model),
