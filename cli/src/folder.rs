@@ -20,7 +20,7 @@ use crate::output::note;
 use crate::server::ServerStack;
 
 /// The folders in which hosts keep a stack, relative to the folder of a project. The first one wins.
-const USUAL: [&str; 2] = [".callstack", ".opencode/stack"];
+const USUAL: [&str; 3] = [".callstack", ".opencode/stack", ".pi/stack"];
 /// The files by which a stack is recognized: its database, or the state that an earlier version or a tool has left.
 const MARKS: [&str; 2] = [DATABASE, "state.json"];
 const DATABASE: &str = "stack.db";

@@ -134,7 +134,7 @@ impl<'a> Stretches<'a, '_> {
             let start = told.answer.as_ptr() as usize - answer.text.as_ptr() as usize;
             // What the frame became can change, and this does not.
             let begun = begun.get(&place).map(|frame| format!("{} has begun.", told.name_of(*frame)));
-            let line = begun.or_else(|| told.body().lines().next().map(str::to_owned))?;
+            let line = begun.unwrap_or_else(|| told.body().to_owned());
             let text = format!("{}{line}{}", &answer.text[..start], &answer.text[start + told.answer.len()..]);
             Some(Fold { what: What::Answer, replaced: Some((answer.value, text)) })
         };

@@ -100,8 +100,10 @@ impl Turn<'_> {
     fn check_idle(&self, handle: Handle, caller: &str) -> Result<()> {
         let is_with_worker = self.tree.is_with_worker(handle, self.now);
         let is_running = self.sessions.calls.runs(handle) || self.runs_elsewhere(handle) || is_with_worker;
-        let is_callers = self.tree.node(handle).record().conversation() == Some(caller);
-        if is_running || self.is_own(handle, caller) || (self.works_by_itself(handle) && !is_callers) {
+        let record = self.tree.node(handle).record();
+        let is_callers = record.conversation() == Some(caller);
+        let is_in = record.status.is_open() && self.is_own(handle, caller);
+        if is_running || is_in || (self.works_by_itself(handle) && !is_callers) {
             return Err(Error::Running { handle });
         }
         Ok(())

@@ -102,6 +102,9 @@ pub enum HostEvent {
         session_id: String,
         /// What the tools of the library have answered in the conversation, also before it was compacted, oldest first.
         answers: Vec<String>,
+        /// What the person has written in it, also before it was compacted, oldest first: what is gone is no part of the task any
+        /// more. `None`: the host does not know.
+        asked: Option<Vec<String>>,
     },
     /// A message was added to a session.
     Message {
@@ -238,6 +241,7 @@ struct FlatEvent {
     message: Option<Value>,
     messages: Option<Vec<Message>>,
     answers: Option<Vec<String>>,
+    asked: Option<Vec<String>>,
     #[serde(rename = "messageID")]
     message_id: Option<String>,
     role: Option<String>,
@@ -270,6 +274,7 @@ impl FlatEvent {
             ("message", self.message.is_some()),
             ("messages", self.messages.is_some()),
             ("answers", self.answers.is_some()),
+            ("asked", self.asked.is_some()),
             ("messageID", self.message_id.is_some()),
             ("role", self.role.is_some()),
             ("text", self.text.is_some()),
@@ -329,6 +334,7 @@ impl TryFrom<FlatEvent> for HostEvent {
             "sessionSetBack" => HostEvent::SessionSetBack {
                 session_id: session(&mut event)?,
                 answers: event.answers.take().ok_or_else(|| lacks("answers"))?,
+                asked: event.asked.take(),
             },
             "message" => HostEvent::Message {
                 session_id: session(&mut event)?,

@@ -15,10 +15,13 @@ impl Turn<'_> {
             return;
         }
         let tree = self.tree;
-        let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         let has_text = !text.trim().is_empty();
         let is_finished = |status: FrameStatus| !status.is_open() && status != FrameStatus::Planned;
         let finished = tree.by_id(session_id).filter(|frame| is_finished(tree.node(*frame).status()));
+        // What is said while the conversation works elsewhere belongs to that.
+        let place = self.sessions.place(session_id, tree);
+        let finished = finished.filter(|own| place.is_none_or(|place| place == *own || tree.is_ancestor(*own, place)));
+        let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         if let Some(finished) = finished.filter(|_| has_text) {
             session.topic.begun_anew(text);
             session.criteria = session.topic.task().map(str::to_owned);
@@ -47,6 +50,17 @@ impl Turn<'_> {
         if is_task && has_frame {
             self.identify(session_id);
         }
+    }
+
+    /// Handles that a person may have taken messages back: these are left.
+    pub(super) fn unasked(&mut self, session_id: &str, asked: &[String]) {
+        let Some(session) = self.sessions.known.get_mut(session_id) else { return };
+        if session.is_called || !session.topic.set_back(asked) {
+            return;
+        }
+        let task = session.topic.task().map(str::to_owned);
+        session.criteria = session.criteria.take().and(task);
+        self.identify(session_id);
     }
 
     /// Creates another frame for a session whose frame is finished, below the same parent if that is open. The finished

@@ -116,13 +116,21 @@ impl Sessions {
         let Some(way) = self.known.get(session_id).map(|session| &session.way) else { return false };
         let is_known =
             |child: &Handle| tree.node(*child).status() != FrameStatus::Planned || way.planned.contains(child);
-        let is_lost = way.entered.last().is_some_and(|last| self.entered(session_id, tree).next_back() != Some(*last));
-        self.say_places() && !is_lost && tree.children(frame).iter().all(is_known)
+        // A session that was created for its frame has heard nothing but the task.
+        let is_heard = tree.by_id(session_id) != Some(frame) || !self.is_frame_called(session_id);
+        let is_lost = self.lost(session_id, tree).is_some();
+        self.say_places() && is_heard && !is_lost && tree.children(frame).iter().all(is_known)
     }
 
     /// True if the conversation has the criteria of a frame that it has entered word for word.
     pub(super) fn has_told(&self, session_id: &str, frame: Handle) -> bool {
         self.known.get(session_id).is_some_and(|session| session.way.told.contains(&frame))
+    }
+
+    /// The frame in which the conversation of a session takes itself to be, and in which it is no longer.
+    fn lost(&self, session_id: &str, tree: &Tree) -> Option<Handle> {
+        let last = self.known.get(session_id)?.way.entered.last().copied();
+        last.filter(|last| self.entered(session_id, tree).next_back() != Some(*last))
     }
 
     /// Notes that the model of a session is asked: what it calls next, it calls from where the conversation is now.
@@ -190,7 +198,9 @@ impl Turn<'_> {
     /// results of all finished frames beside it, and of those on which it depends.
     pub fn knows(&self, session_id: &str, frame: Handle) -> bool {
         let tree = self.tree;
-        let here = self.sessions.frames_of(session_id, tree);
+        let mut here = self.sessions.frames_of(session_id, tree);
+        // Of a finished frame it keeps the results.
+        here.retain(|frame| tree.node(*frame).status().is_open());
         let Some(parent) = tree.node(frame).parent().filter(|parent| here.contains(parent)) else { return false };
         let is_heard = |other: Handle| {
             let is_here = tree.node(other).parent().is_some_and(|parent| here.contains(&parent));
@@ -199,20 +209,25 @@ impl Turn<'_> {
         tree.children(parent).iter().copied().chain(tree.newest_dependencies(frame)).all(is_heard)
     }
 
-    /// Notes that the conversation of a session is in a frame that it has begun or gone on with.
-    pub fn entered(&mut self, session_id: &str, frame: Handle) {
+    /// Notes that the conversation of a session is in a frame that it has begun or gone on with. Returns the frames below it in which
+    /// it was: they are interrupted.
+    pub fn entered(&mut self, session_id: &str, frame: Handle) -> Vec<Handle> {
+        let is_below = |entered: &Handle| self.tree.is_ancestor(frame, *entered);
+        let below: Vec<Handle> = self.sessions.entered(session_id, self.tree).filter(is_below).collect();
+        self.interrupt(&below, &format!("It was interrupted: its conversation has gone on with {frame}"));
         let from = self.sessions.place(session_id, self.tree).filter(|from| *from != frame);
         let is_own = self.tree.by_id(session_id) == Some(frame);
         let way = &mut self.sessions.known.entry(session_id.to_owned()).or_default().way;
         // The place is the parent of a frame that has just begun.
         way.asked_in = way.asked_in.or(from).or(self.tree.node(frame).parent());
-        way.entered.retain(|entered| *entered != frame);
+        way.entered.retain(|entered| *entered != frame && !below.contains(entered));
         if !is_own {
             way.entered.push(frame);
             way.told.insert(frame);
         }
         way.moved((!is_own).then_some(frame), self.time);
         self.sessions.moved(session_id);
+        below
     }
 
     /// Notes that the agent of a session has finished, blocked or invalidated frames: the conversation goes back to where it came from.
@@ -230,24 +245,36 @@ impl Turn<'_> {
 
     /// Blocks the frames that the conversation of a session has entered: nobody works on them any more.
     pub(super) fn interrupt_entered(&mut self, session_id: &str, reason: &str) {
-        let entered: Vec<Handle> = self.sessions.entered(session_id, self.tree).rev().collect();
-        for frame in entered {
-            let question = Some(format!("It was interrupted: {reason}"));
-            self.command(Command::Block { frame: frame.into(), question, results: None, interruption: true });
+        let entered: Vec<Handle> = self.sessions.entered(session_id, self.tree).collect();
+        self.interrupt(&entered, &format!("It was interrupted: {reason}"));
+    }
+
+    /// Blocks frames that a conversation has entered one after the other.
+    fn interrupt(&mut self, entered: &[Handle], question: &str) {
+        // Those within others first.
+        for frame in entered.iter().rev() {
+            let (frame, question) = ((*frame).into(), Some(question.to_owned()));
+            self.command(Command::Block { frame, question, results: None, interruption: true });
         }
     }
 
-    /// The frame in which the conversation of a session was until somebody else has ended it, the innermost one; then the conversation
-    /// knows of it. `None`: it is where it was.
+    /// The frame in which the conversation of a session takes itself to be, and in which it is no longer: somebody else has ended it.
+    /// Then the conversation knows of it. `None`: it is where it takes itself to be.
     pub fn take_lost(&mut self, session_id: &str) -> Option<Handle> {
+        let lost = self.sessions.lost(session_id, self.tree)?;
+        self.placed(session_id);
+        Some(lost)
+    }
+
+    /// Notes that an answer tells the conversation of a session where it is.
+    pub fn placed(&mut self, session_id: &str) {
         let here: Vec<Handle> = self.sessions.entered(session_id, self.tree).collect();
-        let way = &mut self.sessions.known.get_mut(session_id)?.way;
-        let lost = way.entered.last().copied().filter(|last| here.last() != Some(last));
-        if lost.is_some() {
+        let Some(session) = self.sessions.known.get_mut(session_id) else { return };
+        let way = &mut session.way;
+        if here.last() != way.entered.last() {
             way.moved(here.last().copied(), self.time);
         }
         way.entered = here;
-        lost
     }
 
     /// Notes that the conversation of a session has planned frames itself.
@@ -261,16 +288,17 @@ impl Turn<'_> {
         let tree = self.tree;
         let told: Vec<Told<'_>> = answers.iter().filter_map(|answer| Told::read(answer)).collect();
         let place = told.last().and_then(|told| tree.resolve(&told.place?.into()).ok());
+        let own = tree.by_id(session_id);
         let is_around = |frame: &Handle| place.is_some_and(|place| place == *frame || tree.is_ancestor(*frame, place));
         let (kept, lost): (Vec<Handle>, Vec<Handle>) = self.sessions.entered(session_id, tree).partition(is_around);
-        // Those within others first.
-        for frame in lost.iter().rev() {
-            let question = Some(SET_BACK.to_owned());
-            self.command(Command::Block { frame: (*frame).into(), question, results: None, interruption: true });
-        }
-        if let Some(session) = self.sessions.known.get_mut(session_id).filter(|_| !lost.is_empty()) {
-            session.way.moved(kept.last().copied(), self.time);
-            (session.way.entered, session.way.asked_in) = (kept, None);
+        self.interrupt(&lost, SET_BACK);
+        // Where it takes itself to be, and is not: the frame has ended since, or was interrupted.
+        let believed = place.filter(|place| Some(*place) != kept.last().copied().or(own));
+        let has_moved = !lost.is_empty() || believed.is_some();
+        if let Some(session) = self.sessions.known.get_mut(session_id).filter(|_| has_moved) {
+            let way = &mut session.way;
+            way.moved(kept.last().copied(), self.time);
+            (way.entered, way.asked_in) = (kept.into_iter().chain(believed).collect(), None);
             self.sessions.moved(session_id);
         }
         let heard: HashSet<Handle> = told

@@ -50,7 +50,12 @@ impl Turn<'_> {
             HostEvent::SessionCompacting { session_id } => self.compacting(session_id),
             HostEvent::SessionCompacted { session_id, messages } => self.compacted(&session_id, messages),
             HostEvent::SessionMessages { session_id, messages } => self.messages_read(&session_id, messages),
-            HostEvent::SessionSetBack { session_id, answers } => self.set_back(&session_id, &answers),
+            HostEvent::SessionSetBack { session_id, answers, asked } => {
+                self.set_back(&session_id, &answers);
+                if let Some(asked) = asked {
+                    self.unasked(&session_id, &asked);
+                }
+            }
             HostEvent::Message { ref session_id, .. } if !self.sessions.is_known(session_id) => {
                 let (awaited, mut event) = (session_id.clone(), event);
                 if let HostEvent::Message { text, .. } = &mut event {

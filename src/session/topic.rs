@@ -7,7 +7,7 @@ use crate::text::{beginning, one_line};
 
 /// A message with fewer words does not change a task with at least as many: "go on", "yes, please".
 const TASK_WORDS: usize = 3;
-/// A message with less than this part of a task's words adds to the task: "use Postgres, please".
+/// A message with less than this part of a task's words adds to it: "use Postgres, please".
 const NEW_TASK: usize = 2;
 /// Maximum length of a title that is taken from a message, in words and in characters.
 const TITLE_WORDS: usize = 6;
@@ -20,14 +20,17 @@ const DEFAULT_TITLES: [&str; 2] = ["New session - ", "Child session - "];
 
 /// What a session is about.
 ///
-/// - The task is the newest message of the user with a text. But a message with less than half of the task's words is
-///   an answer or an addition, so it is appended to the task, and a message of one or two words changes nothing.
+/// - The task is what the user has written since the session's frame began, the newest message last. What leads is the newest message
+///   with at least half as many words as the one that has led before; shorter ones are answers and additions. A message of one or
+///   two words changes nothing. If there is no room for all of it, what is oldest goes.
 /// - The session's title names it. A title that the session had before its first message, or that replaces another title,
 ///   was given by a person and stays as long as the process lives. Any other title was made from the messages before it,
 ///   so the first words of the next task replace it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Topic {
     task: Option<String>,
+    /// Where in the task the message begins that leads: the title and the short criteria are from there.
+    lead: usize,
     title: Option<String>,
     /// True if a person has given the title.
     is_given: bool,
@@ -42,7 +45,11 @@ impl Topic {
         if is_unknown && frame.placeholder && !frame.success_criteria.is_empty() {
             let title = meaningful(title);
             let is_current = title.as_ref() == Some(&frame.title);
-            *self = Self { task: Some(frame.success_criteria.clone()), title, is_given: false, is_current };
+            let task = frame.success_criteria.clone();
+            // The short criteria are from there.
+            let is_lead = |start: &usize| one_line(&task[*start..]).starts_with(frame.success_criteria_compacted.as_str());
+            let lead = lines_of(&task).filter(is_lead).last().unwrap_or_default();
+            *self = Self { task: Some(task), lead, title, is_given: false, is_current };
         }
     }
 
@@ -59,18 +66,44 @@ impl Topic {
     /// Takes a message of the user, whose text is not blank. Returns true if it changes the task.
     pub(super) fn asked(&mut self, text: &str) -> bool {
         let text = beginning(text.trim(), CRITERIA_CHARACTERS);
-        match self.task.as_mut().filter(|task| !is_short(task)) {
-            Some(_) if is_short(text) => return false,
-            Some(task) if adds_to(task, text) => {
-                task.push('\n');
-                task.push_str(text);
-            }
-            _ => {
-                self.task = Some(text.to_owned());
-                self.is_current = self.is_given;
+        let Some(task) = self.task.as_mut().filter(|task| !is_short(task)) else {
+            (self.task, self.lead) = (Some(text.to_owned()), 0);
+            self.is_current = self.is_given;
+            return true;
+        };
+        if is_short(text) {
+            return false;
+        }
+        task.push('\n');
+        if word_count(text) * NEW_TASK >= word_count(&task[self.lead..]) {
+            self.lead = task.len();
+            self.is_current = self.is_given;
+        }
+        task.push_str(text);
+        let gone = lines_of(task).find(|start| task[*start..].chars().count() <= CRITERIA_CHARACTERS);
+        // What leads stays, as much of it as there is room for.
+        let gone = gone.filter(|gone| *gone <= self.lead).unwrap_or(self.lead);
+        task.drain(..gone);
+        self.lead -= gone;
+        task.truncate(beginning(task, CRITERIA_CHARACTERS).len());
+        true
+    }
+
+    /// Keeps what the user has written in these messages, oldest first. Returns true if that changes the task.
+    pub(super) fn set_back(&mut self, asked: &[String]) -> bool {
+        let Some(before) = self.task.clone() else { return false };
+        let mut left = Self { title: self.title.clone(), is_given: self.is_given, ..Self::default() };
+        // Others belong to frames before.
+        for text in asked.iter().filter(|text| !text.trim().is_empty()) {
+            if before.contains(beginning(text.trim(), CRITERIA_CHARACTERS)) {
+                left.asked(text);
             }
         }
-        true
+        let has_changed = left.task.as_ref() != Some(&before);
+        if has_changed {
+            *self = left;
+        }
+        has_changed
     }
 
     /// The task. `None` before the first message.
@@ -99,9 +132,9 @@ impl Topic {
         let task = self.task.as_deref()?;
         let title = self.title.clone().filter(|_| self.is_current);
         Some(Identity {
-            title: title.unwrap_or_else(|| title_of(task)),
+            title: title.unwrap_or_else(|| title_of(&task[self.lead..])),
             success_criteria: task.to_owned(),
-            success_criteria_compacted: beginning(&one_line(task), COMPACTED_CHARACTERS).to_owned(),
+            success_criteria_compacted: beginning(&one_line(&task[self.lead..]), COMPACTED_CHARACTERS).to_owned(),
         })
     }
 }
@@ -110,10 +143,10 @@ fn is_short(text: &str) -> bool {
     word_count(text) < TASK_WORDS
 }
 
-/// True if a message belongs to the task, and there is room for it.
-fn adds_to(task: &str, text: &str) -> bool {
-    let is_part = word_count(text) * NEW_TASK < word_count(task);
-    is_part && task.chars().count() + 1 + text.chars().count() <= CRITERIA_CHARACTERS
+/// Where the lines of a task begin.
+fn lines_of(task: &str) -> impl DoubleEndedIterator<Item = usize> {
+    let behind = task.match_indices('\n').map(|(place, _)| place + 1);
+    [0].into_iter().chain(behind.collect::<Vec<_>>())
 }
 
 /// A title without surrounding whitespace; `None` for an empty one and for a default one of the host.

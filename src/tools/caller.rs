@@ -4,7 +4,7 @@ use super::Reply;
 use crate::context::Guidance;
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, Parent};
-use crate::session::calls::{self, CallOptions, CallPlace};
+use crate::session::calls::{self, CallOptions, CallPlace, listed};
 use crate::session::{Effect, Turn};
 use crate::stack::{Stack, Turns};
 use crate::text::hanging_indent;
@@ -26,6 +26,8 @@ pub(super) struct Begun {
     is_new: bool,
     /// True if the conversation holds all that the frame needs.
     is_known: bool,
+    /// The frames below it in which the conversation was.
+    interrupted: Vec<Handle>,
 }
 
 impl Begun {
@@ -70,13 +72,16 @@ impl<'a> Caller<'a> {
         self.stack.host().place(self.session_id)
     }
 
+    /// Where this host has the frames worked on that its agents begin.
+    pub(super) fn call_place(&mut self) -> CallPlace {
+        self.turn(|turn| turn.sessions.calls.settings.r#in)
+    }
+
     /// True if a call of a frame is worked on in the conversation of the caller: the host folds conversations, and no other call of
     /// the same message has begun a frame there.
     pub(super) fn works_here(&mut self) -> bool {
         let session_id = self.session_id;
-        self.turn(|turn| {
-            turn.sessions.calls.settings.r#in == CallPlace::Conversation && turn.beside(session_id).is_none()
-        })
+        self.call_place() == CallPlace::Conversation && self.turn(|turn| turn.beside(session_id).is_none())
     }
 
     /// The frame of the calling session itself, which its conversation may have left for one below.
@@ -84,11 +89,12 @@ impl<'a> Caller<'a> {
         self.stack.read(|tree| tree.by_id(self.session_id))
     }
 
-    /// True if the conversation of the caller can begin a frame, or go on with it: one without a session of its own.
+    /// True if the conversation of the caller can begin a frame, or go on with it: that of its session, or one without a session of its
+    /// own.
     pub(super) fn can_enter(&self, frame: Handle) -> bool {
         self.stack.read(|tree| {
             let record = tree.node(frame).record();
-            !record.has_session() || record.conversation().is_some()
+            tree.by_id(self.session_id) == Some(frame) || !record.has_session() || record.conversation().is_some()
         })
     }
 
@@ -117,16 +123,15 @@ impl<'a> Caller<'a> {
             let node = tree.node(frame);
             (node.session_id() == session_id, node.status())
         });
-        if !is_own {
+        if is_own && status != FrameStatus::InProgress {
+            self.stack.activate(frame)?;
+        } else if !is_own {
             self.check_enter(frame)?;
             self.stack.execute(Command::Enter { frame: frame.into(), session_id: session_id.to_owned() })?;
         }
-        let is_known = self.turn(|turn| {
-            let is_known = turn.knows(session_id, frame);
-            turn.entered(session_id, frame);
-            is_known
-        });
-        Ok(Begun { frame, is_new: status == FrameStatus::Planned, is_known })
+        let (is_known, interrupted) =
+            self.turn(|turn| (turn.knows(session_id, frame), turn.entered(session_id, frame)));
+        Ok(Begun { frame, is_new: status == FrameStatus::Planned, is_known, interrupted })
     }
 
     /// The answer for a frame that has begun in the conversation of the caller: what is to be done there. With `criteria` also those
@@ -135,18 +140,22 @@ impl<'a> Caller<'a> {
     /// # Errors
     /// As [`Stack::context`].
     pub(super) fn begun(&mut self, begun: Begun, has_criteria: bool) -> Result<String> {
-        let Begun { frame, is_new, is_known } = begun;
+        let Begun { frame, is_new, is_known, interrupted } = begun;
         let state = if is_new { "has begun" } else { "is in progress" };
         let finish =
             self.tools().get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish it with {pop}"));
         let mut text = format!("{} {state}: work in it now, then {finish}.", self.name(frame));
-        let (criteria, answer) = self.stack.read(|tree| {
-            let record = tree.node(frame).record();
+        if !interrupted.is_empty() {
+            text.push_str(&format!(" Interrupted below it: {}.", listed(&interrupted)));
+        }
+        let (criteria, answer, is_retry) = self.stack.read(|tree| {
+            let (record, is_retry) = (tree.node(frame).record(), tree.node(frame).retry_of().is_some());
             let answer = record.questions.last().and_then(|asked| asked.answer.clone());
-            (record.success_criteria.trim().to_owned(), answer.unwrap_or_default())
+            (record.success_criteria.trim().to_owned(), answer.unwrap_or_default(), is_retry)
         });
+        let answered = if is_retry { "To be done differently this time" } else { "It was answered" };
         let criteria = if has_criteria || !is_known { String::new() } else { criteria };
-        for (what, words) in [("It is done when", criteria), ("It was answered", answer)] {
+        for (what, words) in [("It is done when", criteria), (answered, answer)] {
             if !words.is_empty() {
                 text.push_str(&format!("\n{what}: {}", hanging_indent(&words)));
             }
@@ -169,15 +178,17 @@ impl<'a> Caller<'a> {
         Ok(self.placed(text))
     }
 
-    /// What the agent has to know before it works on: somebody else has ended the frame in which its conversation was. Said once.
+    /// What the agent has to know before it works on: its conversation is not in the frame any more in which it takes itself to be. Said
+    /// once.
     pub(super) fn lost(&mut self) -> Option<String> {
         let session_id = self.session_id;
         let frame = self.turn(|turn| turn.take_lost(session_id))?;
         let status = self.stack.read(|tree| tree.node(frame).status());
-        let now = self.own().map_or("in no frame".to_owned(), |own| format!("in {}", self.name(own)));
         let name = self.name(frame);
+        let place = self.own().map_or("in no frame".to_owned(), |own| format!("in {}", self.name(own)));
         Some(format!(
-            "not done: {name}, in which you were, is {status} by somebody else. You are {now} now: call again what is meant for that"
+            "not done, because this conversation is not in {name} any more: that is {status}. You are {place} now. Call again what \
+             you want to do there"
         ))
     }
 
@@ -190,7 +201,10 @@ impl<'a> Caller<'a> {
     /// An answer that ends, where conversations are folded, with the frame in which the conversation is now.
     pub(super) fn placed(&mut self, mut text: String) -> Reply {
         let session_id = self.session_id;
-        text.push_str(&self.turn(|turn| turn.sessions.place_line(session_id, turn.tree)));
+        text.push_str(&self.turn(|turn| {
+            turn.placed(session_id);
+            turn.sessions.place_line(session_id, turn.tree)
+        }));
         Reply::Text(text)
     }
 

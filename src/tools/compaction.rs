@@ -22,6 +22,7 @@ pub(super) struct Summarize {
 
 impl AgentTool for Summarize {
     const NAME: &'static str = "stack_frame_summarize";
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"note": "The failing test and its seed"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {

@@ -10,9 +10,10 @@ use super::planning::in_the_plan;
 use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Results};
-use crate::session::calls::listed;
+use crate::session::calls::{CallPlace, listed};
 use crate::text::escape_hidden;
 use crate::tree::OutlineOptions;
+use crate::vocabulary::ToolRole;
 
 /// Run a sub-task in a child frame; its results are this tool's answer. The child sees this frame, not this
 /// conversation.
@@ -39,6 +40,7 @@ pub(super) struct Push {
 
 impl AgentTool for Push {
     const NAME: &'static str = "stack_frame_push";
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass", "successCriteriaCompacted": "flags read, errors named, tests"}"#;
     const IN_CONVERSATION: InConversation = InConversation {
         description: Some(
@@ -126,6 +128,7 @@ impl From<Ended> for PopStatus {
 
 impl AgentTool for Pop {
     const NAME: &'static str = "stack_frame_pop";
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"status": "completed", "results": "The parser in src/options.rs reads all flags; 12 tests", "resultsCompacted": "src/options.rs: Options::parse(args)"}"#;
     const IN_CONVERSATION: InConversation = InConversation {
         description: Some(
@@ -223,7 +226,7 @@ impl Next {
         // Models write texts for what is true or false, too.
         let name = match self {
             Self::First(false) => return Ok(None),
-            Self::Named(name) if name.trim().eq_ignore_ascii_case("false") => return Ok(None),
+            Self::Named(name) if ["", "false"].contains(&name.trim().to_ascii_lowercase().as_str()) => return Ok(None),
             Self::First(true) => None,
             Self::Named(name) => Some(name.trim()).filter(|name| !name.eq_ignore_ascii_case("true")),
         };
@@ -231,8 +234,12 @@ impl Next {
             let value = name.unwrap_or("true").to_owned();
             Err(Error::Setting { name: "next".into(), value, expected })
         };
-        if !caller.works_here() {
-            return refused("left out: frames begin in sessions of their own");
+        match caller.call_place() {
+            CallPlace::Session => return refused("left out: frames begin in sessions of their own"),
+            CallPlace::Conversation if !caller.works_here() => {
+                return refused("left out: another call of the same message has begun a frame");
+            }
+            CallPlace::Conversation => {}
         }
         if caller.own_frame() == Some(popped) && caller.stack.read(|tree| tree.node(popped).parent().is_some()) {
             return refused("left out: this frame is all of the task of this session");
@@ -268,7 +275,13 @@ impl AgentTool for Answer {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.frame_id)?;
         caller.stack.answer(frame, self.answer)?;
-        Ok(Reply::Text(format!("{} is answered.", caller.name(frame))))
+        let mut text = format!("{} is answered.", caller.name(frame));
+        // Nobody works on it but a conversation, which does so when it goes on with it.
+        let is_in_conversation = caller.stack.read(|tree| tree.node(frame).record().conversation().is_some());
+        if let Some(activate) = caller.tools().get(ToolRole::Activate).filter(|_| is_in_conversation) {
+            text.push_str(&format!(" Go on with it: {activate} {frame}."));
+        }
+        Ok(Reply::Text(text))
     }
 }
 
@@ -394,6 +407,7 @@ pub(super) struct AddArtifact {
 
 impl AgentTool for AddArtifact {
     const NAME: &'static str = "stack_add_artifact";
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"artifact": "src/options.rs"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -418,6 +432,7 @@ pub(super) struct AddDecision {
 
 impl AgentTool for AddDecision {
     const NAME: &'static str = "stack_add_decision";
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"decision": "Configuration: reject unknown keys, so that typos are reported"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -447,6 +462,7 @@ pub(super) struct Identify {
 
 impl AgentTool for Identify {
     const NAME: &'static str = "stack_frame_identify";
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"title": "Build the shop", "successCriteria": "Customers can pay for what is in their cart; all tests pass"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {

@@ -114,6 +114,8 @@ trait AgentTool: DeserializeOwned + schemars::JsonSchema {
     const EXAMPLE: &'static str;
     /// What differs where frames are worked on in the conversation of their caller.
     const IN_CONVERSATION: InConversation = InConversation::NONE;
+    /// True if a call that names no frame changes the one in which the conversation of the caller is, or adds to it.
+    const CHANGES_PLACE: bool = false;
 
     /// Runs the tool.
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error>;
@@ -177,6 +179,7 @@ struct Entry<Run> {
     example: &'static str,
     schema: fn() -> schemars::Schema,
     in_conversation: InConversation,
+    changes_place: bool,
     run: Run,
 }
 
@@ -191,6 +194,7 @@ impl Entry<RunTool> {
             example: C::EXAMPLE,
             schema: arguments::schema::<C>,
             in_conversation: C::IN_CONVERSATION,
+            changes_place: C::CHANGES_PLACE,
             run: |caller, arguments, example| {
                 let call: C = arguments::read(arguments, example)?;
                 call.run(caller).map_err(|error| error.to_string())
@@ -207,6 +211,7 @@ impl Entry<ReadCall> {
             example: C::EXAMPLE,
             schema: arguments::schema::<C>,
             in_conversation: InConversation::NONE,
+            changes_place: false,
             run: |arguments, example| Ok(arguments::read::<C>(arguments, example)?.call()),
         }
     }
@@ -479,12 +484,15 @@ pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Ans
     })
 }
 
+/// True if the arguments of a call name the frame that it is about.
+fn names_frame(arguments: &str) -> bool {
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+    ["frameID", "sessionID", "parentSessionID"].iter().any(|key| !arguments[*key].is_null())
+}
+
 fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
-    if let Some(problem) = caller.lost() {
-        let text = Some(format!("{name}: {problem}"));
-        return Answer { text, call: None, is_error: true, effects: caller.into_effects() };
-    }
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
+        Some(entry) if entry.changes_place && !names_frame(arguments) && let Some(problem) = caller.lost() => Err(problem),
         Some(entry) => {
             let place = caller.turn(|turn| turn.sessions.calls.settings.r#in);
             (entry.run)(&mut caller, arguments, entry.example(place))

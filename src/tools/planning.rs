@@ -40,6 +40,7 @@ impl AgentTool for Plan {
         ),
         ..InConversation::NONE
     };
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written", "successCriteriaCompacted": "README commands work"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -98,6 +99,7 @@ impl AgentTool for PlanChildren {
         ),
         ..InConversation::NONE
     };
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"children": [{"title": "Schema", "successCriteria": "Tables for users and orders exist, with tests", "successCriteriaCompacted": "tables, tests"}, {"title": "Routes", "successCriteria": "CRUD for both, tested", "successCriteriaCompacted": "CRUD, tests", "dependsOn": ["Schema"]}]}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -298,6 +300,7 @@ pub(super) struct Invalidate {
 
 impl AgentTool for Invalidate {
     const NAME: &'static str = "stack_frame_invalidate";
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"sessionID": "f4", "reason": "The provider does the caching for us"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {

@@ -21,6 +21,7 @@ pub(super) struct ActivateReady {
 
 impl AgentTool for ActivateReady {
     const NAME: &'static str = "stack_frame_activate_ready";
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = "{}";
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -83,6 +84,7 @@ pub(super) struct Stop {
 
 impl AgentTool for Stop {
     const NAME: &'static str = "stack_frame_stop";
+    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"frameID": "f2", "reason": "the interface changes first"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {

@@ -173,7 +173,15 @@ fn a_plan_is_gone_through_with_one_call_for_each_frame() {
     let last = host.good("ses_1", "stack_frame_pop", next.clone());
     assert!(last.ends_with("You are in f1 (Build a shop where customers can)."), "{last}");
     next["status"] = json!("blocked");
-    assert!(host.bad("ses_1", "stack_frame_pop", next).contains("next"));
+    assert!(host.bad("ses_1", "stack_frame_pop", next.clone()).contains("next"));
+    // Beside a call that has begun a frame there is no other one to begin.
+    host.push("Mail");
+    next["status"] = json!("completed");
+    let beside = host.call("ses_1", "stack_frame_pop", next.clone()).text.unwrap();
+    assert!(beside.contains("another call of the same message has begun a frame"), "{beside}");
+    // Models write an empty text for nothing.
+    next["next"] = json!(" ");
+    assert!(host.good("ses_1", "stack_frame_pop", next).starts_with("f4 (Mail) is completed.\n"));
 }
 
 /// A prompt cache keeps the system prompt, and nothing follows the newest message while there is nothing to say.
@@ -363,7 +371,7 @@ fn a_failed_frame_begins_anew() {
     let begun =
         host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2", "retry": true, "answer": "Use SQLite"}));
     assert_eq!(begun.lines().last(), Some("You are in f3 (Cart)."));
-    assert!(begun.contains("It was answered: Use SQLite"), "{begun}");
+    assert!(begun.contains("To be done differently this time: Use SQLite"), "{begun}");
 }
 
 #[test]
@@ -392,8 +400,9 @@ fn what_others_end_the_agent_is_told_before_it_works_on() {
     assert!(volatile.contains("<current-frame id=\"f2\""), "{volatile}");
     let refused = host.bad("ses_1", "stack_frame_pop", done("Totals are right"));
     assert!(
-        refused.contains("f3 (Totals), in which you were, is invalidated")
-            && refused.contains("You are in f2 (Cart) now")
+        refused.contains("not in f3 (Totals) any more: that is invalidated")
+            && refused.contains("You are in f2 (Cart) now"),
+        "{refused}"
     );
     assert_eq!(host.status("f2"), FrameStatus::InProgress);
     let decided = host.good("ses_1", "stack_add_decision", json!({"decision": "Round half up"}));
@@ -406,9 +415,120 @@ fn what_others_end_the_agent_is_told_before_it_works_on() {
     assert_eq!(host.status("f2"), FrameStatus::Blocked);
     assert!(
         host.bad("ses_1", "stack_frame_pop", done("The cart works"))
-            .contains("f2 (Cart), in which you were, is blocked")
+            .contains("not in f2 (Cart) any more: that is blocked")
     );
     assert_eq!(host.status("f1"), FrameStatus::InProgress);
+}
+
+#[test]
+fn a_frame_around_that_goes_on_interrupts_those_within() {
+    let host = Host::new();
+    host.push("Cart");
+    host.push("Totals");
+    host.push("Taxes");
+    let back = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2"}));
+    assert_eq!(
+        back,
+        "f2 (Cart) is in progress: work in it now, then finish it with stack_frame_pop. Interrupted below it: f3, f4.\n\
+         It is done when: Cart works, with tests\nYou are in f2 (Cart)."
+    );
+    assert_eq!([host.status("f3"), host.status("f4")], [FrameStatus::Blocked; 2]);
+    let question = host.stack.frame("f4").unwrap().questions.pop().unwrap();
+    assert!(question.interruption && question.question.ends_with("its conversation has gone on with f2"), "{question:?}");
+    // Also the session's own frame.
+    let root = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f1"}));
+    assert!(root.contains("Interrupted below it: f2."), "{root}");
+    let name = "f1 (Build a shop where customers can)";
+    assert_eq!(root.lines().last(), Some(&*format!("You are in {name}.")));
+    let decided = host.good("ses_1", "stack_add_decision", json!({"decision": "Round half up"}));
+    assert_eq!(decided, format!("{name}: the decision is recorded.\nYou are in {name}."));
+}
+
+#[test]
+fn what_the_person_says_while_the_conversation_works_elsewhere_begins_no_other_task() {
+    let host = Host::new();
+    let later = host.stack.plan(NewFrame::new("A blog").criteria("Articles can be read").root()).unwrap();
+    let mut next = done("The shop is open");
+    next["next"] = json!(later.to_string());
+    let begun = host.good("ses_1", "stack_frame_pop", next);
+    assert_eq!(begun.lines().last(), Some(&*format!("You are in {later} (A blog).")));
+    host.said("ses_1", "user", "And please write the first article about the shop");
+    assert_eq!((host.status("f2"), host.status("f1")), (FrameStatus::InProgress, FrameStatus::Completed));
+    assert_eq!(host.stack.host().place("ses_1"), Some(later));
+    assert_eq!(host.stack.read(|tree| tree.len()), 2);
+    // When that is done, other words are another task.
+    host.pop("Articles can be read");
+    host.said("ses_1", "user", "Now translate all of it");
+    assert_eq!(host.stack.frame("id:ses_1").unwrap().title, "Now translate all of it");
+}
+
+#[test]
+fn of_a_finished_task_a_conversation_knows_the_results_alone() {
+    let host = Host::new();
+    host.push("Cart");
+    host.pop("The cart is in cart.rs");
+    host.push("Pay");
+    let blocked = json!({"status": "blocked", "question": "Which provider?", "results": "", "resultsCompacted": ""});
+    host.good("ses_1", "stack_frame_pop", blocked);
+    host.pop("The shop is open");
+    let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f3"}));
+    assert!(begun.contains("<stack-context") && begun.contains("The cart is in cart.rs"), "{begun}");
+}
+
+/// Its conversation has heard nothing of what was recorded before.
+#[test]
+fn a_session_for_an_interrupted_frame_gets_all_of_its_context() {
+    let host = Host::new();
+    host.push("Cart");
+    host.good("ses_1", "stack_add_decision", json!({"decision": "Round half up"}));
+    host.good(
+        "ses_1",
+        "stack_frame_pop",
+        json!({"status": "blocked", "question": "Which VAT?", "results": "totals.rs rounds", "resultsCompacted": "totals.rs rounds"}),
+    );
+    host.stack.retry("f2", Some("19 %".to_owned())).unwrap();
+    let arguments = json!({"sessionID": "f3", "background": true});
+    let effects = host.call("ses_1", "stack_frame_activate", arguments).effects;
+    let call = effects.iter().find_map(|effect| match effect {
+        Effect::CreateSession { call, .. } => Some(*call),
+        _ => None,
+    });
+    host.tell(json!({"kind": "callStarted", "call": call.unwrap(), "sessionID": "ses_2"}));
+    let decision = json!({"decision": "Prices are integers", "frameID": "f3"});
+    host.good("ses_1", "stack_add_decision", decision);
+    let volatile = host.stack.host().context("ses_2").unwrap().unwrap().context.volatile.clone();
+    assert!(volatile.contains("Prices are integers"), "{volatile}");
+}
+
+#[test]
+fn a_failed_task_of_the_session_begins_anew() {
+    let host = Host::new();
+    let failed = json!({"status": "failed", "results": "no database here", "resultsCompacted": "no database here"});
+    host.good("ses_1", "stack_frame_pop", failed);
+    let retried = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f1", "retry": true, "answer": "use files"}));
+    assert_eq!(retried.lines().last(), Some("You are in f2 (Build a shop where customers can)."), "{retried}");
+}
+
+#[test]
+fn the_session_s_own_frame_goes_on_in_its_conversation() {
+    let host = Host::new();
+    let blocked = json!({"status": "blocked", "question": "Which VAT?", "results": "", "resultsCompacted": ""});
+    host.good("ses_1", "stack_frame_pop", blocked);
+    let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f1", "answer": "19 %"}));
+    assert!(begun.contains("is in progress") && begun.contains("It was answered: 19 %"), "{begun}");
+    assert_eq!(host.status("f1"), FrameStatus::InProgress);
+    host.pop("The shop is open");
+    let refused = host.bad("ses_1", "stack_frame_activate", json!({"sessionID": "f1"}));
+    assert!(refused.contains("f1") && refused.contains("completed"), "{refused}");
+}
+
+#[test]
+fn an_answered_frame_says_how_it_goes_on() {
+    let host = Host::new();
+    host.push("Cart");
+    host.good("ses_1", "stack_frame_pop", json!({"status": "blocked", "question": "Which VAT?", "results": "", "resultsCompacted": ""}));
+    let answered = host.good("ses_1", "stack_frame_answer", json!({"frameID": "f2", "answer": "19 %"}));
+    assert_eq!(answered, "f2 (Cart) is answered. Go on with it: stack_frame_activate f2.");
 }
 
 #[test]

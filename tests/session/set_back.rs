@@ -153,3 +153,60 @@ fn answers_that_name_no_frame_of_the_stack_are_harmless() {
         assert_eq!(chat.place(), place);
     }
 }
+
+/// The conversation says itself that it is in a frame, and that is not true any more.
+#[test]
+fn a_conversation_that_takes_itself_to_be_in_a_frame_that_has_ended_is_told_where_it_is() {
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    chat.push("Totals");
+    chat.pop();
+    chat.pop();
+    chat.set_back(2);
+    assert_eq!(chat.place(), "f1");
+    assert!(chat.context().contains("<current-frame id=\"f1\""), "{}", chat.context());
+    let decision = json!({"decision": "Round half up"});
+    let refused = tools::call(&chat.stack, SESSION, "stack_add_decision", &decision.to_string());
+    let text = refused.text.unwrap();
+    assert!(refused.is_error && text.contains("not in f3 (Totals) any more: that is completed"), "{text}");
+    assert!(text.contains("You are in f1 (Shop) now."), "{text}");
+    let decided = chat.call("stack_add_decision", decision);
+    assert_eq!(decided.lines().last(), Some("You are in f1 (Shop)."));
+    assert!(!chat.context().contains("<current-frame"), "{}", chat.context());
+    // The person takes back the step back: what was begun is interrupted, and the conversation learns of it.
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    chat.push("Totals");
+    let all = chat.answers.clone();
+    chat.set_back(1);
+    chat.answers = all;
+    chat.set_back(2);
+    assert_eq!((chat.place().as_str(), chat.status("f3")), ("f2", FrameStatus::Blocked));
+    assert!(chat.context().contains("<current-frame id=\"f2\""), "{}", chat.context());
+    // A call that names its frame means it wherever the conversation is, and looking changes nothing.
+    assert!(chat.call("stack_status", json!({})).contains("works on f2 (Cart)"));
+    let activated = chat.call("stack_frame_activate", json!({"sessionID": "f3"}));
+    assert_eq!(activated.lines().last(), Some("You are in f3 (Totals)."));
+}
+
+#[test]
+fn a_message_that_the_person_has_taken_back_is_no_part_of_the_task() {
+    let chat = Chat::new();
+    let ask = |id: &str, text: &str| {
+        chat.tell(json!({"kind": "message", "sessionID": SESSION, "messageID": id, "role": "user", "text": text}));
+    };
+    let set_back = |asked: Value| {
+        chat.tell(json!({"kind": "sessionSetBack", "sessionID": SESSION, "answers": [], "asked": asked}));
+    };
+    let criteria = || chat.stack.frame("f1").unwrap().success_criteria;
+    let (first, second) = ("Build a shop where customers can pay", "Write it in Cobol, on a mainframe");
+    ask("m2", second);
+    assert_eq!(criteria(), format!("{first}\n{second}"));
+    set_back(json!([first, "Other words that were never a task of this"]));
+    assert_eq!(criteria(), first);
+    assert_eq!(chat.stack.frame("f1").unwrap().success_criteria_compacted, first);
+    // All of them: the next words are the task.
+    set_back(json!([]));
+    ask("m3", "Write a letter");
+    assert_eq!(criteria(), "Write a letter");
+}

@@ -35,7 +35,7 @@ fn named(title: &str, criteria: &str) -> (String, String) {
 }
 
 #[test]
-fn a_root_is_named_after_its_newest_task() {
+fn a_root_is_named_after_its_newest_task_and_keeps_the_earlier_ones() {
     let mut host = Host::untitled();
     assert!(host.tree.is_empty(), "a session without a message is nothing to work on");
     host.user("hello").message("root", "a1", "assistant", "Hi");
@@ -52,8 +52,17 @@ fn a_root_is_named_after_its_newest_task() {
     host.user("use Postgres, please");
     let both = format!("{text}\nuse Postgres, please");
     assert_eq!(host.identity(), named("Build a shop where customers can", &both), "an answer belongs to the task");
-    host.user("And now build a blog with a search for its articles");
-    assert_eq!(host.identity().1, "And now build a blog with a search for its articles");
+    let next = "And now build a blog with a search for its articles";
+    host.user(next);
+    assert_eq!(host.identity(), named("And now build a blog with", &format!("{both}\n{next}")));
+    assert_eq!(host.frame("root").success_criteria_compacted, next);
+    let long = "word ".repeat(388);
+    host.user(&long);
+    let (title, criteria) = host.identity();
+    assert_eq!(title, "word word word word word word");
+    assert_eq!(criteria, format!("{next}\n{}", long.trim()), "what is oldest goes first");
+    host.user(&long);
+    assert_eq!(host.identity().1, long.trim());
     assert_eq!((host.tree.len(), host.refused.len()), (1, 0), "{:?}", host.refused);
 }
 
@@ -78,7 +87,7 @@ fn a_subagent_does_not_set_the_identity_of_its_parent() {
     let mut host = Host::untitled();
     host.user("Find out how the login works").created("child", Some("root"), SUBAGENT);
     host.user("Now add a second factor");
-    assert_eq!(host.identity().1, "Now add a second factor");
+    assert_eq!(host.identity(), named("Now add a second factor", "Find out how the login works\nNow add a second factor"));
     assert_eq!(host.frame("child").title, SUBAGENT);
 }
 
@@ -102,7 +111,7 @@ fn a_title_names_the_messages_before_it() {
     host.titled("root", "").titled("root", "Greeting").user("please build a shop").titled("root", "Greeting");
     assert_eq!(host.identity(), named("please build a shop", "please build a shop"), "it is no name of the shop");
     host.titled("root", " My shop ").user("with a search for toys");
-    assert_eq!(host.identity(), named("My shop", "with a search for toys"), "a person has given it");
+    assert_eq!(host.identity(), named("My shop", "please build a shop\nwith a search for toys"), "a person has given it");
 }
 
 #[test]
@@ -121,8 +130,14 @@ fn after_a_restart_the_frame_knows_the_task() {
         host.user("go on").asked();
         host.created("root", None, title);
         assert_eq!(host.identity(), named("please build a shop", "please build a shop"), "{title:?}");
-        host.user("and now a blog");
-        assert_eq!(host.identity().1, "and now a blog");
+        let next = "and now a blog for the people of the town";
+        host.user(next);
+        let both = format!("please build a shop\n{next}");
+        assert_eq!(host.identity(), named("and now a blog for the", &both), "{title:?}");
+        host.sessions = Default::default();
+        host.created("root", None, title);
+        host.user("with a search");
+        assert_eq!(host.identity(), named("and now a blog for the", &format!("{both}\nwith a search")), "{title:?}");
     }
 }
 
@@ -167,5 +182,5 @@ fn words_of_scripts_without_spaces_count() {
     assert_eq!(host.user("开始吧").identity().1, task, "“let's start” is no task");
     assert_eq!(host.user("请用支付宝沙箱").identity().1, format!("{task}\n请用支付宝沙箱"));
     let next = "现在修复登录页面上的错误并写测试";
-    assert_eq!(host.user(next).identity().1, next);
+    assert!(host.user(next).identity().1.ends_with(&format!("\n{next}")));
 }

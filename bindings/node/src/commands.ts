@@ -120,7 +120,7 @@ export function slashCommands(calls: "session" | "conversation"): SlashCommand[]
     },
     {
       name: "stack-answer",
-      description: "Answer a blocked frame; it goes on",
+      description: "Answer a blocked frame, so that it can go on",
       usage: "FRAME ANSWER",
       changes: true,
       run: ({ tool }, text) => {
@@ -182,12 +182,19 @@ export async function runCommand(command: SlashCommand, place: CommandPlace, tex
   }
 }
 
-/** Returns what the model is told of a command that was carried out. It does not get what a person only looks at. */
-export function commandNote({ name, changes }: SlashCommand, { text, isError }: HostAnswer): string {
-  if (isError) return `The person's command /${name} was refused, and nothing has changed: ${text.trim()}`
-  return changes
-    ? `The person has used the command /${name}. The plugin of the call stack has already carried it out: ${text.trim()}`
-    : `The person has looked at the call stack with the command /${name}. They see the answer; nothing has changed.`
+/**
+ * Returns what the model is told of a command that was carried out. It does not get what a person only looks at.
+ *
+ * @param typed - What the person has typed behind the name: of what a command has changed, the answer may say only a part.
+ */
+export function commandNote({ name, changes }: SlashCommand, typed: string, { text, isError }: HostAnswer): string {
+  const answer = text.trim()
+  if (isError) return `The person's command /${name} was refused, and nothing has changed: ${answer}`
+  if (!changes) {
+    return `The person has looked at the call stack with the command /${name}. They see the answer; nothing has changed.`
+  }
+  const line = [`/${name}`, typed.trim()].join(" ").trim()
+  return `The person has used this command, and it has been carried out:\n${line}\nIts answer:\n${answer}`
 }
 
 /** Splits a text into its first word and the rest. */

@@ -997,9 +997,10 @@ export type HostEvent =
   /**
    * A person may have set the conversation back to an earlier point, or has opened it again. `answers` is what the stack's tools
    * have answered in it, also before it was compacted, oldest first. It is in the frame in which it was then, or in the nearest
-   * open one above; open frames that it has begun since are blocked; contexts show the results that it has lost.
+   * open one above; open frames that it has begun since are blocked; contexts show the results that it has lost. `asked` is what
+   * the person has written in it, oldest first: what is gone is no part of the task any more.
    */
-  | { kind: "sessionSetBack"; sessionID: string; answers: readonly string[] }
+  | { kind: "sessionSetBack"; sessionID: string; answers: readonly string[]; asked?: readonly string[] }
   /** A message will not change any more. It is appended to the log of the session's frame. */
   | { kind: "messageFinished"; sessionID: string; message: SessionMessage }
   | {

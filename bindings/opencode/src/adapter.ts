@@ -74,7 +74,7 @@ export abstract class Adapter {
     await this.engine.report({ kind: "messageFinished", sessionID, message: sessionMessage(data) })
   }
 
-  /** If a person has undone messages of the session of a request, reports what the tools have answered in those that are left. */
+  /** If a person has undone messages of the session of a request, reports what the person and the tools have said in those left. */
   async reportSetBack(messages: readonly Entry[]): Promise<void> {
     const sessionID = messages[0]?.info.sessionID
     if (sessionID === undefined || !this.setBack.delete(sessionID)) return
@@ -84,6 +84,7 @@ export abstract class Adapter {
       kind: "sessionSetBack",
       sessionID,
       answers: data.flatMap(({ parts }) => answersIn(parts)),
+      asked: data.flatMap(({ info, parts }) => (info.role === "user" ? [textOf(parts)] : [])),
     })
   }
 

@@ -17,7 +17,7 @@ const EMPTY_TEMPLATE = "$999999"
 
 /** What the model is asked to do with a message that it does not need. */
 const ACKNOWLEDGE =
-  "Acknowledge this in one short line, without a tool call. If you were in the middle of your work, go on with it; otherwise end your turn."
+  "If this changes what is to be done now, or you were in the middle of your work, go on with that. Otherwise acknowledge it in one short line, without a tool call."
 
 const COMMANDS = slashCommands("session")
 
@@ -53,7 +53,7 @@ export class Commands {
     const shown = `/${name}${text === "" ? "" : ` ${text}`}\n\n${answer.text.trim()}`
     const message: NewText[] = [
       { type: "text", text: shown, ignored: true },
-      { type: "text", text: `${commandNote(command, answer)}\n${ACKNOWLEDGE}`, synthetic: true },
+      { type: "text", text: `${commandNote(command, text, answer)}\n${ACKNOWLEDGE}`, synthetic: true },
     ]
     parts.splice(0, parts.length, ...(message as TextPart[]))
   }

@@ -42,7 +42,7 @@ async function execute(
   // The person has seen the answer.
   pi.sendMessage({
     customType: MESSAGE_TYPE,
-    content: commandNote(command, answer),
+    content: commandNote(command, text, answer),
     display: false,
     details: { session: sessionID },
   })

@@ -186,7 +186,8 @@ export class Session {
   async #setBack(branch: readonly SessionEntry[]): Promise<void> {
     const { engine, sessionID } = this.host
     const answers = messagesOf(branch.filter((entry) => detailsOf(entry)?.session === sessionID)).map(textOf)
-    await engine.report({ kind: "sessionSetBack", sessionID, answers })
+    const asked = messagesOf(branch).flatMap((message) => (message.role === "user" ? [textOf(message)] : []))
+    await engine.report({ kind: "sessionSetBack", sessionID, answers, asked })
   }
 
   /** Makes a message for the agent that people do not see. */

@@ -1148,6 +1148,8 @@ class SessionSetBack(TypedDict):
     sessionID: str
     #: What the stack's tools have answered in it, also before it was compacted, oldest first.
     answers: list[str]
+    #: What the person has written in it, oldest first: what is gone is no part of the task any more.
+    asked: NotRequired[list[str]]
 
 
 class MessageReceived(TypedDict):
