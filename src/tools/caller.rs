@@ -124,7 +124,8 @@ impl<'a> Caller<'a> {
             (node.session_id() == session_id, node.status())
         });
         if is_own && status != FrameStatus::InProgress {
-            self.stack.activate(frame)?;
+            let (frame, status) = (frame.into(), FrameStatus::InProgress);
+            self.stack.execute(Command::SetStatus { frame, status, results: None, results_compacted: None })?;
         } else if !is_own {
             self.check_enter(frame)?;
             self.stack.execute(Command::Enter { frame: frame.into(), session_id: session_id.to_owned() })?;
