@@ -1754,9 +1754,10 @@ CallstackCode callstack_configure(Callstack *stack,
  *   - `sessionCompacted {sessionID, messages}`; `sessionMessages {sessionID, messages}`. A message is
  *     `{"id", "role", "text", "summary"?, "unfinished"?, "time"?, "parts"?}`; `time` is in milliseconds since the Unix
  *     epoch;
- *   - `sessionSetBack {sessionID, answers}`: a person may have set the conversation back to an earlier point, or has opened
+ *   - `sessionSetBack {sessionID, answers, asked?}`: a person may have set the conversation back to an earlier point, or has opened
  *     it again; `answers` is what the tools of the library have answered in it, oldest first. It is in the frame in which it was
- *     then, or in the nearest open one above; open frames that it has begun since are blocked;
+ *     then, or in the nearest open one above; open frames that it has begun since are blocked; `asked` is what the person has
+ *     written in it, oldest first: what is gone is no part of the task any more;
  *   - `messageFinished {sessionID, message}`: a message will not change any more; it is appended to the frame's log;
  *   - `callStarted {call, sessionID}`, `callEnded {call, error?}`, `callAborted {call}`.
  * - `out_effects`: a JSON array of what the host must do, in this order, `[{"kind": "describeSession", "sessionID":

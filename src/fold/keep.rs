@@ -9,7 +9,7 @@ pub(super) fn calls(conversation: &Conversation<'_>, pairs: &[Option<usize>], go
     loaded(conversation, pairs, gone);
     signed(conversation, pairs, gone);
     served(conversation, gone);
-    said_beside(conversation, gone);
+    said_beside(conversation, pairs, gone);
 }
 
 /// Takes back what belongs to something that stays.
@@ -67,16 +67,22 @@ fn served(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
 
 /// Where messages of the model cannot follow each other, what was said beside calls goes with them, if no outcome and no words stay
 /// behind it.
-fn said_beside(conversation: &Conversation<'_>, gone: &mut [Option<usize>]) {
+fn said_beside(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &mut [Option<usize>]) {
     if !conversation.has_strict_turns {
         return;
     }
     for (message, next) in conversation.messages.iter().zip(conversation.messages.iter().skip(1)) {
-        let mut calls = message.items.clone().filter(|place| matches!(conversation.items[*place].kind, Kind::Call(_)));
+        let calls = || message.items.clone().filter(|place| matches!(conversation.items[*place].kind, Kind::Call(_)));
         // Without calls there is none, and so there is if one stays.
-        let fold = calls.try_fold(None, |_, call| gone[call].map(Some)).flatten();
+        let fold = calls().try_fold(None, |_, call| gone[call].map(Some)).flatten();
         let Some(fold) = fold else { continue };
         if next.items.clone().all(|place| gone[place].is_some()) {
+            let is_kept = |place: usize| matches!(conversation.items[place].kind, Kind::Fixed | Kind::Summary);
+            if message.items.clone().any(is_kept) {
+                // What must stay does so together with a call, behind which the next message can stand.
+                calls().last().into_iter().for_each(|call| stay(call, pairs, gone));
+                continue;
+            }
             message.items.clone().for_each(|place| gone[place] = gone[place].or(Some(fold)));
         }
     }

@@ -148,6 +148,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             (CallRole::Pop | CallRole::Invalidate, Some(status)) if has_arguments(call) => {
                 // A caller that nobody knows is told the frame above the one that it has named, which can be elsewhere.
                 let is_around = self.on_path.contains_key(&subject);
+                let was_here = self.frames.get(&subject).is_some_and(|known| known.name.is_some());
                 if let Some(second) = second {
                     self.known((self.stack, second)).begun_at = Some(place);
                 }
@@ -157,7 +158,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                         // It has also begun another frame, which was folded before.
                         _ if second.is_some() => self.since_task = (place + 1, self.segments.len()),
                         Some(begun_at) => self.since_task = (begun_at + 1, self.segments.len()),
-                        None if status != FoldedStatus::Blocked && names_no_frame(call) => {
+                        None if status != FoldedStatus::Blocked && (was_here || names_no_frame(call)) => {
                             self.end_task(subject, place)
                         }
                         None => {}
@@ -323,9 +324,12 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// stretch is all from there on; the call that has ended it stays, since it has the results.
     fn end_task(&mut self, frame: Key, place: usize) {
         let (first, first_segment) = std::mem::replace(&mut self.since_task, (place + 1, self.segments.len()));
-        let Some(words) = (first..place).find(|item| matches!(self.items[*item].kind, Kind::Words)) else { return };
+        // A summary that is just before tells the task as well.
+        let tells_task = |item: &usize| matches!(self.items[*item].kind, Kind::Words | Kind::Summary);
+        let Some(words) = (first.saturating_sub(1)..place).find(tells_task) else { return };
         let message = self.items[words].message;
-        let behind = (words..place).find(|item| self.items[*item].message != message);
+        let is_summary = matches!(self.items[words].kind, Kind::Summary);
+        let behind = (words + 1..place).find(|item| is_summary || self.items[*item].message != message);
         let Some(start) = behind else { return };
         let number = self.segments.len();
         let is_within =

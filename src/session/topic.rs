@@ -47,7 +47,8 @@ impl Topic {
             let is_current = title.as_ref() == Some(&frame.title);
             let task = frame.success_criteria.clone();
             // The short criteria are from there.
-            let is_lead = |start: &usize| one_line(&task[*start..]).starts_with(frame.success_criteria_compacted.as_str());
+            let is_lead =
+                |start: &usize| one_line(&task[*start..]).starts_with(frame.success_criteria_compacted.as_str());
             let lead = lines_of(&task).filter(is_lead).last().unwrap_or_default();
             *self = Self { task: Some(task), lead, title, is_given: false, is_current };
         }

@@ -184,12 +184,15 @@ impl<'a> Caller<'a> {
     pub(super) fn lost(&mut self) -> Option<String> {
         let session_id = self.session_id;
         let frame = self.turn(|turn| turn.take_lost(session_id))?;
-        let status = self.stack.read(|tree| tree.node(frame).status());
+        let why = match self.stack.read(|tree| tree.node(frame).status()) {
+            FrameStatus::InProgress => "another one works on it".to_owned(),
+            status => format!("that is {status}"),
+        };
         let name = self.name(frame);
         let place = self.own().map_or("in no frame".to_owned(), |own| format!("in {}", self.name(own)));
         Some(format!(
-            "not done, because this conversation is not in {name} any more: that is {status}. You are {place} now. Call again what \
-             you want to do there"
+            "not done, because this conversation is not in {name} any more: {why}. You are {place} now. Call again what you want to do \
+             there"
         ))
     }
 

@@ -492,7 +492,13 @@ fn names_frame(arguments: &str) -> bool {
 
 fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
-        Some(entry) if entry.changes_place && !names_frame(arguments) && let Some(problem) = caller.lost() => Err(problem),
+        Some(entry)
+            if entry.changes_place
+                && !names_frame(arguments)
+                && let Some(problem) = caller.lost() =>
+        {
+            Err(problem)
+        }
         Some(entry) => {
             let place = caller.turn(|turn| turn.sessions.calls.settings.r#in);
             (entry.run)(&mut caller, arguments, entry.example(place))

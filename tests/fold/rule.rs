@@ -380,11 +380,35 @@ fn a_task_that_began_with_the_persons_words_goes_when_it_has_ended() {
     check(&rounds[..6], &kept[..4], &gone);
     check(&rounds[..8], &[&kept[..], &["docs-files"]].concat(), &gone);
     check(&rounds, &[&kept[..], &["Now the docs.", "docs-results", "There are no docs."]].concat(), &["docs-files"]);
-    // A call that names a frame may be about any other one.
+    // A call that names a frame may be about any other one than that in which the conversation was.
     let named = with(rounds[5].clone(), "pop", "frame", json!("f1"));
-    check(&[rounds[0].clone(), named], &["shop-files"], &[]);
+    check(&[rounds[0].clone(), named.clone()], &["shop-files"], &[]);
+    check(&[rounds[0].clone(), rounds[1].clone(), named], &["Prices are integers"], &["shop-files"]);
     // A blocked task goes on.
     check(&[rounds[0].clone(), pop("f1", "Shop", "blocked", "so far", "f1 (Shop)")], &["shop-files"], &[]);
+}
+
+/// Nobody has written behind the summary: the host lets the model go on by itself.
+#[test]
+fn a_task_that_a_summary_tells_goes_when_it_has_ended() {
+    let mut summary = shell("ls", "shop-files");
+    summary.summary = Some("The shop is half built.".to_owned());
+    let rounds = [
+        shell("ls", "old-files").words("Build the shop."),
+        summary,
+        shell("cat", "cart-files").text("I go on."),
+        pop("f1", "Shop", "completed", "shop-results", ""),
+        Round::default().text("The shop is open."),
+    ];
+    for wire in [Wire::Anthropic, Wire::Responses, Wire::Opencode, Wire::Pi] {
+        let text = folded(wire, &rounds);
+        for kept in ["The shop is half built.", "shop-results", "The shop is open."] {
+            assert!(text.contains(kept), "{wire}: {kept} is gone: {text}");
+        }
+        assert!(!text.contains("cart-files") && !text.contains("I go on."), "{wire}: {text}");
+        // Of the message with the summary a call stays where another message of the model cannot follow.
+        assert_eq!(text.contains("shop-files"), wire == Wire::Anthropic, "{wire}: {text}");
+    }
 }
 
 #[test]

@@ -434,7 +434,10 @@ fn a_frame_around_that_goes_on_interrupts_those_within() {
     );
     assert_eq!([host.status("f3"), host.status("f4")], [FrameStatus::Blocked; 2]);
     let question = host.stack.frame("f4").unwrap().questions.pop().unwrap();
-    assert!(question.interruption && question.question.ends_with("its conversation has gone on with f2"), "{question:?}");
+    assert!(
+        question.interruption && question.question.ends_with("its conversation has gone on with f2"),
+        "{question:?}"
+    );
     // Also the session's own frame.
     let root = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f1"}));
     assert!(root.contains("Interrupted below it: f2."), "{root}");
@@ -505,7 +508,8 @@ fn a_failed_task_of_the_session_begins_anew() {
     let host = Host::new();
     let failed = json!({"status": "failed", "results": "no database here", "resultsCompacted": "no database here"});
     host.good("ses_1", "stack_frame_pop", failed);
-    let retried = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f1", "retry": true, "answer": "use files"}));
+    let retried =
+        host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f1", "retry": true, "answer": "use files"}));
     assert_eq!(retried.lines().last(), Some("You are in f2 (Build a shop where customers can)."), "{retried}");
 }
 
@@ -526,7 +530,11 @@ fn the_session_s_own_frame_goes_on_in_its_conversation() {
 fn an_answered_frame_says_how_it_goes_on() {
     let host = Host::new();
     host.push("Cart");
-    host.good("ses_1", "stack_frame_pop", json!({"status": "blocked", "question": "Which VAT?", "results": "", "resultsCompacted": ""}));
+    host.good(
+        "ses_1",
+        "stack_frame_pop",
+        json!({"status": "blocked", "question": "Which VAT?", "results": "", "resultsCompacted": ""}),
+    );
     let answered = host.good("ses_1", "stack_frame_answer", json!({"frameID": "f2", "answer": "19 %"}));
     assert_eq!(answered, "f2 (Cart) is answered. Go on with it: stack_frame_activate f2.");
 }

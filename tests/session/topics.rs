@@ -87,7 +87,10 @@ fn a_subagent_does_not_set_the_identity_of_its_parent() {
     let mut host = Host::untitled();
     host.user("Find out how the login works").created("child", Some("root"), SUBAGENT);
     host.user("Now add a second factor");
-    assert_eq!(host.identity(), named("Now add a second factor", "Find out how the login works\nNow add a second factor"));
+    assert_eq!(
+        host.identity(),
+        named("Now add a second factor", "Find out how the login works\nNow add a second factor")
+    );
     assert_eq!(host.frame("child").title, SUBAGENT);
 }
 
@@ -111,7 +114,11 @@ fn a_title_names_the_messages_before_it() {
     host.titled("root", "").titled("root", "Greeting").user("please build a shop").titled("root", "Greeting");
     assert_eq!(host.identity(), named("please build a shop", "please build a shop"), "it is no name of the shop");
     host.titled("root", " My shop ").user("with a search for toys");
-    assert_eq!(host.identity(), named("My shop", "please build a shop\nwith a search for toys"), "a person has given it");
+    assert_eq!(
+        host.identity(),
+        named("My shop", "please build a shop\nwith a search for toys"),
+        "a person has given it"
+    );
 }
 
 #[test]

@@ -45,6 +45,8 @@ export abstract class Adapter {
   readonly modes = new Map<string, Mode>()
   /** Sessions of which messages were removed: a person has undone them. */
   readonly setBack = new Set<string>()
+  /** Sessions of which a request has been made. */
+  readonly #opened = new Set<string>()
   /** The context window of each session's model, in tokens, by session ID. */
   readonly limits = new Map<string, number | undefined>()
 
@@ -74,10 +76,17 @@ export abstract class Adapter {
     await this.engine.report({ kind: "messageFinished", sessionID, message: sessionMessage(data) })
   }
 
-  /** If a person has undone messages of the session of a request, reports what the person and the tools have said in those left. */
+  /**
+   * Reports what the person and the tools have said in a conversation if that may not be where the engine takes it to be: a person has
+   * undone messages, or the session is a copy of another one.
+   */
   async reportSetBack(messages: readonly Entry[]): Promise<void> {
     const sessionID = messages[0]?.info.sessionID
-    if (sessionID === undefined || !this.setBack.delete(sessionID)) return
+    if (sessionID === undefined) return
+    const isOpened = this.fold !== undefined && !this.#opened.has(sessionID)
+    this.#opened.add(sessionID)
+    const isElsewhere = isOpened && messages.some(({ parts }) => answersIn(parts).length > 0)
+    if (!this.setBack.delete(sessionID) && !isElsewhere) return
     // Those before a compaction count, too.
     const { data = [] } = await this.client.session.messages({ path: { id: sessionID } })
     await this.engine.report({

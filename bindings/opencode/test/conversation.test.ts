@@ -236,6 +236,31 @@ test("what a person undoes, the conversation is not in any more", async (t) => {
   assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /set the conversation back/)
 })
 
+test("a copy of a session is told that it is not in the frame of the other one", async (t) => {
+  const decide = call("stack_add_decision", { decision: "Prices are integers" })
+  const { model, server, frames } = await scenario(
+    t,
+    inOrder([
+      call("stack_frame_push", task("Cart")),
+      { text: "I work on the cart." },
+      decide,
+      decide,
+      { text: "It is recorded." },
+    ]),
+    { frames: "conversation" },
+  )
+  const { sessionID } = await server.prompt("Build a shop where customers can pay")
+  const { data: copy } = await server.client.session.fork({ path: { id: sessionID }, body: {} })
+  assert.ok(copy)
+  await server.prompt("Go on with the prices in this copy of the session", copy.id)
+  const [first, second, third] = model.work(copy.id)
+  assert.match(contextOf(first).volatile, /<current-frame/, "it says where the conversation is")
+  assert.match(texts(second), /not in f2 \(Cart\) any more: another one works on it\. You are in f3/)
+  assert.match(texts(third), /the decision is recorded\./)
+  assert.deepEqual(frames().get("Cart")?.decisions, [])
+  assert.equal(frames().get("Cart")?.status, "in_progress")
+})
+
 test("the titles of calls say which frame begins and how it has ended", async (t) => {
   const { server } = await scenario(
     t,

@@ -35,7 +35,11 @@ async function execute(
   context: ExtensionCommandContext,
 ): Promise<void> {
   const { engine, sessionID } = host
-  const tool = (name: string, args: object) => engine.tool(sessionID, name, args)
+  const tool = (name: string, args: object) => {
+    // It is no call beside those that the model has made in its newest message.
+    engine.context(sessionID)
+    return engine.tool(sessionID, name, args)
+  }
   const answer = await runCommand(command, { sessionID, stack: engine.stack, tool }, text)
   tell(context, answer.isError ? "error" : "info", answer.text.trim())
   if (answer.isError || !command.changes) return

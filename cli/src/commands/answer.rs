@@ -48,6 +48,9 @@ pub struct Answered {
     answer: String,
     /// True if the frame has a session, whose host goes on with it.
     has_session: bool,
+    /// True if an agent has worked on it in the conversation of another frame.
+    #[serde(skip)]
+    is_in_conversation: bool,
     /// True if a worker has begun it.
     #[serde(skip)]
     has_worker: bool,
@@ -80,6 +83,9 @@ impl Report for Answered {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.line(self.frame.line_with("answered", ""))?;
         match self.has_session {
+            true if self.is_in_conversation => {
+                page.text(0, "its agent reads the answer with its next request, and can go on with the frame")
+            }
             true => page.text(0, "its session goes on within a second if its host runs, else when the host runs again"),
             false if self.has_worker => {
                 page.text(0, "a worker begins it again; if none runs: callstack work -- COMMAND")
@@ -138,6 +144,7 @@ pub fn answer_frame(stack: &Stack, handle: Handle, answer: String, same_stack: S
             question: record.waits_for().to_owned(),
             answer: record.pending_answer().unwrap_or_default().to_owned(),
             has_session: record.has_session(),
+            is_in_conversation: record.conversation().is_some(),
             has_worker: record.worker_claim().is_some(),
             same_stack,
         }
