@@ -84,6 +84,19 @@ impl<'a> Caller<'a> {
         self.call_place() == CallPlace::Conversation && self.turn(|turn| turn.beside(session_id).is_none())
     }
 
+    /// Checks that a call can begin a frame in the conversation of the caller, which its argument `name` asks for.
+    ///
+    /// # Errors
+    /// [`Error::Setting`].
+    pub(super) fn check_works_here(&mut self, name: &str, value: &str) -> Result<()> {
+        let expected = match self.call_place() {
+            CallPlace::Conversation if self.works_here() => return Ok(()),
+            CallPlace::Conversation => "left out: another call of the same message has begun a frame",
+            CallPlace::Session => "left out: frames begin in sessions of their own",
+        };
+        Err(Error::Setting { name: name.into(), value: value.into(), expected })
+    }
+
     /// The frame of the calling session itself, which its conversation may have left for one below.
     pub(super) fn own_frame(&self) -> Option<Handle> {
         self.stack.read(|tree| tree.by_id(self.session_id))

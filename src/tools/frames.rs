@@ -10,7 +10,7 @@ use super::planning::in_the_plan;
 use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Results};
-use crate::session::calls::{CallPlace, listed};
+use crate::session::calls::listed;
 use crate::text::escape_hidden;
 use crate::tree::OutlineOptions;
 use crate::vocabulary::ToolRole;
@@ -234,13 +234,7 @@ impl Next {
             let value = name.unwrap_or("true").to_owned();
             Err(Error::Setting { name: "next".into(), value, expected })
         };
-        match caller.call_place() {
-            CallPlace::Session => return refused("left out: frames begin in sessions of their own"),
-            CallPlace::Conversation if !caller.works_here() => {
-                return refused("left out: another call of the same message has begun a frame");
-            }
-            CallPlace::Conversation => {}
-        }
+        caller.check_works_here("next", name.unwrap_or("true"))?;
         if caller.own_frame() == Some(popped) && caller.stack.read(|tree| tree.node(popped).parent().is_some()) {
             return refused("left out: this frame is all of the task of this session");
         }

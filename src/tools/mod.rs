@@ -500,7 +500,7 @@ fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
             Err(problem)
         }
         Some(entry) => {
-            let place = caller.turn(|turn| turn.sessions.calls.settings.r#in);
+            let place = caller.call_place();
             (entry.run)(&mut caller, arguments, entry.example(place))
         }
         None => {

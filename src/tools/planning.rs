@@ -120,11 +120,8 @@ impl AgentTool for PlanChildren {
             children.push(NewFrame { identity, depends_on, ..NewFrame::default() }.id(session_id));
         }
         let parent = caller.named_parent(self.parent)?;
-        if self.begin && !caller.works_here() {
-            let expected = "left out: frames begin in sessions of their own";
-            return Err(Error::Setting { name: "begin".into(), value: "true".into(), expected });
-        }
         if self.begin {
+            caller.check_works_here("begin", "true")?;
             let above = caller.resolved(&parent)?;
             caller.turn(|turn| turn.check_depth(above))?;
         }
@@ -133,7 +130,10 @@ impl AgentTool for PlanChildren {
         let planned: Vec<Handle> = caller.stack.read(|tree| ids.iter().filter_map(|id| tree.by_id(id)).collect());
         let session_id = caller.session_id;
         caller.turn(|turn| turn.planned(session_id, planned.iter().copied()));
-        let text = format!("Planned {}, in this order.", in_order(&planned));
+        let text = match planned[..] {
+            [one] => format!("Planned {}.", caller.name(one)),
+            _ => format!("Planned {}, in this order.", in_order(&planned)),
+        };
         let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
         if let Some(first) = first.filter(|_| self.begin) {
             let begun = caller.enter(first)?;

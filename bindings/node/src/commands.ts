@@ -189,12 +189,12 @@ export async function runCommand(command: SlashCommand, place: CommandPlace, tex
  */
 export function commandNote({ name, changes }: SlashCommand, typed: string, { text, isError }: HostAnswer): string {
   const answer = text.trim()
-  if (isError) return `The person's command /${name} was refused, and nothing has changed: ${answer}`
-  if (!changes) {
+  if (!isError && !changes) {
     return `The person has looked at the call stack with the command /${name}. They see the answer; nothing has changed.`
   }
-  const line = [`/${name}`, typed.trim()].join(" ").trim()
-  return `The person has used this command, and it has been carried out:\n${line}\nIts answer:\n${answer}`
+  const written = typed.trim() === "" ? " " : ` They have written:\n${typed.trim()}\n`
+  const outcome = isError ? "It was refused, and nothing has changed:" : "It has been carried out:"
+  return `The person has used the command /${name}.${written}${outcome}\n${answer}`
 }
 
 /** Splits a text into its first word and the rest. */

@@ -35,7 +35,7 @@ export function titleOf(frames: Frames, tool: string, args: Arguments, { text, i
   const said = singleLine(lines[0] ?? "")
   if (isError) return said
   // The engine's answers name a frame that they are about at the beginning of a line.
-  const handles = lines.flatMap((one) => /^(?:Planned: )?(f\d+) \(/.exec(one)?.[1] ?? [])
+  const handles = lines.flatMap((one) => /^(?:Planned )?(f\d+)\b/.exec(one)?.[1] ?? [])
   const [first, second] = handles
   switch (tool) {
     case "stack_frame_push":

@@ -53,7 +53,7 @@ test("OpenCode lists the commands, with their arguments", async (t) => {
   for (const name of ["push", "plan", "edit", "pop", "answer", "stop", "retry", "activate", "invalidate", "usage"]) {
     assert.ok(found.has(`stack-${name}`), `/stack-${name} is missing`)
   }
-  assert.equal(found.get("stack-answer"), "Answer a blocked frame; it goes on: FRAME ANSWER")
+  assert.equal(found.get("stack-answer"), "Answer a blocked frame, so that it can go on: FRAME ANSWER")
 })
 
 test("a person sees the tree; the model is told so, and does not get it", async (t) => {
@@ -77,7 +77,7 @@ test("a person plans, edits and invalidates, and the agent's next request shows 
   const { sessionID } = await server.prompt("Build a shop")
   const plan = await type(server, sessionID, "stack-plan", "Taxes: VAT is right\nStock")
   assert.match(plan.person, /Planned f4, f5, in this order\./)
-  assert.match(plan.model, /has used the command \/stack-plan\. .*already carried it out: Planned f4, f5/)
+  assert.match(plan.model, /has used the command \/stack-plan\. They have written:\nTaxes: VAT is right\nStock\nIt has been carried out:\nPlanned f4, f5/)
   await type(server, sessionID, "stack-edit", "f5 Warehouse: shelves are counted")
   await type(server, sessionID, "stack-invalidate", "Mail nobody reads mails")
   const found = frames()

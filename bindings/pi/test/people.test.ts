@@ -43,7 +43,7 @@ test("a person sees the tree and the usage, and that costs no request", async (t
   }
   assert.equal(
     commands.find(({ name }) => name === "stack-answer")?.description,
-    "Answer a blocked frame; it goes on: FRAME ANSWER",
+    "Answer a blocked frame, so that it can go on: FRAME ANSWER",
   )
   await pi.prompt("Go on")
   assert.doesNotMatch(texts(model.requests.at(-1) as Request), /with the command/)
@@ -60,6 +60,7 @@ test("the agent learns with its next request what a person has changed", async (
   assert.equal(pi.status(), "f1 Build a shop")
   assert.match((await pi.type("/stack-push Search")).text, /f5 \(Search\) has begun/)
   assert.equal(pi.status(), "f5 Search (3 of 3)")
+  assert.match((await pi.type("/stack-push Index: It finds words")).text, /f6 \(Index\) has begun/)
   const refused = await pi.type("/stack-activate f9")
   assert.deepEqual(
     [refused.level, refused.text.startsWith("[stack] stack_frame_activate: no frame matches")],
@@ -70,8 +71,9 @@ test("the agent learns with its next request what a person has changed", async (
   const told = texts(model.requests.at(-1) as Request)
   assert.match(
     told,
-    /has used the command \/stack-plan\.[\s\S]*f4 \(Taxes\)[\s\S]*\/stack-pop\.[\s\S]*\/stack-push\.[\s\S]*You are in f5 \(Search\)\./,
+    /has used the command \/stack-plan\.[\s\S]*f4 \(Taxes\)[\s\S]*\/stack-pop\.[\s\S]*\/stack-push\.[\s\S]*It finds words[\s\S]*You are in f6 \(Index\)\./,
   )
+  assert.match(told, /\/stack-pop\. They have written:\nf2 Cart::total\(\)\n/, "the answer does not have the results")
   assert.doesNotMatch(told, /stack-activate\.|stack-answer\./)
   assert.deepEqual(
     [...framesOf(world)].map(([title, { status }]) => [title, status]),
@@ -81,6 +83,7 @@ test("the agent learns with its next request what a person has changed", async (
       ["Mail", "planned"],
       ["Taxes", "planned"],
       ["Search", "in_progress"],
+      ["Index", "in_progress"],
     ],
   )
 })
