@@ -14,7 +14,9 @@ pub fn markdown() -> String {
          it.\n\nThe arguments are one JSON object. Unknown, missing and mistyped arguments are rejected; the error\n\
          contains an example. Texts of more than 100,000 characters, lists of more than 1,000 entries, and\n\
          arguments of more than 1 MiB in total are rejected too. A frame is named by its handle (`f3`), by its ID,\n\
-         by a beginning of its ID that matches no other frame, or by its title if no other frame of the tree has it.\n",
+         by a beginning of its ID that matches no other frame, or by its title if no other frame of the tree has it.\n\n\
+         Hosts have frames worked on in sessions of their own, or in one conversation (`calls.in`, as the plugins for OpenCode\n\
+         and pi do). What differs there stands below a tool.\n",
     );
     let tools = super::list(&ToolNames::default());
     let folded = super::listed(&ToolNames::default(), CallPlace::Conversation);
@@ -108,6 +110,14 @@ fn add_differences(tool: &Tool, other: &Tool, text: &mut String) {
         .map(|(name, property)| format!("`{name}`: {}", property["description"].as_str().unwrap_or_default()))
         .collect();
     lines.extend(before.keys().filter(|name| !after.contains_key(*name)).map(|name| format!("No `{name}`.")));
+    let is_required = |tool: &Tool, name: &str| {
+        let required = tool.parameters["required"].as_array();
+        required.is_some_and(|required| required.iter().any(|other| other == name))
+    };
+    let optional = after.iter().filter(|(name, _)| is_required(tool, name) && !is_required(other, name));
+    lines.extend(
+        optional.map(|(name, property)| format!("`{name}?`: {}", property["description"].as_str().unwrap_or_default())),
+    );
     if tool.description != other.description {
         lines.insert(0, other.description.clone());
     }

@@ -437,7 +437,7 @@ impl AgentTool for AddDecision {
     }
 }
 
-/// Set for good what a frame is about. Otherwise the frame of a session follows the user's newest message until something is
+/// Set for good what a frame is about. Otherwise the frame of a session follows what the user writes until something is
 /// planned or pushed below it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

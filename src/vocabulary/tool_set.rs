@@ -42,7 +42,7 @@ const TOOLS: [Known; 39] = [
     other("stack_frame_log", "stack_frame_details names the file of a log, and an agent can read and search files."),
     standard("stack_add_artifact", "Keeps what a command has made; only files of the tools that write files are recorded automatically."),
     standard("stack_add_decision", "The only way to hand a decision to later frames before the results."),
-    other("stack_frame_identify", "A plan or a push sets the identity; until then it follows the newest task."),
+    other("stack_frame_identify", "A plan or a push sets the identity; until then it follows what the user writes."),
     other("stack_get_state", "For programs and user interfaces."),
     other("stack_frame_plan", "stack_frame_plan_children plans one frame as well."),
     standard("stack_frame_plan_children", "The only way to a plan."),
