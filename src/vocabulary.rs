@@ -18,7 +18,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use self::place::Place;
-pub(crate) use self::place::{BELOW, Ended, Told};
+pub(crate) use self::place::{BELOW, BELOW_FRAME, Ended, Told};
 #[cfg(feature = "session")]
 pub use self::tool_set::ToolSet;
 use crate::error::{Error, Result};

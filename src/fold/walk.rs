@@ -152,6 +152,15 @@ impl<'a, 'b> Walk<'a, 'b> {
                 if let Some(second) = second {
                     self.known((self.stack, second)).begun_at = Some(place);
                 }
+                if !is_around
+                    && self
+                        .frames
+                        .get(&subject)
+                        .is_none_or(|known| known.segments.is_empty() && known.begun_at.is_none())
+                {
+                    // Nothing else has its results.
+                    self.of_item[place] = None;
+                }
                 self.end(subject, status, now, place);
                 if now.is_none() && is_sure {
                     match self.known(subject).begun_at {

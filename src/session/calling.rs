@@ -97,7 +97,10 @@ impl Turn<'_> {
     }
 
     /// Checks that no host runs a frame and no worker has it, and that the caller does not work in it or below it.
-    fn check_idle(&self, handle: Handle, caller: &str) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Running`].
+    pub fn check_idle(&self, handle: Handle, caller: &str) -> Result<()> {
         let is_with_worker = self.tree.is_with_worker(handle, self.now);
         let is_running = self.sessions.calls.runs(handle) || self.runs_elsewhere(handle) || is_with_worker;
         let record = self.tree.node(handle).record();

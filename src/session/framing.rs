@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::place::SET_BACK;
 use super::subagents::Step;
 use super::turn::Turn;
 use crate::frame::{Chunk, Frame, FrameRef, FrameStatus, Handle, NewChunk};
@@ -12,24 +13,26 @@ impl Turn<'_> {
     pub(super) fn asked(&mut self, session_id: &str, message_id: String, text: &str) {
         // A prompt is the task of a session that works for a call, and of no other.
         if self.take_answer(session_id, text) && !self.sessions.is_called(session_id) {
+            if let Some(session) = self.sessions.known.get_mut(session_id) {
+                session.topic.said_aside(text);
+            }
             return;
         }
         let tree = self.tree;
         let has_text = !text.trim().is_empty();
         let is_finished = |status: FrameStatus| !status.is_open() && status != FrameStatus::Planned;
         let finished = tree.by_id(session_id).filter(|frame| is_finished(tree.node(*frame).status()));
-        // What is said while the conversation works elsewhere belongs to that.
-        let place = self.sessions.place(session_id, tree);
-        let finished = finished.filter(|own| place.is_none_or(|place| place == *own || tree.is_ancestor(*own, place)));
+        // What is said while the conversation works on another frame belongs to that.
+        let finished = finished.filter(|own| has_text && self.sessions.place(session_id, tree) == Some(*own));
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
-        if let Some(finished) = finished.filter(|_| has_text) {
-            session.topic.begun_anew(text);
-            session.criteria = session.topic.task().map(str::to_owned);
-            session.begun_with = Some(message_id);
-            session.log.begun_anew();
-            return self.begin_anew(session_id, finished);
+        if let Some(finished) = finished {
+            return self.begin_anew(session_id, finished, Some(message_id), text);
         }
         let is_task = has_text && session.topic.asked(text);
+        if self.begin_anew_if_taken_back(session_id, Some(message_id)) {
+            return;
+        }
+        let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         let is_short = session.topic.is_short();
         let is_root = session.parent.is_none();
         if is_task && !session.is_called {
@@ -55,35 +58,53 @@ impl Turn<'_> {
     /// Handles that a person may have taken messages back: these are left.
     pub(super) fn unasked(&mut self, session_id: &str, asked: &[String]) {
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
-        if session.is_called || !session.topic.set_back(asked) {
+        if session.is_called || !session.topic.set_back(asked) || self.begin_anew_if_taken_back(session_id, None) {
             return;
         }
+        let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         let task = session.topic.task().map(str::to_owned);
         session.criteria = session.criteria.take().and(task);
         self.identify(session_id);
     }
 
-    /// Creates another frame for a session whose frame is finished, below the same parent if that is open. The finished
-    /// frame gets another ID.
-    fn begin_anew(&mut self, session_id: &str, finished: Handle) {
+    /// If a person has taken back all that the frame of a session is about, and its title and criteria are set for good: what the person
+    /// has written instead begins another one.
+    fn begin_anew_if_taken_back(&mut self, session_id: &str, message_id: Option<String>) -> bool {
+        let own = self.own_open_frame(session_id).filter(|own| !self.tree.node(*own).record().placeholder);
+        let session = self.sessions.known.get(session_id).filter(|session| !session.is_called);
+        let words = session.and_then(|session| session.topic.words_instead()).map(str::to_owned);
+        let (Some(own), Some(words)) = (own, words) else { return false };
+        self.interrupt(&[own], SET_BACK);
+        self.begin_anew(session_id, own, message_id, &words);
+        true
+    }
+
+    /// Creates another frame for a session that is done with its own, below the same parent if that is open. The one before gets
+    /// another ID.
+    fn begin_anew(&mut self, session_id: &str, before: Handle, message_id: Option<String>, text: &str) {
         let tree = self.tree;
+        if let Some(session) = self.sessions.known.get_mut(session_id) {
+            session.topic.begun_anew(text);
+            session.criteria = session.topic.task().map(str::to_owned);
+            session.begun_with = message_id;
+            session.log.begun_anew();
+        }
         // Named after its handle, which no other frame of the session can have, so no free number has to be searched.
-        let mut archived = Frame::id_in_conversation(session_id, finished);
+        let mut archived = Frame::id_in_conversation(session_id, before);
         while tree.by_id(&archived).is_some() {
             archived.push('~');
         }
-        self.command(Command::ReplaceId { frame: finished.into(), session_id: archived });
-        let parent = tree.node(finished).parent().filter(|parent| tree.node(*parent).status().is_open());
+        self.command(Command::ReplaceId { frame: before.into(), session_id: archived });
+        let parent = tree.node(before).parent().filter(|parent| tree.node(*parent).status().is_open());
         let (new, parent) = (session_id.to_owned(), parent.map(FrameRef::Handle));
         self.command(Command::Ensure { session_id: new, title: None, parent });
         // The chunks on the heap stay visible to the session.
-        for Chunk { name, content, description, .. } in tree.node(finished).record().heap.clone() {
+        for Chunk { name, content, description, .. } in tree.node(before).record().heap.clone() {
             let (frame, chunk) = (FrameRef::Id(session_id.to_owned()), NewChunk { name, content, description });
             self.command(Command::AllocateChunk { frame, chunk });
         }
-        self.interrupt_entered(session_id, "its conversation has gone on with another task");
         self.sessions.frame_replaced(session_id);
-        self.sessions.way_begun_anew(session_id, finished, self.time);
+        self.sessions.way_begun_anew(session_id, before, self.time);
         let is_short = self.sessions.known.get(session_id).is_none_or(|session| session.topic.is_short());
         self.sessions.observe(session_id).asked(is_short);
         self.set_identity(session_id);

@@ -13,7 +13,7 @@ use crate::vocabulary::{Place, Told};
 const KEPT_MOVES: usize = 256;
 
 /// Why a frame is blocked that a conversation does not know any more.
-const SET_BACK: &str = "It was interrupted: a person has set the conversation back to before it began";
+pub(super) const SET_BACK: &str = "It was interrupted: its conversation does not hold its beginning any more";
 
 /// The way of a conversation through frames. Empty as long as it is in the session's own frame alone.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,10 @@ pub(super) struct Way {
     base: Option<Handle>,
     /// The time of the first move, if the way before it is not known: from the time before a restart.
     resumed_at: Option<u64>,
+    /// An answer since the model was asked says where the conversation is, although that takes itself to be elsewhere.
+    is_answered: bool,
+    /// The model has been asked since such an answer.
+    is_told: bool,
 }
 
 impl Way {
@@ -134,18 +138,21 @@ impl Sessions {
     }
 
     /// Notes that the model of a session is asked: what it calls next, it calls from where the conversation is now.
-    pub(crate) fn asked_model(&mut self, session_id: &str) {
+    pub(crate) fn asked_model(&mut self, session_id: &str, tree: &Tree) {
+        let is_lost = self.lost(session_id, tree).is_some();
         if let Some(session) = self.known.get_mut(session_id) {
-            session.way.asked_in = None;
+            let way = &mut session.way;
+            (way.asked_in, way.is_told) = (None, is_lost && (way.is_told || way.is_answered));
+            way.is_answered = false;
         }
     }
 
     /// Notes a message of the agent. One from after the last move shows that the model was asked since.
-    pub(super) fn answered_by_model(&mut self, session_id: &str, time: Option<u64>) {
-        if let Some(session) = self.known.get_mut(session_id)
-            && session.way.moves.back().zip(time).is_none_or(|((moved, _), time)| time > *moved)
-        {
-            session.way.asked_in = None;
+    pub(super) fn answered_by_model(&mut self, session_id: &str, time: Option<u64>, tree: &Tree) {
+        let way = self.known.get(session_id).map(|session| &session.way);
+        let moved = way.and_then(|way| way.moves.back()).map(|(moved, _)| *moved);
+        if moved.zip(time).is_none_or(|(moved, time)| time > moved) {
+            self.asked_model(session_id, tree);
         }
     }
 
@@ -250,7 +257,7 @@ impl Turn<'_> {
     }
 
     /// Blocks frames that a conversation has entered one after the other.
-    fn interrupt(&mut self, entered: &[Handle], question: &str) {
+    pub(super) fn interrupt(&mut self, entered: &[Handle], question: &str) {
         // Those within others first.
         for frame in entered.iter().rev() {
             let (frame, question) = ((*frame).into(), Some(question.to_owned()));
@@ -258,16 +265,21 @@ impl Turn<'_> {
         }
     }
 
-    /// The frame in which the conversation of a session takes itself to be, and in which it is no longer: somebody else has ended it.
-    /// Then the conversation knows of it. `None`: it is where it takes itself to be.
-    pub fn take_lost(&mut self, session_id: &str) -> Option<Handle> {
+    /// The frame in which the conversation of a session takes itself to be, and in which it is no longer, as long as its model calls tools
+    /// without having been told so. `None`: what the model calls is meant for where the conversation is.
+    pub fn misled(&mut self, session_id: &str) -> Option<Handle> {
         let lost = self.sessions.lost(session_id, self.tree)?;
-        self.placed(session_id);
-        Some(lost)
+        let way = &mut self.sessions.known.get_mut(session_id)?.way;
+        // Its other calls in the same message are meant for that frame as well.
+        way.is_answered |= !way.is_told;
+        (!way.is_told).then_some(lost)
     }
 
     /// Notes that an answer tells the conversation of a session where it is.
     pub fn placed(&mut self, session_id: &str) {
+        if self.misled(session_id).is_some() {
+            return;
+        }
         let here: Vec<Handle> = self.sessions.entered(session_id, self.tree).collect();
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
         let way = &mut session.way;
@@ -286,23 +298,37 @@ impl Turn<'_> {
     /// [`SessionSetBack`](super::HostEvent::SessionSetBack).
     pub(super) fn set_back(&mut self, session_id: &str, answers: &[String]) {
         let tree = self.tree;
-        let told: Vec<Told<'_>> = answers.iter().filter_map(|answer| Told::read(answer)).collect();
-        let place = told.last().and_then(|told| tree.resolve(&told.place?.into()).ok());
+        let path = path(answers, tree);
+        let place = path.last().copied();
         let own = tree.by_id(session_id);
-        let is_around = |frame: &Handle| place.is_some_and(|place| place == *frame || tree.is_ancestor(*frame, place));
-        let (kept, lost): (Vec<Handle>, Vec<Handle>) = self.sessions.entered(session_id, tree).partition(is_around);
+        let entered: Vec<Handle> = self.sessions.entered(session_id, tree).collect();
+        let is_around = |frame: &Handle| place.is_some_and(|place| tree.is_ancestor(*frame, place));
+        let (mut kept, others): (Vec<Handle>, Vec<Handle>) =
+            entered.iter().partition(|frame| is_around(frame) && !path.contains(frame));
+        kept.extend(path.iter().filter(|frame| others.contains(frame)));
+        let lost: Vec<Handle> = others.into_iter().filter(|frame| !path.contains(frame)).collect();
         self.interrupt(&lost, SET_BACK);
-        // Where it takes itself to be, and is not: the frame has ended since, or was interrupted.
+        // Where it takes itself to be, and is not: the frame has ended since, or another conversation works on it.
         let believed = place.filter(|place| Some(*place) != kept.last().copied().or(own));
-        let has_moved = !lost.is_empty() || believed.is_some();
-        if let Some(session) = self.sessions.known.get_mut(session_id).filter(|_| has_moved) {
+        if let Some(session) = self.sessions.known.get_mut(session_id) {
             let way = &mut session.way;
-            way.moved(kept.last().copied(), self.time);
-            (way.entered, way.asked_in) = (kept.into_iter().chain(believed).collect(), None);
-            self.sessions.moved(session_id);
+            if kept.last() != entered.last() {
+                way.moved(kept.last().copied(), self.time);
+                way.asked_in = None;
+                self.sessions.moved(session_id);
+            }
         }
-        let heard: HashSet<Handle> = told
+        if let Some(session) = self.sessions.known.get_mut(session_id) {
+            let way = &mut session.way;
+            way.told.retain(|frame| kept.contains(frame));
+            // Nobody knows whether it holds its plans still.
+            way.planned.clear();
+            (way.is_answered, way.is_told) = (false, false);
+            way.entered = kept.into_iter().chain(believed).collect();
+        }
+        let heard: HashSet<Handle> = answers
             .iter()
+            .filter_map(|answer| Told::read(answer).or_else(|| Told::without_place(answer)))
             .filter(|told| {
                 let name = tree.resolve(&told.subject.into()).ok().map(|frame| calls::name(tree, frame));
                 told.end(name.as_deref()).is_some()
@@ -320,4 +346,22 @@ impl Turn<'_> {
             self.command(Command::Forget { frame: frame.into() });
         }
     }
+}
+
+/// The frames in which a conversation takes itself to be by what its tools have answered, in the order in which it has entered them.
+fn path(answers: &[String], tree: &Tree) -> Vec<Handle> {
+    let mut path: Vec<Handle> = Vec::new();
+    for told in answers.iter().filter_map(|answer| Told::read(answer)) {
+        match told.place.and_then(|place| tree.resolve(&place.into()).ok()) {
+            None => path.clear(),
+            Some(place) => {
+                // It has left what is below.
+                path.retain(|frame| !tree.is_ancestor(place, *frame));
+                let known = path.iter().position(|frame| *frame == place);
+                path.truncate(known.unwrap_or(path.len()));
+                path.push(place);
+            }
+        }
+    }
+    path
 }

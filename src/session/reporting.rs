@@ -89,7 +89,7 @@ impl Turn<'_> {
                         true => self.asked(&session_id, message_id, &text),
                         false => {
                             self.sessions.replied(&session_id);
-                            self.sessions.answered_by_model(&session_id, time);
+                            self.sessions.answered_by_model(&session_id, time, self.tree);
                             self.assess(&session_id);
                         }
                     }

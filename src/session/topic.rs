@@ -1,6 +1,8 @@
 //! [`Topic`]: what a session is about, from its title and its messages. The frame of a session has this identity as long as
 //! it is a placeholder.
 
+use std::collections::VecDeque;
+
 use crate::frame::{Frame, Identity};
 use crate::keywords::word_count;
 use crate::text::{beginning, one_line};
@@ -18,24 +20,82 @@ const COMPACTED_CHARACTERS: usize = 150;
 /// Beginnings of titles that a host gives to sessions without a title.
 const DEFAULT_TITLES: [&str; 2] = ["New session - ", "Child session - "];
 
+/// Number of a task's messages that are kept.
+const MESSAGES: usize = 64;
+
 /// What a session is about.
 ///
-/// - The task is what the user has written since the session's frame began, the newest message last. What leads is the newest message
-///   with at least half as many words as the one that has led before; shorter ones are answers and additions. A message of one or
-///   two words changes nothing. If there is no room for all of it, what is oldest goes.
+/// - The task is what the user has written since the session's frame began. What leads is the newest message with at least half as
+///   many words as the one that led before; shorter ones are answers and additions. A message of one or two words changes nothing. If
+///   there is no room for all of it, additions have up to half of it, newest first, then what leads, then what came before that.
 /// - The session's title names it. A title that the session had before its first message, or that replaces another title,
 ///   was given by a person and stays as long as the process lives. Any other title was made from the messages before it,
 ///   so the first words of the next task replace it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Topic {
-    task: Option<String>,
-    /// Where in the task the message begins that leads: the title and the short criteria are from there.
-    lead: usize,
+    /// What the frame says of the messages from before a restart, until the host has shown them.
+    restored: Option<Task>,
+    /// The messages of the user since the frame began or the process did, oldest first.
+    messages: VecDeque<Message>,
+    /// What follows from them.
+    task: Option<Task>,
     title: Option<String>,
     /// True if a person has given the title.
     is_given: bool,
     /// True if the title names the task.
     is_current: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Message {
+    text: String,
+    /// It is no part of the task: it has answered a question.
+    is_aside: bool,
+    /// The user has taken it back.
+    is_gone: bool,
+}
+
+/// A task as the criteria of a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Task {
+    text: String,
+    /// Where in it the message begins that leads: the title and the short criteria are from there.
+    lead: usize,
+}
+
+impl Task {
+    /// Puts a task together from its parts: what came before, the message that leads, and the additions to that, all oldest first.
+    fn of(before: &[&str], lead: &str, additions: &[&str]) -> Self {
+        let mut room = CRITERIA_CHARACTERS;
+        let mut behind = Vec::new();
+        for addition in additions.iter().rev() {
+            let left = room.saturating_sub(CRITERIA_CHARACTERS / 2 + 1);
+            let fits = beginning(addition, left);
+            if fits.is_empty() || fits.len() < addition.len() && !behind.is_empty() {
+                break;
+            }
+            room -= fits.chars().count() + 1;
+            behind.push(fits);
+        }
+        let lead = beginning(lead, room);
+        room -= lead.chars().count();
+        let fits = |part: &&&str| {
+            let needed = part.chars().count() + 1;
+            let has_room = needed <= room;
+            room = if has_room { room - needed } else { 0 };
+            has_room
+        };
+        let mut lines: Vec<&str> = before.iter().rev().take_while(fits).copied().collect();
+        lines.reverse();
+        let start = lines.iter().map(|line| line.len() + 1).sum();
+        lines.push(lead);
+        lines.extend(behind.iter().rev());
+        Self { text: lines.join("\n"), lead: start }
+    }
+
+    fn lead(&self) -> &str {
+        &self.text[self.lead..]
+    }
 }
 
 impl Topic {
@@ -45,12 +105,13 @@ impl Topic {
         if is_unknown && frame.placeholder && !frame.success_criteria.is_empty() {
             let title = meaningful(title);
             let is_current = title.as_ref() == Some(&frame.title);
-            let task = frame.success_criteria.clone();
+            let text = frame.success_criteria.clone();
             // The short criteria are from there.
-            let is_lead =
-                |start: &usize| one_line(&task[*start..]).starts_with(frame.success_criteria_compacted.as_str());
-            let lead = lines_of(&task).filter(is_lead).last().unwrap_or_default();
-            *self = Self { task: Some(task), lead, title, is_given: false, is_current };
+            let short = frame.success_criteria_compacted.as_str();
+            let lines = [0].into_iter().chain(text.match_indices('\n').map(|(place, _)| place + 1));
+            let lead = lines.filter(|start| one_line(&text[*start..]).starts_with(short)).last().unwrap_or_default();
+            let restored = Some(Task { text, lead });
+            *self = Self { task: restored.clone(), restored, title, is_current, ..Self::default() };
         }
     }
 
@@ -66,55 +127,117 @@ impl Topic {
 
     /// Takes a message of the user, whose text is not blank. Returns true if it changes the task.
     pub(super) fn asked(&mut self, text: &str) -> bool {
-        let text = beginning(text.trim(), CRITERIA_CHARACTERS);
-        let Some(task) = self.task.as_mut().filter(|task| !is_short(task)) else {
-            (self.task, self.lead) = (Some(text.to_owned()), 0);
-            self.is_current = self.is_given;
-            return true;
-        };
-        if is_short(text) {
-            return false;
-        }
-        task.push('\n');
-        if word_count(text) * NEW_TASK >= word_count(&task[self.lead..]) {
-            self.lead = task.len();
-            self.is_current = self.is_given;
-        }
-        task.push_str(text);
-        let gone = lines_of(task).find(|start| task[*start..].chars().count() <= CRITERIA_CHARACTERS);
-        // What leads stays, as much of it as there is room for.
-        let gone = gone.filter(|gone| *gone <= self.lead).unwrap_or(self.lead);
-        task.drain(..gone);
-        self.lead -= gone;
-        task.truncate(beginning(task, CRITERIA_CHARACTERS).len());
-        true
+        self.add(text, false);
+        self.settle()
     }
 
-    /// Keeps what the user has written in these messages, oldest first. Returns true if that changes the task.
+    /// Takes a message of the user that is no part of the task.
+    pub(super) fn said_aside(&mut self, text: &str) {
+        self.add(text, true);
+    }
+
+    fn add(&mut self, text: &str, is_aside: bool) {
+        if self.messages.len() == MESSAGES {
+            // What leads stays.
+            let lead = self.task.as_ref().map(|task| task.lead().to_owned());
+            let is_lead = |message: &Message| lead.as_ref().is_some_and(|lead| lead.starts_with(&message.text));
+            let oldest = self.messages.iter().position(|message| !is_lead(message)).unwrap_or_default();
+            self.messages.remove(oldest);
+        }
+        self.messages.push_back(Message { text: shortened(text).to_owned(), is_aside, is_gone: false });
+    }
+
+    /// Takes the messages of the user that are left, oldest first, also those before the frame began: the user may have taken others
+    /// back, or has got them back. Returns true if that changes the task.
     pub(super) fn set_back(&mut self, asked: &[String]) -> bool {
-        let Some(before) = self.task.clone() else { return false };
-        let mut left = Self { title: self.title.clone(), is_given: self.is_given, ..Self::default() };
-        // Others belong to frames before.
-        for text in asked.iter().filter(|text| !text.trim().is_empty()) {
-            if before.contains(beginning(text.trim(), CRITERIA_CHARACTERS)) {
-                left.asked(text);
+        let left: Vec<&str> = asked.iter().map(|text| shortened(text)).filter(|text| !text.is_empty()).collect();
+        self.find_restored(&left);
+        let is_known = |text: &&str| self.messages.iter().any(|message| message.text == **text);
+        if !left.is_empty() && !left.iter().any(is_known) {
+            // The host writes messages in another way.
+            return false;
+        }
+        let mut end = self.messages.len();
+        self.messages.iter_mut().for_each(|message| message.is_gone = true);
+        // In their order, the newest ones first: an earlier frame can have had the same words.
+        for text in left.iter().rev() {
+            let found = (0..end).rev().find(|place| self.messages[*place].text == *text);
+            if let Some(found) = found {
+                self.messages[found].is_gone = false;
+                end = found;
             }
         }
-        let has_changed = left.task.as_ref() != Some(&before);
-        if has_changed {
-            *self = left;
+        self.settle()
+    }
+
+    /// Finds the messages from before a restart: the newest ones from which the same task follows.
+    fn find_restored(&mut self, asked: &[&str]) {
+        if self.restored.is_none() {
+            return;
         }
+        let first = asked.len().saturating_sub(MESSAGES);
+        for start in (first..asked.len()).rev() {
+            let mut found = Self::default();
+            asked[start..].iter().for_each(|text| found.add(text, false));
+            found.settle();
+            if found.task == self.task {
+                (self.restored, self.messages) = (None, found.messages);
+                return;
+            }
+        }
+    }
+
+    /// Finds the task that follows from the messages. Returns true if it is another one than before.
+    fn settle(&mut self) -> bool {
+        let mut before: Vec<&str> = Vec::new();
+        let mut lead = self.restored.as_ref().map(Task::lead);
+        let mut additions = Vec::new();
+        if let Some(restored) = &self.restored {
+            before.extend(restored.text[..restored.lead].trim_end().lines());
+        }
+        for message in self.messages.iter().filter(|message| !message.is_gone && !message.is_aside) {
+            let text = message.text.as_str();
+            match lead {
+                Some(led) if !is_short(led) => {
+                    if is_short(text) {
+                    } else if word_count(text) * NEW_TASK >= word_count(led) {
+                        before.push(led);
+                        before.append(&mut additions);
+                        lead = Some(text);
+                    } else {
+                        additions.push(text);
+                    }
+                }
+                // "Hello" is no task beside the next message.
+                _ => (before, lead) = (Vec::new(), Some(text)),
+            }
+        }
+        let task = lead.map(|lead| Task::of(&before, lead, &additions));
+        let has_changed = task != self.task;
+        let lead_of = |task: &Option<Task>| task.as_ref().map(|task| title_of(task.lead()));
+        if lead_of(&task) != lead_of(&self.task) {
+            self.is_current = self.is_given;
+        }
+        self.task = task;
         has_changed
     }
 
-    /// The task. `None` before the first message.
+    /// The task. `None` before the first message, and if all are taken back.
     pub(super) fn task(&self) -> Option<&str> {
-        self.task.as_deref()
+        self.task.as_ref().map(|task| task.text.as_str())
     }
 
     /// True if the task has fewer words than a task usually has.
     pub(super) fn is_short(&self) -> bool {
-        self.task.as_deref().is_none_or(is_short)
+        self.task().is_none_or(is_short)
+    }
+
+    /// The newest message, if the user has taken back all those before it.
+    pub(super) fn words_instead(&self) -> Option<&str> {
+        let newest = self.messages.back().filter(|message| !message.is_gone && !message.is_aside)?;
+        let mut before = self.messages.iter().rev().skip(1);
+        let is_instead = self.restored.is_none() && before.len() > 0 && before.all(|message| message.is_gone);
+        is_instead.then_some(newest.text.as_str())
     }
 
     /// Takes the message with which the session begins another frame. The title belongs to the frame before.
@@ -130,24 +253,23 @@ impl Topic {
 
     /// The identity of the session's frame. `None` if there is no task yet.
     pub(super) fn identity(&self) -> Option<Identity> {
-        let task = self.task.as_deref()?;
+        let task = self.task.as_ref()?;
         let title = self.title.clone().filter(|_| self.is_current);
         Some(Identity {
-            title: title.unwrap_or_else(|| title_of(&task[self.lead..])),
-            success_criteria: task.to_owned(),
-            success_criteria_compacted: beginning(&one_line(&task[self.lead..]), COMPACTED_CHARACTERS).to_owned(),
+            title: title.unwrap_or_else(|| title_of(task.lead())),
+            success_criteria: task.text.clone(),
+            success_criteria_compacted: beginning(&one_line(task.lead()), COMPACTED_CHARACTERS).to_owned(),
         })
     }
 }
 
-fn is_short(text: &str) -> bool {
-    word_count(text) < TASK_WORDS
+/// A message as it is kept.
+fn shortened(text: &str) -> &str {
+    beginning(text.trim(), CRITERIA_CHARACTERS)
 }
 
-/// Where the lines of a task begin.
-fn lines_of(task: &str) -> impl DoubleEndedIterator<Item = usize> {
-    let behind = task.match_indices('\n').map(|(place, _)| place + 1);
-    [0].into_iter().chain(behind.collect::<Vec<_>>())
+fn is_short(text: &str) -> bool {
+    word_count(text) < TASK_WORDS
 }
 
 /// A title without surrounding whitespace; `None` for an empty one and for a default one of the host.

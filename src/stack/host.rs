@@ -386,7 +386,7 @@ impl Host<'_> {
             let sessions = &mut state.sessions;
             let places = (sessions.place(session_id, &tree), sessions.base(session_id, &tree));
             let (Some(handle), Some(base)) = places else { return Ok(None) };
-            sessions.asked_model(session_id);
+            sessions.asked_model(session_id, &tree);
             let subagents = &state.sessions.subagents;
             if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
                 return Ok(None);

@@ -55,6 +55,7 @@ fn heuristic_names(_: &mut SchemaGenerator) -> Schema {
 impl AgentTool for Configure {
     const NAME: &'static str = "stack_autonomy";
     const EXAMPLE: &'static str = r#"{"level": "suggest", "popThreshold": 90, "disableHeuristic": "duration"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         for (name, threshold) in [("pushThreshold", self.push_threshold), ("popThreshold", self.pop_threshold)] {
@@ -208,6 +209,7 @@ pub(super) struct AutoSuggest {
 impl AgentTool for AutoSuggest {
     const NAME: &'static str = "stack_auto_suggest";
     const EXAMPLE: &'static str = r#"{"enable": true, "showHistory": true}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let text = caller.turn(|turn| {
@@ -243,6 +245,7 @@ pub(super) struct Stats {
 impl AgentTool for Stats {
     const NAME: &'static str = "stack_autonomy_stats";
     const EXAMPLE: &'static str = "{}";
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let text = caller.turn(|turn| {

@@ -9,7 +9,7 @@ use crate::session::{Effect, Turn};
 use crate::stack::{Stack, Turns};
 use crate::text::hanging_indent;
 use crate::tree::{Command, OutlineOptions, Tree};
-use crate::vocabulary::{ToolNames, ToolRole};
+use crate::vocabulary::{BELOW_FRAME, ToolNames, ToolRole};
 
 /// The session that calls a tool, and the effects that the host must carry out.
 pub(super) struct Caller<'a> {
@@ -28,6 +28,8 @@ pub(super) struct Begun {
     is_known: bool,
     /// The frames below it in which the conversation was.
     interrupted: Vec<Handle>,
+    /// The frame above it, if that is another one than the conversation was in.
+    parent: Option<Handle>,
 }
 
 impl Begun {
@@ -143,18 +145,17 @@ impl<'a> Caller<'a> {
             self.check_enter(frame)?;
             self.stack.execute(Command::Enter { frame: frame.into(), session_id: session_id.to_owned() })?;
         }
+        let from = self.own();
+        let parent = self.stack.read(|tree| tree.node(frame).parent()).filter(|parent| Some(*parent) != from);
         let (is_known, interrupted) =
             self.turn(|turn| (turn.knows(session_id, frame), turn.entered(session_id, frame)));
-        Ok(Begun { frame, is_new: status == FrameStatus::Planned, is_known, interrupted })
+        Ok(Begun { frame, is_new: status == FrameStatus::Planned, is_known, interrupted, parent })
     }
 
     /// The answer for a frame that has begun in the conversation of the caller: what is to be done there. With `criteria` also those
     /// of the frame, and with the context of the frame if the conversation does not hold all that it needs.
-    ///
-    /// # Errors
-    /// As [`Stack::context`].
-    pub(super) fn begun(&mut self, begun: Begun, has_criteria: bool) -> Result<String> {
-        let Begun { frame, is_new, is_known, interrupted } = begun;
+    pub(super) fn begun(&mut self, begun: Begun, has_criteria: bool) -> String {
+        let Begun { frame, is_new, is_known, interrupted, parent } = begun;
         let state = if is_new { "has begun" } else { "is in progress" };
         let finish =
             self.tools().get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish it with {pop}"));
@@ -162,8 +163,13 @@ impl<'a> Caller<'a> {
         if !interrupted.is_empty() {
             text.push_str(&format!(" Interrupted below it: {}.", listed(&interrupted)));
         }
+        if let Some(parent) = parent.filter(|_| interrupted.is_empty()) {
+            text.push_str(&format!("{BELOW_FRAME}{}.", self.name(parent)));
+        }
         let (criteria, answer, is_retry) = self.stack.read(|tree| {
-            let (record, is_retry) = (tree.node(frame).record(), tree.node(frame).retry_of().is_some());
+            let record = tree.node(frame).record();
+            // A retry has the note from its beginning.
+            let is_retry = tree.node(frame).retry_of().is_some() && record.questions.len() == 1;
             let answer = record.questions.last().and_then(|asked| asked.answer.clone());
             (record.success_criteria.trim().to_owned(), answer.unwrap_or_default(), is_retry)
         });
@@ -175,28 +181,31 @@ impl<'a> Caller<'a> {
             }
         }
         if !is_known {
+            // It has begun, whether there is room for its context or not.
             let settings = self.stack.host().settings().context.guidance(Guidance::None);
-            text.push_str(&format!("\n{}", self.stack.context(frame, &settings)?.xml.trim_end()));
+            let context = self.stack.context(frame, &settings);
+            let shown =
+                context.map_or_else(|error| format!("Without its context: {error}"), |context| context.xml.clone());
+            text.push_str(&format!("\n{}", shown.trim_end()));
         }
-        Ok(text)
+        text
     }
 
     /// Begins a frame in the conversation of the caller, or goes on with it there, and answers with what is to be done: see
     /// [`Caller::begun`].
     ///
     /// # Errors
-    /// As [`Caller::enter`] and [`Caller::begun`].
+    /// As [`Caller::enter`].
     pub(super) fn begin_here(&mut self, frame: Handle, has_criteria: bool) -> Result<Reply> {
         let begun = self.enter(frame)?;
-        let text = self.begun(begun, has_criteria)?;
+        let text = self.begun(begun, has_criteria);
         Ok(self.placed(text))
     }
 
-    /// What the agent has to know before it works on: its conversation is not in the frame any more in which it takes itself to be. Said
-    /// once.
-    pub(super) fn lost(&mut self) -> Option<String> {
+    /// Why a call that is about the frame in which the conversation is, is refused: that is another one than its model knows.
+    pub(super) fn misled(&mut self) -> Option<String> {
         let session_id = self.session_id;
-        let frame = self.turn(|turn| turn.take_lost(session_id))?;
+        let frame = self.turn(|turn| turn.misled(session_id))?;
         let why = match self.stack.read(|tree| tree.node(frame).status()) {
             FrameStatus::InProgress => "another one works on it".to_owned(),
             status => format!("that is {status}"),

@@ -22,7 +22,6 @@ pub(super) struct Summarize {
 
 impl AgentTool for Summarize {
     const NAME: &'static str = "stack_frame_summarize";
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"note": "The failing test and its seed"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -53,6 +52,7 @@ pub(super) struct Info {}
 impl AgentTool for Info {
     const NAME: &'static str = "stack_compaction_info";
     const EXAMPLE: &'static str = "{}";
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let information = caller.turn(|turn| {
@@ -77,6 +77,7 @@ pub(super) struct GetSummary {
 impl AgentTool for GetSummary {
     const NAME: &'static str = "stack_get_summary";
     const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let handle = caller.named_or_own(self.session_id.as_deref())?;

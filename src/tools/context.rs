@@ -22,6 +22,7 @@ pub(super) struct Info {}
 impl AgentTool for Info {
     const NAME: &'static str = "stack_context_info";
     const EXAMPLE: &'static str = "{}";
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let settings = caller.stack.host().settings().context;
@@ -62,6 +63,7 @@ fn two_thousand() -> usize {
 impl AgentTool for Preview {
     const NAME: &'static str = "stack_context_preview";
     const EXAMPLE: &'static str = r#"{"maxLength": 8000}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let Some(SessionContext { context, .. }) = context(caller)? else {
@@ -94,6 +96,7 @@ pub(super) struct ClearCache {
 impl AgentTool for ClearCache {
     const NAME: &'static str = "stack_cache_clear";
     const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let before = caller.stack.cache_statistics().entries;

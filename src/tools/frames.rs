@@ -40,7 +40,6 @@ pub(super) struct Push {
 
 impl AgentTool for Push {
     const NAME: &'static str = "stack_frame_push";
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass", "successCriteriaCompacted": "flags read, errors named, tests"}"#;
     const IN_CONVERSATION: InConversation = InConversation {
         description: Some(
@@ -128,7 +127,6 @@ impl From<Ended> for PopStatus {
 
 impl AgentTool for Pop {
     const NAME: &'static str = "stack_frame_pop";
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"status": "completed", "results": "The parser in src/options.rs reads all flags; 12 tests", "resultsCompacted": "src/options.rs: Options::parse(args)"}"#;
     const IN_CONVERSATION: InConversation = InConversation {
         description: Some(
@@ -182,7 +180,7 @@ impl AgentTool for Pop {
         }
         if let Some(next) = popped.next {
             let begun = caller.enter(next)?.anew();
-            text.push_str(&format!("\n{}", caller.begun(begun, false)?));
+            text.push_str(&format!("\n{}", caller.begun(begun, false)));
             return Ok(caller.placed(text));
         }
         let is_blocked = status == FrameStatus::Blocked;
@@ -241,13 +239,25 @@ impl Next {
         if matches!(status, Ended::Blocked) {
             return refused("left out unless the status is completed or failed");
         }
-        if let Some(name) = name {
-            let next = caller.resolve(name)?;
+        let next = match name {
+            Some(name) => Some(caller.resolve(name)?),
+            None => {
+                let completed = matches!(status, Ended::Completed).then_some(popped);
+                let session_id = caller.session_id;
+                caller.turn(|turn| {
+                    let parent = turn.tree.node(popped).parent()?;
+                    let mut ready = turn.tree.ready_children(parent, completed);
+                    // What runs in the background, or waits for that, is somebody else's.
+                    ready.find(|child| turn.check_callable(*child, session_id).is_ok())
+                })
+            }
+        };
+        if let Some(next) = next {
             caller.check_enter(next)?;
-            return Ok(Some(next));
+            let session_id = caller.session_id;
+            caller.turn(|turn| turn.check_idle(next, session_id))?;
         }
-        let completed = matches!(status, Ended::Completed).then_some(popped);
-        Ok(caller.stack.read(|tree| tree.ready_children(tree.node(popped).parent()?, completed).next()))
+        Ok(next)
     }
 }
 
@@ -265,6 +275,7 @@ pub(super) struct Answer {
 impl AgentTool for Answer {
     const NAME: &'static str = "stack_frame_answer";
     const EXAMPLE: &'static str = r#"{"frameID": "f2", "answer": "20 %"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.frame_id)?;
@@ -291,6 +302,7 @@ pub(super) struct Status {
 impl AgentTool for Status {
     const NAME: &'static str = "stack_status";
     const EXAMPLE: &'static str = "{}";
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let own = caller.own();
@@ -344,6 +356,7 @@ fn yes() -> bool {
 impl AgentTool for ShowTree {
     const NAME: &'static str = "stack_tree";
     const EXAMPLE: &'static str = r#"{"rootID": "f2", "showDetails": true}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let own = if self.show_full { None } else { caller.own().map(FrameRef::from) };
@@ -365,6 +378,7 @@ pub(super) struct Details {
 impl AgentTool for Details {
     const NAME: &'static str = "stack_frame_details";
     const EXAMPLE: &'static str = r#"{"frameID": "f2"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.frame_id)?;
@@ -401,7 +415,6 @@ pub(super) struct AddArtifact {
 
 impl AgentTool for AddArtifact {
     const NAME: &'static str = "stack_add_artifact";
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"artifact": "src/options.rs"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -426,7 +439,6 @@ pub(super) struct AddDecision {
 
 impl AgentTool for AddDecision {
     const NAME: &'static str = "stack_add_decision";
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"decision": "Configuration: reject unknown keys, so that typos are reported"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -456,7 +468,6 @@ pub(super) struct Identify {
 
 impl AgentTool for Identify {
     const NAME: &'static str = "stack_frame_identify";
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"title": "Build the shop", "successCriteria": "Customers can pay for what is in their cart; all tests pass"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -479,6 +490,7 @@ pub(super) struct GetState {}
 impl AgentTool for GetState {
     const NAME: &'static str = "stack_get_state";
     const EXAMPLE: &'static str = "{}";
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         Ok(Reply::Text(escape_hidden(&caller.stack.state().to_json()).into_owned()))

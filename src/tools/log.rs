@@ -42,6 +42,7 @@ pub(super) struct Log {
 impl AgentTool for Log {
     const NAME: &'static str = "stack_frame_log";
     const EXAMPLE: &'static str = r#"{"frameID": "f2", "search": "timeout", "tail": 5}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;

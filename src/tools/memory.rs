@@ -95,6 +95,7 @@ pub(super) struct Read {
 impl AgentTool for Read {
     const NAME: &'static str = "stack_heap_read";
     const EXAMPLE: &'static str = r#"{"name": "api-contract"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let own = caller.named_or_own(None)?;

@@ -114,8 +114,9 @@ trait AgentTool: DeserializeOwned + schemars::JsonSchema {
     const EXAMPLE: &'static str;
     /// What differs where frames are worked on in the conversation of their caller.
     const IN_CONVERSATION: InConversation = InConversation::NONE;
-    /// True if a call that names no frame changes the one in which the conversation of the caller is, or adds to it.
-    const CHANGES_PLACE: bool = false;
+    /// True if a call that names no frame is about the one in which the conversation of the caller is. Such a call is refused as long as
+    /// the conversation takes itself to be in another one.
+    const USES_PLACE: bool = true;
 
     /// Runs the tool.
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error>;
@@ -179,7 +180,7 @@ struct Entry<Run> {
     example: &'static str,
     schema: fn() -> schemars::Schema,
     in_conversation: InConversation,
-    changes_place: bool,
+    uses_place: bool,
     run: Run,
 }
 
@@ -194,7 +195,7 @@ impl Entry<RunTool> {
             example: C::EXAMPLE,
             schema: arguments::schema::<C>,
             in_conversation: C::IN_CONVERSATION,
-            changes_place: C::CHANGES_PLACE,
+            uses_place: C::USES_PLACE,
             run: |caller, arguments, example| {
                 let call: C = arguments::read(arguments, example)?;
                 call.run(caller).map_err(|error| error.to_string())
@@ -211,7 +212,7 @@ impl Entry<ReadCall> {
             example: C::EXAMPLE,
             schema: arguments::schema::<C>,
             in_conversation: InConversation::NONE,
-            changes_place: false,
+            uses_place: false,
             run: |arguments, example| Ok(arguments::read::<C>(arguments, example)?.call()),
         }
     }
@@ -487,15 +488,16 @@ pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Ans
 /// True if the arguments of a call name the frame that it is about.
 fn names_frame(arguments: &str) -> bool {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-    ["frameID", "sessionID", "parentSessionID"].iter().any(|key| !arguments[*key].is_null())
+    let names = ["frameID", "sessionID", "parentSessionID"].iter().any(|key| arguments[*key].as_str().is_some());
+    names || arguments["all"] == true
 }
 
 fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
         Some(entry)
-            if entry.changes_place
+            if entry.uses_place
                 && !names_frame(arguments)
-                && let Some(problem) = caller.lost() =>
+                && let Some(problem) = caller.misled() =>
         {
             Err(problem)
         }

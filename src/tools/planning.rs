@@ -40,7 +40,6 @@ impl AgentTool for Plan {
         ),
         ..InConversation::NONE
     };
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written", "successCriteriaCompacted": "README commands work"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -99,7 +98,6 @@ impl AgentTool for PlanChildren {
         ),
         ..InConversation::NONE
     };
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"children": [{"title": "Schema", "successCriteria": "Tables for users and orders exist, with tests", "successCriteriaCompacted": "tables, tests"}, {"title": "Routes", "successCriteria": "CRUD for both, tested", "successCriteriaCompacted": "CRUD, tests", "dependsOn": ["Schema"]}]}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -137,7 +135,7 @@ impl AgentTool for PlanChildren {
         let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
         if let Some(first) = first.filter(|_| self.begin) {
             let begun = caller.enter(first)?;
-            let text = format!("{text}\n{}", caller.begun(begun, true)?);
+            let text = format!("{text}\n{}", caller.begun(begun, true));
             return Ok(caller.placed(text));
         }
         let tools = caller.tools();
@@ -182,6 +180,7 @@ pub(super) struct Edit {
 impl AgentTool for Edit {
     const NAME: &'static str = "stack_frame_edit";
     const EXAMPLE: &'static str = r#"{"sessionID": "f5", "dependsOn": ["f3", "Schema"], "before": "f4"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.session_id)?;
@@ -235,6 +234,7 @@ pub(super) struct Activate {
 impl AgentTool for Activate {
     const NAME: &'static str = "stack_frame_activate";
     const EXAMPLE: &'static str = r#"{"sessionID": "f2"}"#;
+    const USES_PLACE: bool = false;
     const IN_CONVERSATION: InConversation = InConversation {
         description: Some(
             "Begin a planned frame, or go on with one that was interrupted or blocked, or begin a failed one anew, and work in it \
@@ -300,7 +300,6 @@ pub(super) struct Invalidate {
 
 impl AgentTool for Invalidate {
     const NAME: &'static str = "stack_frame_invalidate";
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"sessionID": "f4", "reason": "The provider does the caching for us"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {

@@ -21,7 +21,6 @@ pub(super) struct ActivateReady {
 
 impl AgentTool for ActivateReady {
     const NAME: &'static str = "stack_frame_activate_ready";
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = "{}";
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
@@ -53,6 +52,7 @@ pub(super) struct Wait {
 impl AgentTool for Wait {
     const NAME: &'static str = "stack_wait";
     const EXAMPLE: &'static str = r#"{"frames": ["f2", "f3"], "any": true}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let session_id = caller.session_id;
@@ -84,7 +84,6 @@ pub(super) struct Stop {
 
 impl AgentTool for Stop {
     const NAME: &'static str = "stack_frame_stop";
-    const CHANGES_PLACE: bool = true;
     const EXAMPLE: &'static str = r#"{"frameID": "f2", "reason": "the interface changes first"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {

@@ -42,6 +42,7 @@ pub(super) struct Config {
 impl AgentTool for Config {
     const NAME: &'static str = "stack_config";
     const EXAMPLE: &'static str = r#"{"idleCompletionDelay": 10000, "addPattern": "^review"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         loop {
@@ -116,6 +117,7 @@ pub(super) struct Stats {
 impl AgentTool for Stats {
     const NAME: &'static str = "stack_stats";
     const EXAMPLE: &'static str = r#"{"showActive": true}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let text = caller.turn(|turn| {
@@ -156,6 +158,7 @@ fn completed() -> Ended {
 impl AgentTool for Complete {
     const NAME: &'static str = "stack_subagent_complete";
     const EXAMPLE: &'static str = r#"{"sessionID": "f3", "summary": "Three modules: parser, printer, tests"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let session_id = caller.session_id;
@@ -229,6 +232,7 @@ fn listed(subagents: &[&Subagent]) -> Vec<Value> {
 impl AgentTool for List {
     const NAME: &'static str = "stack_subagent_list";
     const EXAMPLE: &'static str = r#"{"filter": "active"}"#;
+    const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let text = caller.turn(|turn| match &selected(&turn.sessions.subagents.sessions(), self.filter)[..] {

@@ -10,6 +10,8 @@ const FOR: &str = "This was for ";
 const NOWHERE: &str = "You are in no frame.";
 /// How a folded answer ends the line about a frame of which a call further below has more.
 pub(crate) const BELOW: &str = ": see below.";
+/// Before the frame above one that has begun, where that is another one than the conversation was in.
+pub(crate) const BELOW_FRAME: &str = " It is below ";
 
 /// Where a conversation is after a call: the last line of each answer of the tools that is no refusal.
 ///
@@ -70,6 +72,12 @@ impl<'a> Told<'a> {
         Some(Self { answer: text.get(start..end)?, subject, place, last })
     }
 
+    /// Reads an answer of a host that says no places. `None` if it is about no frame.
+    pub fn without_place(text: &'a str) -> Option<Self> {
+        let (first, subject) = text.lines().find_map(|line| Some((line, named(line)?)))?;
+        Some(Self { answer: &text[offset(text, first)..], subject, place: None, last: "" })
+    }
+
     /// The frames that a folded answer without a line about the place names: calls further below have ended them.
     pub fn ended_below(text: &str) -> Vec<Handle> {
         text.lines().filter(|line| line.ends_with(BELOW)).filter_map(named).collect()
@@ -111,8 +119,13 @@ impl<'a> Told<'a> {
         found.chain(others).min_by_key(|(place, _)| *place).and_then(|(_, end)| end)
     }
 
-    /// The frame above the one in which the conversation is, by the context that the answer shows.
+    /// The frame above the one in which the conversation is, if the answer says it or shows the frame's context.
     pub fn parent_of_place(&self) -> Option<Handle> {
+        let place = self.place?;
+        let begun = self.body().lines().take(2).find(|line| named(line) == Some(place));
+        if let Some(parent) = begun.and_then(|line| line.rsplit_once(BELOW_FRAME)) {
+            return parent.1.split_once(' ')?.0.parse().ok();
+        }
         let ancestors = self.answer.split_once("<ancestors")?.1.split_once("</ancestors>")?.0;
         let last = ancestors.rsplit_once("<frame id=\"")?.1;
         last.split_once('"')?.0.parse().ok()

@@ -388,6 +388,43 @@ fn a_task_that_began_with_the_persons_words_goes_when_it_has_ended() {
     check(&[rounds[0].clone(), pop("f1", "Shop", "blocked", "so far", "f1 (Shop)")], &["shop-files"], &[]);
 }
 
+/// The conversation has not begun the frame that it ends within another one: nothing else has its results.
+#[test]
+fn the_end_of_a_frame_around_stays() {
+    let rounds = [
+        shell("ls", "shop-files").words("Build the shop."),
+        push("f2", "Cart"),
+        shell("cat", "cart-files"),
+        Round::call(
+            "pop",
+            json!({ "frame": "f1", "status": "completed", "results": "shop-results" }),
+            "f1 (Shop) is completed.\nYou are in f2 (Cart).",
+        ),
+        shell("cat", "later-files").words("Go on."),
+        pop("f2", "Cart", "completed", "cart-results", ""),
+        Round::default().text("Done."),
+    ];
+    check(&rounds, &["Build the shop.", "shop-results", "Go on.", "cart-results"], &["cart-files", "later-files"]);
+}
+
+/// The answer says that the frame is below another one than the conversation was in.
+#[test]
+fn a_frame_beside_the_one_in_which_it_was_gone_on_with_returns_its_own_results() {
+    let rounds = [
+        push("f1", "Shop").words("Build."),
+        push("f3", "Mail"),
+        Round::call(
+            "activate",
+            json!({ "frame": "f2" }),
+            "f2 (Cart) has begun: work in it now, then finish it with pop. It is below f1 (Shop).\nYou are in f2 (Cart).",
+        ),
+        shell("cat", "cart-files"),
+        pop("f2", "Cart", "completed", "cart-results", "f3 (Mail)"),
+        pop("f3", "Mail", "completed", "mail-results", "f1 (Shop)"),
+    ];
+    check(&rounds, &["cart-results", "mail-results"], &["cart-files"]);
+}
+
 /// Nobody has written behind the summary: the host lets the model go on by itself.
 #[test]
 fn a_task_that_a_summary_tells_goes_when_it_has_ended() {

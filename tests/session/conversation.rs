@@ -466,6 +466,82 @@ fn what_the_person_says_while_the_conversation_works_elsewhere_begins_no_other_t
 }
 
 #[test]
+fn words_while_a_frame_of_an_ended_task_is_open_belong_to_that() {
+    let host = Host::new();
+    host.push("Cart");
+    let popped =
+        host.good("ses_1", "stack_frame_pop", json!({"frameID": "f1", "status": "completed", "results": "It is open"}));
+    assert_eq!(popped.lines().last(), Some("You are in f2 (Cart)."));
+    host.said("ses_1", "user", "go on");
+    host.said("ses_1", "user", "And write all the tests for the cart");
+    assert_eq!(host.pop("The cart works"), "f2 (Cart) is completed.\nYou are in no frame.");
+    assert_eq!(host.stack.read(|tree| tree.len()), 2);
+}
+
+#[test]
+fn a_call_without_a_frame_is_refused_wherever_it_writes() {
+    for (tool, arguments) in [
+        ("stack_heap_alloc", json!({"name": "api", "content": "x", "scope": "frame"})),
+        ("stack_registers_update", json!({"R2_NEXT": "x"})),
+        ("stack_frame_push", task("Pay")),
+        ("stack_frame_stop", json!({"reason": "wait"})),
+        ("stack_frame_summarize", json!({})),
+    ] {
+        let host = Host::new();
+        host.push("Cart");
+        host.stack.pop("f2", PopStatus::Completed, Results::new("a person has done it")).unwrap();
+        let refused = host.bad("ses_1", tool, arguments);
+        assert!(refused.contains("not in f2 (Cart) any more: that is completed"), "{tool}: {refused}");
+    }
+}
+
+#[test]
+fn a_frame_that_runs_in_the_background_is_not_the_next_one() {
+    let host = Host::new();
+    let mut behind = task("Docs");
+    behind["background"] = json!(true);
+    host.call("ses_1", "stack_frame_push", behind);
+    host.push("Cart");
+    let mut next = done("The cart works");
+    next["next"] = json!("f2");
+    assert!(host.bad("ses_1", "stack_frame_pop", next.clone()).contains("f2 is already running"));
+    assert_eq!(host.status("f3"), FrameStatus::InProgress);
+    next["next"] = json!("true");
+    assert_eq!(
+        host.good("ses_1", "stack_frame_pop", next).lines().last(),
+        Some("You are in f1 (Build a shop where customers can).")
+    );
+}
+
+#[test]
+fn a_frame_that_is_too_deep_is_not_the_next_one() {
+    let host = Host::new();
+    let calls = CallSettings::default().place(CallPlace::Conversation).max_depth(2);
+    assert_eq!(host.stack.host().configure(HostSettings::default().calls(calls)), []);
+    for (id, above) in [("a", "f1"), ("b", "id:a"), ("c", "id:b")] {
+        host.stack.push(NewFrame::new(id).id(id).below(above)).unwrap();
+    }
+    host.stack.plan(NewFrame::new("d").below("id:b")).unwrap();
+    let mut next = done("Deep");
+    (next["next"], next["frameID"]) = (json!("true"), json!("f4"));
+    let popped = host.good("ses_1", "stack_frame_pop", next);
+    assert!(popped.starts_with("f4 (c) is completed."), "{popped}");
+    assert_eq!(host.status("f5"), FrameStatus::Planned, "it is no frame that can begin here");
+}
+
+#[test]
+fn a_frame_whose_context_has_no_room_begins_nevertheless() {
+    let host = Host::new();
+    let settings: HostSettings =
+        serde_json::from_value(json!({"calls": {"in": "conversation"}, "context": {"budget": {"total": 60}}})).unwrap();
+    host.stack.host().configure(settings);
+    let other = host.stack.push(NewFrame::new("Other").id("other").root()).unwrap();
+    let frame = host.stack.plan(NewFrame::new("word ".repeat(24)).below(other)).unwrap();
+    let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": frame.to_string()}));
+    assert!(begun.contains("Without its context: ") && begun.contains("You are in f3"), "{begun}");
+}
+
+#[test]
 fn of_a_finished_task_a_conversation_knows_the_results_alone() {
     let host = Host::new();
     host.push("Cart");

@@ -2,7 +2,7 @@
 
 use callstack_core::session::calls::{CallPlace, CallSettings};
 use callstack_core::session::{Effect, HostEvent};
-use callstack_core::{FrameStatus, HostSettings, Stack, tools};
+use callstack_core::{FrameStatus, HostSettings, NewFrame, PopStatus, Results, Stack, tools};
 use serde_json::{Value, json};
 
 const SESSION: &str = "ses_1";
@@ -84,7 +84,7 @@ fn a_conversation_is_where_it_was_and_what_it_has_begun_since_can_go_on() {
     assert_eq!(chat.place(), "f2");
     assert_eq!([chat.status("f3"), chat.status("f4")], [FrameStatus::Blocked; 2]);
     let question = chat.stack.frame("f4").unwrap().questions.pop().unwrap().question;
-    assert_eq!(question, "It was interrupted: a person has set the conversation back to before it began");
+    assert_eq!(question, "It was interrupted: its conversation does not hold its beginning any more");
     let answer = chat.call("stack_frame_activate", json!({"sessionID": "f3"}));
     assert!(answer.ends_with("You are in f3 (Totals)."), "{answer}");
     assert_eq!((chat.place().as_str(), chat.status("f3")), ("f3", FrameStatus::InProgress));
@@ -170,6 +170,10 @@ fn a_conversation_that_takes_itself_to_be_in_a_frame_that_has_ended_is_told_wher
     let text = refused.text.unwrap();
     assert!(refused.is_error && text.contains("not in f3 (Totals) any more: that is completed"), "{text}");
     assert!(text.contains("You are in f1 (Shop) now."), "{text}");
+    // The model has written its other calls of the same message without having read that.
+    let pop = json!({"status": "completed", "results": "Totals are right", "resultsCompacted": "Totals are right"});
+    let beside = tools::call(&chat.stack, SESSION, "stack_frame_pop", &pop.to_string());
+    assert!(beside.is_error && chat.status("f1") == FrameStatus::InProgress, "{:?}", beside.text);
     let decided = chat.call("stack_add_decision", decision);
     assert_eq!(decided.lines().last(), Some("You are in f1 (Shop)."));
     assert!(!chat.context().contains("<current-frame"), "{}", chat.context());
@@ -189,6 +193,52 @@ fn a_conversation_that_takes_itself_to_be_in_a_frame_that_has_ended_is_told_wher
     assert_eq!(activated.lines().last(), Some("You are in f3 (Totals)."));
 }
 
+/// Of two frames beside each other the conversation was in the first one last.
+#[test]
+fn frames_that_a_conversation_has_gone_through_stay_when_it_is_opened_again() {
+    let mut chat = Chat::new();
+    let child = |title: &str| json!({"title": title, "successCriteria": title});
+    chat.call("stack_frame_plan_children", json!({"children": [child("Cart")]}));
+    chat.push("Mail");
+    let activated = chat.call("stack_frame_activate", json!({"sessionID": "f2"}));
+    assert!(activated.contains(" It is below f1 (Shop).\n"), "{activated}");
+    chat.set_back(usize::MAX);
+    assert_eq!((chat.place().as_str(), chat.status("f3")), ("f2", FrameStatus::InProgress));
+    chat.pop();
+    assert_eq!(chat.place(), "f3");
+    chat.pop();
+    assert_eq!(chat.place(), "f1");
+}
+
+#[test]
+fn a_plan_that_the_conversation_may_have_lost_is_in_its_context() {
+    let mut chat = Chat::new();
+    chat.call(
+        "stack_frame_plan_children",
+        json!({"children": [{"title": "Schema", "successCriteria": "Tables exist"}]}),
+    );
+    assert!(!chat.context().contains("Schema"), "the conversation has it");
+    chat.set_back(0);
+    assert!(chat.context().contains("Schema"), "{}", chat.context());
+}
+
+#[test]
+fn where_each_frame_has_a_session_answers_without_a_place_are_heard() {
+    let stack = Stack::in_memory();
+    let tell = |event: Value| stack.host().report(serde_json::from_value::<HostEvent>(event).unwrap());
+    tell(json!({"kind": "sessionCreated", "sessionID": SESSION, "title": "Shop"}));
+    tell(json!({"kind": "message", "sessionID": SESSION, "messageID": "m", "role": "user", "text": "Build a shop"}));
+    let child = stack.push(NewFrame::new("Cart").id("ses_2").below("f1")).unwrap();
+    stack.pop(child, PopStatus::Completed, Results::new("all of it works")).unwrap();
+    stack.deliver(child).unwrap();
+    let shows_results = || stack.host().context(SESSION).unwrap().unwrap().context.stable.contains("all of it works");
+    let set_back = |answers: Value| tell(json!({"kind": "sessionSetBack", "sessionID": SESSION, "answers": answers}));
+    set_back(json!(["f2 (Cart) is completed.\nResults: all of it works"]));
+    assert!(!shows_results(), "the conversation has them");
+    set_back(json!([]));
+    assert!(shows_results());
+}
+
 #[test]
 fn a_message_that_the_person_has_taken_back_is_no_part_of_the_task() {
     let chat = Chat::new();
@@ -205,8 +255,74 @@ fn a_message_that_the_person_has_taken_back_is_no_part_of_the_task() {
     set_back(json!([first, "Other words that were never a task of this"]));
     assert_eq!(criteria(), first);
     assert_eq!(chat.stack.frame("f1").unwrap().success_criteria_compacted, first);
+    // The person gets it back.
+    set_back(json!([first, second]));
+    assert_eq!(criteria(), format!("{first}\n{second}"));
     // All of them: the next words are the task.
     set_back(json!([]));
     ask("m3", "Write a letter");
     assert_eq!(criteria(), "Write a letter");
+    set_back(json!([first, second, "Write a letter"]));
+    assert_eq!(criteria(), format!("{first}\n{second}\nWrite a letter"));
+    // A host that writes messages in another way than it reports them changes nothing.
+    set_back(json!(["<p>Write a letter</p>"]));
+    assert_eq!(criteria(), format!("{first}\n{second}\nWrite a letter"));
+}
+
+#[test]
+fn messages_that_are_too_long_and_such_of_earlier_tasks_are_told_apart() {
+    let mut chat = Chat::new();
+    let ask = |chat: &Chat, id: &str, text: &str| {
+        chat.tell(json!({"kind": "message", "sessionID": SESSION, "messageID": id, "role": "user", "text": text}));
+    };
+    let set_back = |chat: &Chat, asked: Value| {
+        chat.tell(json!({"kind": "sessionSetBack", "sessionID": SESSION, "answers": chat.answers, "asked": asked}));
+    };
+    let criteria = |chat: &Chat| chat.stack.frame(&*format!("id:{SESSION}")).unwrap().success_criteria;
+    let first = "Build a shop where customers can pay";
+    chat.pop();
+    ask(&chat, "m2", first);
+    set_back(&chat, json!([first, first]));
+    assert_eq!(criteria(&chat), first, "the first task had the same words");
+    let long: Vec<String> =
+        (0..15).map(|line| format!("{line}: {}", "all of what is written here ".repeat(3))).collect();
+    let (long, longer) = (long.join("\n"), "and more of this ".repeat(60));
+    ask(&chat, "m3", &long);
+    ask(&chat, "m4", &longer);
+    let all = criteria(&chat);
+    assert!(all.chars().count() <= 2_000 && all.ends_with(longer.trim()), "{all}");
+    set_back(&chat, json!([first, first, long, longer]));
+    assert_eq!(criteria(&chat), all, "nothing is gone");
+    set_back(&chat, json!([first, first, long]));
+    assert_eq!(criteria(&chat), format!("{first}\n{}", long.trim()));
+}
+
+/// An agent has planned for it, so its title and criteria are set for good.
+#[test]
+fn words_instead_of_all_that_a_frame_is_about_begin_another_one() {
+    for is_asked_first in [true, false] {
+        let mut chat = Chat::new();
+        chat.push("Cart");
+        chat.answers.clear();
+        let instead = "Write a letter to my grandmother";
+        let ask = || {
+            chat.tell(
+                json!({"kind": "message", "sessionID": SESSION, "messageID": "m2", "role": "user", "text": instead}),
+            );
+        };
+        let set_back = |asked: Value| {
+            chat.tell(json!({"kind": "sessionSetBack", "sessionID": SESSION, "answers": [], "asked": asked}));
+        };
+        if is_asked_first {
+            ask();
+            set_back(json!([instead]));
+        } else {
+            set_back(json!([]));
+            ask();
+        }
+        let frame = chat.stack.frame(&*format!("id:{SESSION}")).unwrap();
+        assert_eq!((frame.success_criteria.as_str(), frame.status), (instead, FrameStatus::InProgress));
+        assert_eq!([chat.status("f1"), chat.status("f2")], [FrameStatus::Blocked; 2]);
+        assert!(chat.context().contains(instead), "{}", chat.context());
+    }
 }
