@@ -79,7 +79,7 @@ pub struct Frame {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub child_order: Vec<String>,
     /// True if the frame was created only because its session appeared, and nobody has set its title and criteria for
-    /// good. Until then they follow the session's title and newest task.
+    /// good. Until then they follow the session's title and what the user writes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
     /// Time at which the conversation of the parent received the results of this frame, in milliseconds since the Unix

@@ -35,10 +35,9 @@ const SEARCHED_CIRCLE: usize = 256;
 ///
 /// - A root session gets a frame with its first message.
 /// - Until somebody sets the identity of a session's frame for good ([`Command::Identify`](crate::Command::Identify), or a
-///   push or plan below it), its criteria are the session's newest task: the newest message of the user with a text. But a
-///   message with less than half of the task's words adds to the task, and one of one or two words does not change it.
+///   push or plan below it), its criteria are what the user has written since it began, without messages of one or two words.
 ///   Its title is that of the session if the host reported it before the first message, in place of another title, or
-///   after the task; otherwise the first words of the task.
+///   after the task; otherwise the first words of the newest message that is not much shorter than the one of the title before.
 /// - A child session gets a frame below the frame of its parent when [`Subagents`] decides so. Parent and child may be
 ///   reported in any order: the host is asked to describe a session that it has not reported.
 /// - A session that continues after its frame is finished gets another frame with its next message. The finished frame

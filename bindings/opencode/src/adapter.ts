@@ -83,7 +83,7 @@ export abstract class Adapter {
   async reportSetBack(messages: readonly Entry[]): Promise<void> {
     const sessionID = messages[0]?.info.sessionID
     if (sessionID === undefined) return
-    const isOpened = this.fold !== undefined && !this.#opened.has(sessionID)
+    const isOpened = !this.#opened.has(sessionID)
     this.#opened.add(sessionID)
     const isElsewhere = isOpened && messages.some(({ parts }) => answersIn(parts).length > 0)
     if (!this.setBack.delete(sessionID) && !isElsewhere) return
@@ -97,7 +97,7 @@ export abstract class Adapter {
     })
   }
 
-  /** Takes out of the messages of a request what finished frames have said, where frames are in one conversation. */
+  /** Takes out of the messages of a request what the frames have said that have ended in the same conversation. */
   fold?(messages: Entry[]): void
 
   /** Writes a line to OpenCode's log. */

@@ -36,8 +36,8 @@ async function execute(
 ): Promise<void> {
   const { engine, sessionID } = host
   const tool = (name: string, args: object) => {
-    // It is no call beside those that the model has made in its newest message.
-    engine.context(sessionID)
+    // It is no call beside those that the model has made in its newest message, unless that is being carried out.
+    if (context.isIdle()) engine.context(sessionID)
     return engine.tool(sessionID, name, args)
   }
   const answer = await runCommand(command, { sessionID, stack: engine.stack, tool }, text)

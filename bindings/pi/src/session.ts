@@ -185,7 +185,8 @@ export class Session {
   /** Tells the engine where the conversation is by what it still has. */
   async #setBack(branch: readonly SessionEntry[]): Promise<void> {
     const { engine, sessionID } = this.host
-    const answers = messagesOf(branch.filter((entry) => detailsOf(entry)?.session === sessionID)).map(textOf)
+    // A copied conversation also has the answers to the one that it is a copy of, and takes itself to be where that was.
+    const answers = messagesOf(branch.filter((entry) => detailsOf(entry) !== undefined)).map(textOf)
     const asked = messagesOf(branch).flatMap((message) => (message.role === "user" ? [textOf(message)] : []))
     await engine.report({ kind: "sessionSetBack", sessionID, answers, asked })
   }
