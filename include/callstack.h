@@ -408,7 +408,7 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_SIBLING 141
 
 /**
- * The planned frame depends on frames that are not completed.
+ * The planned frame waits for others, or is below one that has ended.
  */
 #define CALLSTACK_ERROR_NOT_READY 142
 
@@ -1292,7 +1292,8 @@ CallstackCode callstack_usage(const Callstack *stack,
  *
  * - `query`: NULL for all frames, or a JSON object, `{"relation": "children", "frame": "f1", "status": "planned",
  *   "records": false}`, with any of
- *   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed),
+ *   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames that can begin: those that have what
+ *     they and the planned frames above them need, are not below an ended one, and have no parts left),
  *     `"interrupted"` (frames that are in_progress although the host that ran them does not exist any more), or, in relation to `frame`: `"ancestors"`, `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below
  *     it);
  *   - `frame`: the frame of the relation;
@@ -1768,7 +1769,8 @@ CallstackCode callstack_configure(Callstack *stack,
  *   - `createSession {call, parentID, title}`: make a session, and report `callStarted`, or `callEnded` with an error;
  *   - `prompt {call, sessionID, callerID, text}`: prompt the session with the model of the session `callerID`, wait
  *     for its end, and report `callEnded`;
- *   - `answer {call, text}`: give the text to the tool call that waits for this call;
+ *   - `answer {call, text, title, ended}`: give the text to the tool call that waits for this call; `title` is one line for people,
+ *     `ended` the frames of which it tells how they have ended, or what they wait for;
  *   - `abortSession {sessionID}`: stop the work of the session;
  *   - `compactSession {sessionID}`: compact the session, and report `sessionCompacted`, with an empty list of messages
  *     if it cannot be compacted;
@@ -1847,8 +1849,9 @@ CallstackCode callstack_named_tools(const char *names,
  * - `name`: the name of one of `callstack_tools`. Every one is carried out, also one that the host does not offer to its
  *   agents.
  * - `arguments`: a JSON object; NULL and the empty text are `{}`.
- * - `out_answer`: a JSON object, `{"text": "…", "isError": false, "effects": […]}`, with effects as in
- *   `callstack_event`. A tool that runs a frame answers later: then the object has `"call": 3` and no `text`, and a
+ * - `out_answer`: a JSON object, `{"text": "…", "title": "…", "ended": ["f2"], "isError": false, "effects": […]}`, with effects as in
+ *   `callstack_event`. `title` is one line for people: what the call was about, and what became of that; empty if its arguments say
+ *   it. `ended` are the frames of which the answer tells how they have ended, or what they wait for. A tool that runs a frame answers later: then the object has `"call": 3` and no `text`, and a
  *   later effect `answer` with the same `call` has the text. If nobody waits for the answer any more, report
  *   `callAborted`.
  */

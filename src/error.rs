@@ -478,8 +478,9 @@ pub enum Error {
         /// The frame before which it would stand.
         before: Handle,
     },
-    /// A planned frame depends on frames that are not completed, and the call did not say that it begins nevertheless.
-    #[error("frame {handle} depends on frames that are not completed: {}, or begin it `anyway`", shown_message(.message))]
+    /// A planned frame waits for others, or is below one that has ended ([`Tree::obstacle`](crate::Tree::obstacle)), and the call did not
+    /// say that it begins nevertheless.
+    #[error("frame {handle} cannot begin yet: {}, or begin it `anyway`", shown_message(.message))]
     NotReady {
         /// The frame.
         handle: Handle,

@@ -516,7 +516,7 @@ impl Stack {
     }
 
     /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
-    /// its dependencies are checked; [`Stack::ready`] lists the planned frames whose dependencies are completed.
+    /// its dependencies are checked; [`Stack::ready`] lists the planned frames that can begin.
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not planned.
@@ -1054,7 +1054,7 @@ impl Stack {
         self.read(|tree| tree.with_status(status).collect())
     }
 
-    /// The planned frames whose dependencies are all completed, in creation order. See [`Stack::check_read`].
+    /// The planned frames that can begin, in creation order: see [`Tree::can_begin`] for the rule, and [`Stack::check_read`].
     pub fn ready(&self) -> Vec<Handle> {
         self.read(|tree| tree.ready().collect())
     }

@@ -87,7 +87,8 @@ pub unsafe extern "C" fn callstack_configure(
 ///   - `createSession {call, parentID, title}`: make a session, and report `callStarted`, or `callEnded` with an error;
 ///   - `prompt {call, sessionID, callerID, text}`: prompt the session with the model of the session `callerID`, wait
 ///     for its end, and report `callEnded`;
-///   - `answer {call, text}`: give the text to the tool call that waits for this call;
+///   - `answer {call, text, title, ended}`: give the text to the tool call that waits for this call; `title` is one line for people,
+///     `ended` the frames of which it tells how they have ended, or what they wait for;
 ///   - `abortSession {sessionID}`: stop the work of the session;
 ///   - `compactSession {sessionID}`: compact the session, and report `sessionCompacted`, with an empty list of messages
 ///     if it cannot be compacted;
@@ -206,8 +207,9 @@ pub unsafe extern "C" fn callstack_named_tools(
 /// - `name`: the name of one of `callstack_tools`. Every one is carried out, also one that the host does not offer to its
 ///   agents.
 /// - `arguments`: a JSON object; NULL and the empty text are `{}`.
-/// - `out_answer`: a JSON object, `{"text": "…", "isError": false, "effects": […]}`, with effects as in
-///   `callstack_event`. A tool that runs a frame answers later: then the object has `"call": 3` and no `text`, and a
+/// - `out_answer`: a JSON object, `{"text": "…", "title": "…", "ended": ["f2"], "isError": false, "effects": […]}`, with effects as in
+///   `callstack_event`. `title` is one line for people: what the call was about, and what became of that; empty if its arguments say
+///   it. `ended` are the frames of which the answer tells how they have ended, or what they wait for. A tool that runs a frame answers later: then the object has `"call": 3` and no `text`, and a
 ///   later effect `answer` with the same `call` has the text. If nobody waits for the answer any more, report
 ///   `callAborted`.
 #[unsafe(no_mangle)]

@@ -279,7 +279,8 @@ impl Turn<'_> {
             // Other calls that it waits for were begun by other tool calls, and go on.
             let begun: Vec<CallId> =
                 self.sessions.calls.all().filter(|(_, call)| call.wait == Some(id)).map(|(call, _)| call).collect();
-            self.effect(Effect::Answer { call: id, text: "The wait was aborted.".to_owned() });
+            let text = "The wait was aborted.".to_owned();
+            self.effect(Effect::Answer { call: id, title: text.clone(), text, ended: Vec::new() });
             return begun.into_iter().for_each(|call| {
                 self.sessions.calls.unheard(call);
                 self.call_stopped(call, reason.into());

@@ -138,6 +138,10 @@ pub enum Effect {
         call: CallId,
         /// The answer.
         text: String,
+        /// One line for people: what the call was about, and what became of that.
+        title: String,
+        /// The frames of which the answer tells how they have ended, or what they wait for.
+        ended: Vec<Handle>,
     },
     /// Read the messages of a session and report [`SessionMessages`](super::HostEvent::SessionMessages), with an empty
     /// list if the session does not exist.

@@ -6,6 +6,7 @@
 mod answering;
 mod assessing;
 pub mod autonomy;
+pub(crate) mod call_title;
 mod calling;
 pub mod calls;
 pub mod compaction;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::call_title;
 use super::calls::{self, CallId, CallOptions, Wait};
 use super::effect::Effect;
 use super::turn::Turn;
@@ -141,6 +142,7 @@ impl Turn<'_> {
             self.sessions.told(&wait.caller, *frame);
         }
         let text = calls::wait_answer(self.tree, &wait, &ended, &running, &self.sessions.tools);
-        self.effect(Effect::Answer { call: id, text });
+        let title = call_title::line(text.lines().next().unwrap_or_default());
+        self.effect(Effect::Answer { call: id, text, title, ended });
     }
 }

@@ -14,6 +14,7 @@ use crate::context::{Advice, Budget, Context, Conversation, FinishedChildren, Ke
 use crate::error::{Error, Result};
 use crate::frame::{Change, Event, FrameRef, FrameStatus, Handle};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
+use crate::session::call_title;
 use crate::session::calls::{self, CallId, CallSettings};
 use crate::session::compaction::Message;
 use crate::session::subagents::SubagentSettings;
@@ -526,8 +527,13 @@ impl Stack {
                 let state = self.inner.host.state.lock();
                 let mut text = calls::answer(&tree, handle, problem.as_deref(), &state.sessions.tools);
                 text.push_str(&state.sessions.place_line(&caller, &tree));
+                let title = match problem {
+                    Some(problem) => call_title::line(&format!("{}: {problem}", call_title::name(&tree, handle))),
+                    None => call_title::of_frame(&tree, handle),
+                };
+                let ended = call_title::ended(&tree, &[handle]);
                 drop((state, tree));
-                effects.push(Effect::Answer { call, text });
+                effects.push(Effect::Answer { call, text, title, ended });
                 None
             }
             Action::Effect(effect) => {

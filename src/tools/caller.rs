@@ -5,7 +5,7 @@ use crate::context::Guidance;
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, Parent};
 use crate::session::calls::{self, CallOptions, CallPlace, listed};
-use crate::session::{Effect, Turn};
+use crate::session::{Effect, Turn, call_title};
 use crate::stack::{Stack, Turns};
 use crate::text::hanging_indent;
 use crate::tree::{Command, OutlineOptions, Tree};
@@ -17,6 +17,8 @@ pub(super) struct Caller<'a> {
     pub(super) session_id: &'a str,
     turns: &'a Turns<'a>,
     effects: Vec<Effect>,
+    /// What people are told of the call: its title, and the frames of whose ends it tells.
+    told: Option<(String, Vec<Handle>)>,
 }
 
 /// A frame that has begun, or goes on, in the conversation of the caller.
@@ -41,13 +43,28 @@ impl Begun {
 
 impl<'a> Caller<'a> {
     pub(super) fn new(turns: &'a Turns<'a>, session_id: &'a str) -> Self {
-        Self { stack: turns.stack, session_id, turns, effects: Vec::new() }
+        Self { stack: turns.stack, session_id, turns, effects: Vec::new(), told: None }
     }
 
     /// Returns the effects for the host. Log lines that were added in the meantime are last.
     pub(super) fn into_effects(mut self) -> Vec<Effect> {
         self.turn(|_| ());
         self.effects
+    }
+
+    /// Says what people are told of the call.
+    pub(super) fn tell(&mut self, title: &str, ended: Vec<Handle>) {
+        self.told = Some((call_title::line(title), ended));
+    }
+
+    /// What people are told of the call, if it is not the first line of its answer.
+    pub(super) fn told(&mut self) -> Option<(String, Vec<Handle>)> {
+        self.told.take()
+    }
+
+    /// A frame in a title, such as `f4 Shopping cart`.
+    pub(super) fn in_title(&self, frame: Handle) -> String {
+        self.stack.read(|tree| call_title::name(tree, frame))
     }
 
     /// Runs `decide` with a turn, carries out the actions of the turn, and keeps the effects for the host.
@@ -198,6 +215,7 @@ impl<'a> Caller<'a> {
     /// As [`Caller::enter`].
     pub(super) fn begin_here(&mut self, frame: Handle, has_criteria: bool) -> Result<Reply> {
         let begun = self.enter(frame)?;
+        self.tell(&self.in_title(frame), Vec::new());
         let text = self.begun(begun, has_criteria);
         Ok(self.placed(text))
     }
@@ -360,6 +378,7 @@ impl<'a> Caller<'a> {
         if !background {
             return Ok(Reply::Later(call));
         }
+        self.tell(&format!("{} in the background", self.in_title(handle)), Vec::new());
         let look = match self.tools().get(ToolRole::Details) {
             Some(details) => format!("; {details} {handle} shows its progress"),
             None => String::new(),

@@ -10,7 +10,8 @@ use super::planning::in_the_plan;
 use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Results};
-use crate::session::calls::listed;
+use crate::session::call_title;
+use crate::session::calls::{CallPlace, listed};
 use crate::text::escape_hidden;
 use crate::tree::OutlineOptions;
 use crate::vocabulary::ToolRole;
@@ -171,6 +172,11 @@ impl AgentTool for Pop {
         if status.is_finished() && popped.parent.is_some() && popped.parent == caller.own() {
             caller.stack.deliver(frame)?;
         }
+        let title = caller.stack.read(|tree| call_title::of_frame(tree, frame));
+        let title = popped.next.map_or(title.clone(), |next| format!("{title}; begun: {}", caller.in_title(next)));
+        // Where each frame has a session, the call that waits for this one tells it.
+        let ended = if caller.call_place() == CallPlace::Conversation { vec![frame] } else { Vec::new() };
+        caller.tell(&title, ended);
         let mut text = format!("{} is {status}.", caller.name(frame));
         if !popped.still_open.is_empty() {
             text.push_str(&format!(" Still open below it: {}.", listed(&popped.still_open)));
@@ -362,7 +368,12 @@ impl AgentTool for ShowTree {
         let own = if self.show_full { None } else { caller.own().map(FrameRef::from) };
         let root = self.root_id.map(FrameRef::from).or(own);
         let options = OutlineOptions { root, details: self.show_details, ..OutlineOptions::default() };
-        caller.outline(self.all, options).map(Reply::Text)
+        let text = caller.outline(self.all, options)?;
+        let counted = text.lines().find_map(|line| line.strip_prefix("Frames: ")?.split_once(':'));
+        if let Some((frames, counts)) = counted {
+            caller.tell(&format!("{frames} frames:{counts}"), Vec::new());
+        }
+        Ok(Reply::Text(text))
     }
 }
 
@@ -382,6 +393,7 @@ impl AgentTool for Details {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.frame_id)?;
+        caller.tell(&caller.in_title(frame), Vec::new());
         let record = caller.stack.frame(frame)?;
         let (parent, previous, next) = caller.stack.read(|tree| {
             let node = tree.node(frame);

@@ -46,6 +46,7 @@ impl AgentTool for Log {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
+        caller.tell(&caller.in_title(frame), Vec::new());
         let Self { from, to, search, tail, .. } = self;
         let answer = json!({ "handle": frame, "path": caller.stack.log_file(frame) });
         LogRange { from, to, search, tail }.read(caller.stack, frame, answer).map(Reply::Text)

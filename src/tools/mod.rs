@@ -41,8 +41,8 @@ use self::log::LogRange;
 use crate::error::Error;
 use crate::frame::{Event, FrameRef, Handle, MemoryModel, RunSettings, ToolCall, shown_message};
 use crate::memory::{Next, Operation};
-use crate::session::Effect;
 use crate::session::calls::{CallId, CallPlace};
+use crate::session::{Effect, call_title};
 use crate::stack::{HostSettings, Stack};
 use crate::text::hanging_indent;
 use crate::vocabulary::{ToolNames, ToolRole};
@@ -97,6 +97,11 @@ pub struct Answer {
     /// The answer; absent if it comes later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// One line for people: what the call was about, and what became of that. Empty if its arguments say it, or if the answer comes
+    /// later.
+    pub title: String,
+    /// The frames of which the answer tells how they have ended, or what they wait for.
+    pub ended: Vec<Handle>,
     /// The call that is answered later, by the effect [`Answer`](Effect::Answer).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
@@ -479,6 +484,8 @@ pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Ans
     });
     called.unwrap_or_else(|error| Answer {
         text: Some(error.to_string()),
+        title: call_title::line(&error.to_string()),
+        ended: Vec::new(),
         call: None,
         is_error: true,
         effects: Vec::new(),
@@ -514,6 +521,7 @@ fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
         }
     };
     let named = reply.is_err().then(|| caller.naming()(name)).flatten();
+    let told = caller.told();
     let effects = caller.into_effects();
     let (text, call, is_error) = match reply {
         Ok(Reply::Text(text)) => (Some(text), None, false),
@@ -525,5 +533,11 @@ fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
             (Some(text), None, true)
         }
     };
-    Answer { text, call, is_error, effects }
+    let first = || text.as_deref().and_then(|text| text.lines().next()).map(call_title::line).unwrap_or_default();
+    let (title, ended) = match told {
+        Some(told) if !is_error => told,
+        // What is for programs says nothing to people.
+        _ => (Some(first()).filter(|line| !line.starts_with(['{', '['])).unwrap_or_default(), Vec::new()),
+    };
+    Answer { text, title, ended, call, is_error, effects }
 }

@@ -53,8 +53,20 @@ impl AgentTool for Plan {
         let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
         let session_id = caller.session_id;
         caller.turn(|turn| turn.planned(session_id, [frame]));
+        tell_plan(caller, &[frame]);
         Ok(Reply::Text(in_the_plan(caller, frame, "planned")))
     }
+}
+
+/// Tells people of frames that were planned, such as `3 frames below f1`.
+fn tell_plan(caller: &mut Caller<'_>, planned: &[Handle]) {
+    let parent = caller.stack.read(|tree| planned.first().and_then(|first| tree.node(*first).parent()));
+    let what = match planned {
+        [one] => caller.in_title(*one),
+        _ => format!("{} frames", planned.len()),
+    };
+    let below = parent.map_or(String::new(), |parent| format!(" below {parent}"));
+    caller.tell(&format!("{what}{below}"), Vec::new());
 }
 
 /// Plan frames, to be worked on in this order.
@@ -128,6 +140,7 @@ impl AgentTool for PlanChildren {
         let planned: Vec<Handle> = caller.stack.read(|tree| ids.iter().filter_map(|id| tree.by_id(id)).collect());
         let session_id = caller.session_id;
         caller.turn(|turn| turn.planned(session_id, planned.iter().copied()));
+        tell_plan(caller, &planned);
         let text = match planned[..] {
             [one] => format!("Planned {}.", caller.name(one)),
             _ => format!("Planned {}, in this order.", in_order(&planned)),

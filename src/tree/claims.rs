@@ -1,13 +1,14 @@
 //! Which frames workers can claim, and what keeps the others from it.
 
 use super::Tree;
+use super::ready::Obstacle;
 use crate::error::{Error, Result};
 use crate::frame::{Claim, ClaimedFrame, FrameStatus, Handle, PopStatus, WorkLeft};
 use crate::steps::step;
 
 /// Why a frame cannot be claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Obstacle {
+pub(super) enum Unclaimable {
     /// A worker holds it.
     Held,
     /// It is in progress, and no worker has claimed it, or a host runs it.
@@ -16,14 +17,14 @@ pub(super) enum Obstacle {
     Blocked,
     /// It has ended.
     Ended,
-    /// This frame, which is it or a planned one above it, depends on that one, which is not completed.
-    Dependency(Handle, Handle),
-    /// This child is neither completed nor invalidated.
-    Child(Handle),
-    /// This frame above it has ended, so nobody wants it any more.
-    Above(Handle),
+    /// It waits for something.
+    Waits(Obstacle),
     /// It is not below this frame, which the claim names.
     NotBelow(Handle),
+}
+
+fn waits_for_part(part: Handle) -> Unclaimable {
+    Unclaimable::Waits(Obstacle::Child(part))
 }
 
 impl Tree {
@@ -36,7 +37,7 @@ impl Tree {
     /// planned one.
     pub(super) fn claimable(&self, below: Option<Handle>, now: u64) -> Option<Handle> {
         let is_meant = |handle: Handle| {
-            below.is_none_or(|below| self.is_ancestor(below, handle)) && self.obstacle(handle, now).is_none()
+            below.is_none_or(|below| self.is_ancestor(below, handle)) && self.unclaimable(handle, now).is_none()
         };
         let mut lapsed: Option<(u64, Handle)> = None;
         for handle in self.claimed().filter(|handle| is_meant(*handle)) {
@@ -49,51 +50,21 @@ impl Tree {
     }
 
     /// What keeps a worker from claiming a frame now. `None`: nothing.
-    pub(super) fn obstacle(&self, handle: Handle, now: u64) -> Option<Obstacle> {
+    pub(super) fn unclaimable(&self, handle: Handle, now: u64) -> Option<Unclaimable> {
         let frame = self.node(handle).record();
         match (frame.status, frame.worker_claim()) {
-            (FrameStatus::Planned, _) => self.obstacle_of_planned(handle),
+            (FrameStatus::Planned, _) => self.obstacle(handle).map(Unclaimable::Waits),
             (FrameStatus::InProgress, Some(claim)) if frame.call.is_none() => match claim.is_held(now) {
-                true => Some(Obstacle::Held),
-                false => self.child_for_workers(handle).map(Obstacle::Child),
+                true => Some(Unclaimable::Held),
+                false => self.child_for_workers(handle).map(waits_for_part),
             },
-            (FrameStatus::InProgress, _) => Some(Obstacle::Begun),
+            (FrameStatus::InProgress, _) => Some(Unclaimable::Begun),
             (FrameStatus::Blocked, Some(_)) if frame.call.is_none() && frame.pending_answer().is_some() => {
-                self.child_for_workers(handle).map(Obstacle::Child)
+                self.child_for_workers(handle).map(waits_for_part)
             }
-            (FrameStatus::Blocked, _) => Some(Obstacle::Blocked),
-            _ => Some(Obstacle::Ended),
+            (FrameStatus::Blocked, _) => Some(Unclaimable::Blocked),
+            _ => Some(Unclaimable::Ended),
         }
-    }
-
-    /// A planned frame waits for its own dependencies and for those of the planned frames above it, which need them for all of
-    /// their work. It comes after its children: a frame with children is the work of putting theirs together.
-    fn obstacle_of_planned(&self, handle: Handle) -> Option<Obstacle> {
-        let unready = |frame: Handle| {
-            self.unfinished_dependencies(frame).next().map(|dependency| Obstacle::Dependency(frame, dependency))
-        };
-        let is_in_the_way = |child: &&Handle| {
-            step();
-            let child = self.node(**child);
-            let is_done = matches!(child.status(), FrameStatus::Completed | FrameStatus::Invalidated);
-            !is_done && child.retried_as().is_none()
-        };
-        // The last children are those that are done last.
-        let child = || self.children(handle).iter().rev().find(is_in_the_way).copied().map(Obstacle::Child);
-        let above = || {
-            for frame in self.ancestors(handle) {
-                match self.node(frame).status() {
-                    FrameStatus::Planned => {
-                        if let Some(unready) = unready(frame) {
-                            return Some(unready);
-                        }
-                    }
-                    status => return (!status.is_open()).then_some(Obstacle::Above(frame)),
-                }
-            }
-            None
-        };
-        unready(handle).or_else(child).or_else(above)
     }
 
     /// A part that was planned below a worker's frame and is not completed, whoever has begun it: a frame that has split its work comes
@@ -129,19 +100,23 @@ impl Tree {
     }
 
     /// The error for a frame that cannot be claimed.
-    pub(super) fn not_claimable(&self, handle: Handle, obstacle: Obstacle) -> Error {
+    pub(super) fn not_claimable(&self, handle: Handle, obstacle: Unclaimable) -> Error {
         let status = |handle: Handle| self.node(handle).status();
         let reason = match obstacle {
-            Obstacle::Held => "a worker has claimed it, and its lease has not ended".to_owned(),
-            Obstacle::Begun => "it is in_progress, and no worker has claimed it".to_owned(),
-            Obstacle::Blocked => {
+            Unclaimable::Held => "a worker has claimed it, and its lease has not ended".to_owned(),
+            Unclaimable::Begun => "it is in_progress, and no worker has claimed it".to_owned(),
+            Unclaimable::Blocked => {
                 "it is blocked; a worker can go on with what workers have begun, when it is answered".to_owned()
             }
-            Obstacle::Ended => format!("it is {}", status(handle)),
-            Obstacle::Dependency(frame, other) => format!("{frame} depends on {other}, which is {}", status(other)),
-            Obstacle::Child(child) => format!("it comes after its children, and {child} is {}", status(child)),
-            Obstacle::Above(above) => format!("{above} above it is {}", status(above)),
-            Obstacle::NotBelow(top) => format!("it is not below {top}"),
+            Unclaimable::Ended => format!("it is {}", status(handle)),
+            Unclaimable::Waits(Obstacle::Dependency { frame, dependency }) => {
+                format!("{frame} depends on {dependency}, which is {}", status(dependency))
+            }
+            Unclaimable::Waits(Obstacle::Child(child)) => {
+                format!("it comes after its children, and {child} is {}", status(child))
+            }
+            Unclaimable::Waits(Obstacle::Above(above)) => format!("{above} above it is {}", status(above)),
+            Unclaimable::NotBelow(top) => format!("it is not below {top}"),
         };
         Error::NotClaimable { handle, reason }
     }
@@ -154,10 +129,10 @@ impl Tree {
         let obstacle = match self.node(handle).status() {
             FrameStatus::InProgress => {
                 let is_completed = status == PopStatus::Completed;
-                self.child_for_workers(handle).filter(|_| is_completed).map(Obstacle::Child)
+                self.child_for_workers(handle).filter(|_| is_completed).map(waits_for_part)
             }
-            FrameStatus::Blocked => Some(Obstacle::Blocked),
-            _ => Some(Obstacle::Ended),
+            FrameStatus::Blocked => Some(Unclaimable::Blocked),
+            _ => Some(Unclaimable::Ended),
         };
         obstacle.map_or(Ok(()), |obstacle| Err(self.not_claimable(handle, obstacle)))
     }
@@ -166,11 +141,11 @@ impl Tree {
     pub fn work_left(&self, below: Option<Handle>, now: u64) -> WorkLeft {
         let mut left = WorkLeft::default();
         for handle in self.unfinished().filter(|handle| below.is_none_or(|below| self.is_ancestor(below, *handle))) {
-            *match self.obstacle(handle, now) {
+            *match self.unclaimable(handle, now) {
                 None => &mut left.claimable,
-                Some(Obstacle::Held) => &mut left.claimed,
-                Some(Obstacle::Begun) => &mut left.begun,
-                Some(Obstacle::Blocked) => &mut left.blocked,
+                Some(Unclaimable::Held) => &mut left.claimed,
+                Some(Unclaimable::Begun) => &mut left.begun,
+                Some(Unclaimable::Blocked) => &mut left.blocked,
                 Some(_) => &mut left.waiting,
             } += 1;
         }

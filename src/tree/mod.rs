@@ -23,6 +23,7 @@ mod node;
 mod nodes;
 mod outline;
 mod places;
+mod ready;
 mod roots;
 mod scan;
 mod sibling_order;
@@ -59,6 +60,7 @@ pub use memory::{Conversation, RunState};
 pub use node::{Node, Settled};
 use nodes::Nodes;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
+pub use ready::Obstacle;
 use roots::Roots;
 pub(crate) use scan::Scan;
 pub use sibling_order::{SiblingOrder, sibling_order};
@@ -453,31 +455,6 @@ impl Tree {
         stops.filter(is_later).map(|(_, reason)| reason.as_str()).next()
     }
 
-    /// The planned frames whose dependencies are all completed, each in its newest attempt, in creation order.
-    pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
-        self.with_status(FrameStatus::Planned).filter(|handle| self.is_ready(*handle))
-    }
-
-    /// True if all dependencies of the frame are completed, each in its newest attempt.
-    pub fn is_ready(&self, handle: Handle) -> bool {
-        self.unfinished_dependencies(handle).next().is_none()
-    }
-
-    /// The dependencies of the frame that are not completed, each in its newest attempt.
-    pub fn unfinished_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let dependencies = self.newest_dependencies(handle);
-        dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
-    }
-
-    /// The planned children of a frame that can begin, in their order; with `completed` those that can begin once that frame is completed.
-    pub fn ready_children(&self, parent: Handle, completed: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
-        let children = self.node(parent).children().iter().copied();
-        children.filter(move |child| {
-            let mut waits_for = self.unfinished_dependencies(*child);
-            self.node(*child).status() == FrameStatus::Planned && waits_for.all(|other| Some(other) == completed)
-        })
-    }
-
     /// The frame itself if it is open, else its nearest open ancestor.
     pub fn nearest_open(&self, handle: Handle) -> Option<Handle> {
         self.lineage(handle).find(|frame| self.node(*frame).status().is_open())
@@ -586,37 +563,6 @@ impl Tree {
             }
         }
         totals
-    }
-
-    /// Checks that a planned frame can begin: that all of its dependencies are completed, each in its newest attempt.
-    ///
-    /// # Errors
-    /// [`Error::NotReady`], with the dependencies that are not.
-    pub fn check_ready(&self, handle: Handle) -> Result<()> {
-        let dependencies: Vec<Handle> = self.unfinished_dependencies(handle).collect();
-        if dependencies.is_empty() {
-            return Ok(());
-        }
-        let say = |dependency: &Handle| {
-            let node = self.node(*dependency);
-            let reason =
-                node.record().lost_because().map_or(String::new(), |reason| format!(": {}", shown(&one_line(reason))));
-            format!("{dependency} ({}) is {}{reason}", shown(&one_line(node.title())), node.status())
-        };
-        let listed = dependencies.iter().take(LISTED).map(say).collect::<Vec<_>>().join("; ");
-        let more = dependencies.len().saturating_sub(LISTED);
-        let more = if more == 0 { String::new() } else { format!("; and {more} more") };
-        let lost = dependencies.iter().find(|dependency| !self.node(**dependency).status().is_unfinished());
-        let can_be_edited = self.node(handle).status() == FrameStatus::Planned;
-        let has_failed = lost.filter(|lost| self.node(**lost).status() == FrameStatus::Failed);
-        let advice = match (lost, has_failed) {
-            (_, Some(failed)) if can_be_edited => format!("begin {failed} anew, or give {handle} other dependencies"),
-            (_, Some(failed)) => format!("begin {failed} anew"),
-            (Some(_), _) if can_be_edited => format!("give {handle} other dependencies"),
-            (Some(_), _) => "plan a new frame".to_owned(),
-            (None, _) => format!("run {} first", dependencies[0]),
-        };
-        Err(Error::NotReady { handle, dependencies, message: format!("{listed}{more}; {advice}") })
     }
 
     /// The newest revision among all frames that a context of this frame may show. While it is unchanged, the context

@@ -72,7 +72,7 @@ impl Host {
     /// The session of a call ends. Returns the answer of the call.
     fn ended(&self, call: u64) -> String {
         let effects = self.tell(json!({"kind": "callEnded", "call": call}));
-        let [Effect::ReadMessages { .. }, Effect::Answer { call: answered, text }] = &effects[..] else {
+        let [Effect::ReadMessages { .. }, Effect::Answer { call: answered, text, .. }] = &effects[..] else {
             panic!("{effects:?}")
         };
         assert_eq!(*answered, call);

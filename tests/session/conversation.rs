@@ -847,3 +847,38 @@ proptest! {
         }
     }
 }
+
+/// What people read of a call, made where its answer is made.
+#[test]
+fn titles_say_what_a_call_was_about_and_what_became_of_it() {
+    let host = Host::new();
+    let told = |name: &str, arguments: Value| {
+        host.stack.host().context("ses_1").unwrap();
+        let Answer { title, ended, .. } = host.call("ses_1", name, arguments);
+        (title, ended.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    let of = |title: &str, ended: &[&str]| {
+        (title.to_owned(), ended.iter().map(|frame| (*frame).to_owned()).collect::<Vec<_>>())
+    };
+    let plan = json!({"children": [task("Cart"), task("Pay \u{1b}[31m\nin full")], "begin": true});
+    assert_eq!(told("stack_frame_plan_children", plan), of("2 frames below f1", &[]));
+    let mut next = done("The cart\nworks");
+    next["next"] = json!("true");
+    assert_eq!(
+        told("stack_frame_pop", next),
+        of("f2 Cart → completed: The cart works; begun: f3 Pay [31m in full", &["f2"])
+    );
+    let blocked = json!({"status": "blocked", "question": "Which?", "results": ""});
+    assert_eq!(told("stack_frame_pop", blocked), of("f3 Pay [31m in full → blocked: Which?", &["f3"]));
+    assert_eq!(told("stack_frame_details", json!({"frameID": "f2"})), of("f2 Cart", &[]));
+    assert_eq!(told("stack_tree", json!({})), of("3 frames: 1 in_progress, 1 completed, 1 blocked", &[]));
+    assert_eq!(told("stack_get_state", json!({})), of("", &[]));
+    assert_eq!(
+        told("stack_add_decision", json!({"decision": "x"})),
+        of("f1 (Build a shop where customers can): the decision is recorded.", &[])
+    );
+    let (refused, ended) = told("stack_frame_activate", json!({"sessionID": "f9"}));
+    assert!(refused.starts_with("stack_frame_activate: no frame matches `f9`") && ended.is_empty(), "{refused}");
+    let long = told("stack_frame_plan", json!({"title": "word ".repeat(100), "successCriteria": "x"}));
+    assert_eq!((long.0.chars().count() <= 160, long.0.ends_with('…')), (true, true), "{long:?}");
+}

@@ -79,7 +79,7 @@ impl Host {
                 }
                 Action::Answer { call, handle, problem, .. } => {
                     let text = calls::answer(&self.tree, handle, problem.as_deref(), &self.sessions.tools);
-                    self.effects.push(Effect::Answer { call, text });
+                    self.effects.push(Effect::Answer { call, text, title: String::new(), ended: Vec::new() });
                 }
                 Action::Begin { handle, caller, session_id, prompt, .. } => {
                     let begin = Command::BeginCall { frame: handle.into(), session_id, caller, host: "host".into() };
@@ -198,7 +198,7 @@ impl Host {
         let answers: Vec<_> =
             self.asked().into_iter().filter(|effect| matches!(effect, Effect::Answer { .. })).collect();
         match &answers[..] {
-            [Effect::Answer { call: answered, text }] if *answered == call => text.clone(),
+            [Effect::Answer { call: answered, text, .. }] if *answered == call => text.clone(),
             other => panic!("call {call} has no answer of its own: {other:?}"),
         }
     }

@@ -110,7 +110,7 @@ fn a_frame_with_open_dependencies_begins_only_with_a_word() {
     let error = host.refused("stack_frame_activate", json!({"sessionID": "Pay"}));
     assert_eq!(
         error,
-        "stack_frame_activate: frame f3 depends on frames that are not completed: f2 (Cart) is planned; run f2 first, or \
+        "stack_frame_activate: frame f3 cannot begin yet: f2 (Cart) is planned; run f2 first, or \
          begin it `anyway`"
     );
     host.stack.activate("f2").unwrap();

@@ -58,7 +58,7 @@ impl Host {
     fn ended(&self, call: u64) -> String {
         let effects = self.tell(json!({"kind": "callEnded", "call": call}));
         let answer = effects.into_iter().find_map(|effect| match effect {
-            Effect::Answer { call: answered, text } if answered == call => Some(text),
+            Effect::Answer { call: answered, text, .. } if answered == call => Some(text),
             _ => None,
         });
         answer.expect("the call is answered")

@@ -103,7 +103,7 @@ impl Host {
                     self.compacting.push(session_id);
                     continue;
                 }
-                Effect::Answer { call, text } => {
+                Effect::Answer { call, text, .. } => {
                     assert_eq!(self.answers.insert(call, text), None, "call {call} was answered twice");
                     continue;
                 }

@@ -556,7 +556,7 @@ fn a_frame_that_is_taken_out_of_the_plan_while_it_runs_is_stopped() {
     let asked = host.asked();
     assert_eq!(asked[..2], [stop, read]);
     assert!(
-        matches!(&asked[2], Effect::Answer { call: answered, text } if *answered == call && text.contains("is invalidated."))
+        matches!(&asked[2], Effect::Answer { call: answered, text, .. } if *answered == call && text.contains("is invalidated."))
     );
     assert_eq!(host.ended(call, Some("aborted")).asked(), [], "it has been answered");
 }

@@ -122,7 +122,7 @@ impl Host {
         let words = json!([{"id": "last", "role": "assistant", "text": "The lexer works, the parser is half done"}]);
         answered.extend(self.tell(json!({"kind": "sessionMessages", "sessionID": session, "messages": words})));
         let answer = |effect: Effect| match effect {
-            Effect::Answer { call: of, text } if of == call => Some(text),
+            Effect::Answer { call: of, text, .. } if of == call => Some(text),
             _ => None,
         };
         let answers: Vec<String> = answered.into_iter().filter_map(answer).collect();

@@ -1062,8 +1062,27 @@ fn check_queries(tree: &Tree, model: &Model) {
         let held = where_(&|_, frame| frame.parent == Some(at) && frame.held);
         assert_eq!(node.held_children(), held.len(), "held children of {handle}");
         let newest_is_completed = |other: &usize| completed(&model.newest(*other));
-        let ready = model.frames[at].status == FrameStatus::Planned
-            && model.frames[at].depends_on.iter().all(newest_is_completed);
+        // What a frame needs, and what the planned ones above it need; nobody wants what is below one that has ended.
+        let mut is_free = true;
+        let mut frame = Some(at);
+        while let Some(here) = frame {
+            match model.frames[here].status {
+                FrameStatus::Planned => is_free &= model.frames[here].depends_on.iter().all(newest_is_completed),
+                FrameStatus::InProgress | FrameStatus::Blocked => break,
+                _ => {
+                    is_free = false;
+                    break;
+                }
+            }
+            frame = model.frames[here].parent;
+        }
+        let is_part_left = where_(&|_, frame| {
+            let is_done = matches!(frame.status, FrameStatus::Completed | FrameStatus::Invalidated);
+            frame.parent == Some(at) && !is_done
+        });
+        // A part that was begun anew counts in its newest attempt.
+        let is_part_left = is_part_left.iter().any(|part| model.newest(*part) == *part);
+        let ready = model.frames[at].status == FrameStatus::Planned && is_free && !is_part_left;
         assert_eq!(tree.newest_attempt(handle).index(), model.newest(at));
         let mut dependents =
             where_(&|_, frame| frame.depends_on.iter().any(|other| model.first(*other) == model.first(at)));

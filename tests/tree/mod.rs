@@ -6,6 +6,7 @@ mod edits;
 mod errors;
 mod import;
 mod outlines;
+mod readiness;
 mod retries;
 mod spans;
 mod stack;

@@ -23,6 +23,9 @@ import { questionOf } from "./questions.js"
 import { type Signal, signalsIn } from "./signals.js"
 import { titleOf } from "./titles.js"
 
+/** What a tool call is answered whose wait was aborted. */
+const ABORTED = "The wait was aborted."
+
 /** What an orchestrator is made of. */
 export interface Parts {
   stack: Stack
@@ -115,7 +118,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     let aborted: () => void = () => undefined
     const abort = new Promise<HostAnswer>((resolve) => {
       // The engine answers an aborted wait at once, unless the stack cannot be written.
-      aborted = () => setImmediate(() => resolve({ text: "The wait was aborted.", isError: false }))
+      aborted = () => setImmediate(() => resolve({ text: ABORTED, title: ABORTED, ended: [], isError: false }))
     })
     if (signal.aborted) aborted()
     signal.addEventListener("abort", aborted)

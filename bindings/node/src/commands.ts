@@ -4,12 +4,15 @@ import type { HostAnswer } from "./host.js"
 import type { Stack } from "./stack.js"
 import { usageTables } from "./usage.js"
 
+/** What a person is told of a command. */
+export type CommandAnswer = Pick<HostAnswer, "text" | "isError">
+
 /** The session in which a person has typed a command. */
 export interface CommandPlace {
   sessionID: string
   stack: Stack
   /** Calls a tool of the engine for the session. */
-  tool: (name: string, args: object) => Promise<HostAnswer>
+  tool: (name: string, args: object) => Promise<CommandAnswer>
 }
 
 /** A slash command. */
@@ -22,7 +25,7 @@ export interface SlashCommand {
   /** Whether it changes the stack. */
   changes: boolean
   /** Carries it out; undefined if an argument is missing. `text` is what was typed behind the name. */
-  run: (place: CommandPlace, text: string) => Promise<HostAnswer> | HostAnswer | undefined
+  run: (place: CommandPlace, text: string) => Promise<CommandAnswer> | CommandAnswer | undefined
 }
 
 /** Why something is stopped if the person gives no reason. */
@@ -173,7 +176,7 @@ export function slashCommands(calls: "session" | "conversation"): SlashCommand[]
 }
 
 /** Carries out a command. Never rejects: the answer explains a failure. */
-export async function runCommand(command: SlashCommand, place: CommandPlace, text: string): Promise<HostAnswer> {
+export async function runCommand(command: SlashCommand, place: CommandPlace, text: string): Promise<CommandAnswer> {
   try {
     const answer = await command.run(place, text.trim())
     return answer ?? { text: `Nothing was done. Usage: /${command.name} ${command.usage}`, isError: true }
@@ -187,9 +190,9 @@ export async function runCommand(command: SlashCommand, place: CommandPlace, tex
  *
  * @param typed - What the person has typed behind the name: of what a command has changed, the answer may say only a part.
  */
-export function commandNote({ name, changes }: SlashCommand, typed: string, { text, isError }: HostAnswer): string {
+export function commandNote({ name, changes }: SlashCommand, typed: string, { text, isError }: CommandAnswer): string {
   const answer = text.trim()
-  if (!isError && !changes) {
+  if (!(isError || changes)) {
     return `The person has looked at the call stack with the command /${name}. They see the answer; nothing has changed.`
   }
   const written = typed.trim() === "" ? " " : ` They have written:\n${typed.trim()}\n`

@@ -2,7 +2,7 @@
 // and polls the engine when something is due. What a host has to do itself is in `HostActions`.
 
 import type { Stack } from "./stack.js"
-import type { Effect, HostEvent, HostSettings, SessionContext, SessionMessage } from "./types.js"
+import type { Effect, Handle, HostEvent, HostSettings, SessionContext, SessionMessage } from "./types.js"
 
 /** The level of a line in a host's log. */
 export type LogLevel = "debug" | "info" | "warn" | "error"
@@ -32,9 +32,16 @@ export interface HostActions {
 export interface HostAnswer {
   /** The text for the model. */
   text: string
+  /** One line for people: what the call was about, and what became of that. Empty if its arguments say it. */
+  title: string
+  /** The frames of which the answer tells how they have ended, or what they wait for. */
+  ended: Handle[]
   /** Whether the text explains why nothing was done. */
   isError: boolean
 }
+
+/** What the engine has answered to a call. */
+type Answered = Omit<HostAnswer, "isError">
 
 /** Tells that nobody waits for an answer any more: an AbortSignal, whose type not every program has. */
 export interface CancelSignal {
@@ -67,7 +74,7 @@ export class Host {
   readonly stack: Stack
   readonly #actions: HostActions
   /** Tool calls that wait for their answers, by the number of the call. */
-  readonly #waiting = new Map<number, (text: string) => void>()
+  readonly #waiting = new Map<number, (answer: Answered) => void>()
   /** The compactions that run, by session ID. */
   readonly #compactions = new Map<string, Promise<void>>()
   #timer: NodeJS.Timeout | undefined
@@ -122,12 +129,13 @@ export class Host {
   /** Executes a tool call and waits for its answer. Never rejects: the answer explains a failure. */
   async tool(sessionID: string, name: string, args: object, signal?: CancelSignal): Promise<HostAnswer> {
     try {
-      const { text, call, effects, isError } = this.stack.tool(sessionID, name, args)
-      const answer = call === undefined ? text : this.#answer(call, signal)
+      const { call, effects, isError, text = "", title, ended } = this.stack.tool(sessionID, name, args)
+      const answer = call === undefined ? { text, title, ended } : this.#answer(call, signal)
       await this.#perform(effects)
-      return { text: (await answer) ?? "", isError }
+      return { ...(await answer), isError }
     } catch (error) {
-      return { text: `${name}: ${messageOf(error)}`, isError: true }
+      const text = `${name}: ${messageOf(error)}`
+      return { text, title: text, ended: [], isError: true }
     }
   }
 
@@ -139,12 +147,12 @@ export class Host {
     this.stack.close()
   }
 
-  #answer(call: number, signal: CancelSignal | undefined): Promise<string> {
+  #answer(call: number, signal: CancelSignal | undefined): Promise<Answered> {
     const aborted = () => this.background("abort", () => this.report({ kind: "callAborted", call }))
-    const answer = new Promise<string>((resolve) => {
-      this.#waiting.set(call, (text) => {
+    const answer = new Promise<Answered>((resolve) => {
+      this.#waiting.set(call, (answer) => {
         signal?.removeEventListener("abort", aborted)
-        resolve(text)
+        resolve(answer)
       })
     })
     if (signal?.aborted) aborted()
@@ -153,8 +161,8 @@ export class Host {
   }
 
   /** Answers the tool call that waits for a call. Does nothing if none waits. */
-  #deliver(call: number, text: string): void {
-    this.#waiting.get(call)?.(text)
+  #deliver({ call, ...answer }: Omit<Extract<Effect, { kind: "answer" }>, "kind">): void {
+    this.#waiting.get(call)?.(answer)
     this.#waiting.delete(call)
   }
 
@@ -180,7 +188,7 @@ export class Host {
         // The prompt lasts until the child has finished. An event tells the engine about the end.
         return this.background("prompt", () => this.#prompt(effect))
       case "answer":
-        return this.#deliver(effect.call, effect.text)
+        return this.#deliver(effect)
       case "abortSession":
         return this.#actions.abort(effect.sessionID)
       case "compactSession":
@@ -223,7 +231,8 @@ export class Host {
       await this.report({ kind: "callEnded", call, error })
     } catch (problem) {
       const ended = error === undefined ? "The call has ended" : `The call has ended with an error: ${error}`
-      this.#deliver(call, `${ended}. It could not be recorded: ${messageOf(problem)}`)
+      const text = `${ended}. It could not be recorded: ${messageOf(problem)}`
+      this.#deliver({ call, text, title: text, ended: [] })
       throw problem
     }
   }

@@ -603,7 +603,10 @@ export class Stack implements Disposable {
     return this.handles({ status })
   }
 
-  /** Returns the planned frames whose dependencies are all completed. */
+  /**
+   * Returns the planned frames that can begin: those that have what they and the planned frames above them need, that are not below
+   * an ended one, and of which no part is left.
+   */
   ready(): Handle[] {
     return this.handles({ relation: "ready" })
   }

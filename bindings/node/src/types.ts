@@ -374,7 +374,7 @@ export interface Frame extends FrameRecord {
 /** Selects frames. */
 export interface FrameQuery {
   /**
-   * `"all"` (the default), `"roots"`, `"ready"` (planned frames whose dependencies are all completed),
+   * `"all"` (the default), `"roots"`, `"ready"` (planned frames that can begin),
    * `"interrupted"` (frames in_progress whose hosts do not exist any more), or a relation to
    * `frame`: `"ancestors"` (from the parent up), `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below it).
    */
@@ -1039,7 +1039,7 @@ export type Effect =
   /** Prompt the session with the model of the session `callerID`, wait for the end, and report `callEnded`. */
   | { kind: "prompt"; call: number; sessionID: string; callerID: string; text: string }
   /** Answer the tool call that waits for `call`. */
-  | { kind: "answer"; call: number; text: string }
+  | { kind: "answer"; call: number; text: string; title: string; ended: Handle[] }
   /** Abort the session. */
   | { kind: "abortSession"; sessionID: string }
   /** Compact the session. Report `sessionCompacted`, without messages if it failed. */
@@ -1065,6 +1065,10 @@ export interface Tool {
 export interface ToolAnswer {
   /** The text of the answer. If it is absent, an effect `answer` brings it later. */
   text?: string
+  /** One line for people: what the call was about, and what became of that. Empty if its arguments say it, or if the answer comes later. */
+  title: string
+  /** The frames of which the answer tells how they have ended, or what they wait for. */
+  ended: Handle[]
   /** The number of a call that is answered later. Report `callAborted` if nobody waits for it any more. */
   call?: number
   /** Whether the text explains why nothing was done. */

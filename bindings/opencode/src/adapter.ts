@@ -3,7 +3,7 @@
 
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
-import type { Host, HostAnswer, SessionContext, SessionMessage, Tool } from "callstack-core"
+import type { Host, SessionContext, SessionMessage, Tool } from "callstack-core"
 import { Context, type Entry } from "./context.js"
 import {
   answerOf,
@@ -86,7 +86,7 @@ export abstract class Adapter {
     const isOpened = !this.#opened.has(sessionID)
     this.#opened.add(sessionID)
     const isElsewhere = isOpened && messages.some(({ parts }) => answersIn(parts).length > 0)
-    if (!this.setBack.delete(sessionID) && !isElsewhere) return
+    if (!(this.setBack.delete(sessionID) || isElsewhere)) return
     // Those before a compaction count, too.
     const { data = [] } = await this.client.session.messages({ path: { id: sessionID } })
     await this.engine.report({
@@ -107,11 +107,16 @@ export abstract class Adapter {
   }
 }
 
-/** The answer to a call of a tool that has been made, and the title under which OpenCode shows the call. */
-export type Answered = (name: string, args: Record<string, unknown>, answer: HostAnswer) => string
-
-/** Returns the hooks that report sessions to the engine, offer its tools, and add its contexts to requests. */
-export function hooks(adapter: Adapter, tools: readonly Tool[], answered: Answered = () => ""): Hooks {
+/**
+ * Returns the hooks that report sessions to the engine, offer its tools, and add its contexts to requests.
+ *
+ * @param notify - Shows people how a frame has ended of which a call tells.
+ */
+export function hooks(
+  adapter: Adapter,
+  tools: readonly Tool[],
+  notify: (title: string) => void = () => undefined,
+): Hooks {
   const { engine } = adapter
   const context = new Context(adapter)
   const report = adapter.safe("event", async ({ event }: { event: Event }) => {
@@ -125,7 +130,7 @@ export function hooks(adapter: Adapter, tools: readonly Tool[], answered: Answer
   })
   const schemas = new Map(tools.map((tool) => [tool.name, tool.parameters]))
   return {
-    tool: Object.fromEntries(tools.map((tool) => [tool.name, definition(engine, tool, answered)])),
+    tool: Object.fromEntries(tools.map((tool) => [tool.name, definition(engine, tool, notify)])),
     // OpenCode would mark all arguments as required.
     "tool.definition": adapter.safe("tool.definition", ({ toolID }, output) => {
       const schema = schemas.get(toolID)
@@ -176,14 +181,15 @@ export function hooks(adapter: Adapter, tools: readonly Tool[], answered: Answer
 type Definition = NonNullable<Hooks["tool"]>[string]
 
 /** Returns a tool in the form that OpenCode registers. The engine checks the arguments. */
-function definition(engine: Engine, { name, description, parameters }: Tool, answered: Answered): Definition {
+function definition(engine: Engine, { name, description, parameters }: Tool, notify: (title: string) => void): Definition {
   return {
     description,
     args: parameters.properties as Definition["args"],
     execute: async (args, context) => {
       const answer = await engine.tool(context.sessionID, name, args, context.abort)
       // OpenCode 1.18 ignores a title that a plugin sets earlier, with `context.metadata`.
-      return { title: answered(name, args, answer), output: answer.text }
+      if (answer.ended.length > 0) notify(answer.title)
+      return { title: answer.title, output: answer.text }
     },
   }
 }

@@ -2,8 +2,7 @@
 
 import { join } from "node:path"
 import type { Config, Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
-import { tellsEnd, titleOf } from "callstack-core/people"
-import { type Answered, hooks } from "./adapter.js"
+import { hooks } from "./adapter.js"
 import { Commands } from "./commands.js"
 import { Host } from "./host.js"
 
@@ -27,7 +26,7 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
     return {}
   }
   host.engine.configure(inConversation(settings))
-  return { ...hooks(host, host.engine.stack.offeredTools(), answered(host)), ...forPeople(host) }
+  return { ...hooks(host, host.engine.stack.offeredTools(), (title) => host.notify(title)), ...forPeople(host) }
 }
 
 /** Settings whose frames are worked on in one conversation, which this plugin folds, unless they say something else. */
@@ -35,15 +34,6 @@ function inConversation(settings: PluginOptions): PluginOptions {
   const { calls = {} } = settings
   const isSection = typeof calls === "object" && calls !== null && !Array.isArray(calls)
   return isSection ? { ...settings, calls: { in: "conversation", ...calls } } : settings
-}
-
-/** Returns what makes the titles of tool calls, and shows people how frames have ended. */
-function answered(host: Host): Answered {
-  return (name, args, answer) => {
-    const title = titleOf(host.engine.stack, name, args, answer)
-    if (!answer.isError && tellsEnd(name, args, answer)) host.notify(title)
-    return title
-  }
 }
 
 /** Returns the hooks of the slash commands, and the one of the end. */

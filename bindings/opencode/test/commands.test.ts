@@ -77,7 +77,10 @@ test("a person plans, edits and invalidates, and the agent's next request shows 
   const { sessionID } = await server.prompt("Build a shop")
   const plan = await type(server, sessionID, "stack-plan", "Taxes: VAT is right\nStock")
   assert.match(plan.person, /Planned f4, f5, in this order\./)
-  assert.match(plan.model, /has used the command \/stack-plan\. They have written:\nTaxes: VAT is right\nStock\nIt has been carried out:\nPlanned f4, f5/)
+  assert.match(
+    plan.model,
+    /has used the command \/stack-plan\. They have written:\nTaxes: VAT is right\nStock\nIt has been carried out:\nPlanned f4, f5/,
+  )
   await type(server, sessionID, "stack-edit", "f5 Warehouse: shelves are counted")
   await type(server, sessionID, "stack-invalidate", "Mail nobody reads mails")
   const found = frames()

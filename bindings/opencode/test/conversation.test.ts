@@ -233,7 +233,7 @@ test("what a person undoes, the conversation is not in any more", async (t) => {
   const found = frames()
   assert.equal(found.get("Cart")?.status, "blocked")
   assert.deepEqual(found.get("Test")?.decisions, ["No cart"], "the conversation is in the frame of the session again")
-  assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /set the conversation back/)
+  assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /its conversation does not hold its beginning any more/)
 })
 
 test("a copy of a session is told that it is not in the frame of the other one", async (t) => {
@@ -279,10 +279,10 @@ test("the titles of calls say which frame begins and how it has ended", async (t
   assert.deepEqual(
     calls.map(({ state }) => ("title" in state ? state.title : undefined)),
     [
-      "plan 2 frames below f1",
-      "pop f2 Cart → completed: The cart works; begin f3 Pay",
-      "pop f3 Pay → completed: Payment works",
-      "push f4 Mail",
+      "2 frames below f1",
+      "f2 Cart → completed: The cart works; begun: f3 Pay",
+      "f3 Pay → completed: Payment works",
+      "f4 Mail",
     ],
   )
 })

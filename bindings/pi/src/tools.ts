@@ -3,7 +3,7 @@
 import type { ToolDefinition } from "@mariozechner/pi-coding-agent"
 import { Text } from "@mariozechner/pi-tui"
 import type { Tool } from "callstack-core"
-import { printable, singleLine, titleOf } from "callstack-core/people"
+import { printable, singleLine } from "callstack-core/people"
 import type { Host } from "./host.js"
 
 /** What pi keeps with the answer of a call. */
@@ -32,8 +32,7 @@ export function definition(
       const answer = await host.engine.tool(host.sessionID, name, args as object, signal)
       // pi marks a call as failed if it throws.
       if (answer.isError) throw new Error(answer.text)
-      const title = titleOf(host.engine.stack, name, args as Record<string, unknown>, answer)
-      const details: Details = { title, session: host.sessionID }
+      const details: Details = { title: answer.title, session: host.sessionID }
       return { content: [{ type: "text", text: answer.text }], details }
     },
     renderCall: (args, theme) => {

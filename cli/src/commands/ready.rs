@@ -22,7 +22,7 @@ pub struct Arguments {
     limit: Option<usize>,
 }
 
-/// The planned frames whose dependencies are all completed, in the order of their creation.
+/// The planned frames that can begin, in the order of their creation.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ready {

@@ -4,7 +4,7 @@ use super::check_name;
 use crate::error::{Error, Result};
 use crate::frame::{Change, Claim, ClaimedFrame, FrameStatus, Handle, NewClaim};
 use crate::tree::Draft;
-use crate::tree::claims::Obstacle;
+use crate::tree::claims::Unclaimable;
 
 impl Draft<'_> {
     /// Gives a frame to a worker. Nothing happens if none can be claimed, except that a named one is refused.
@@ -16,8 +16,8 @@ impl Draft<'_> {
         let below = below.map(|below| tree.resolve(&below)).transpose()?;
         let named = frame.map(|frame| tree.resolve(&frame)).transpose()?;
         if let Some(handle) = named {
-            let outside = below.filter(|below| !tree.is_ancestor(*below, handle)).map(Obstacle::NotBelow);
-            if let Some(obstacle) = outside.or_else(|| tree.obstacle(handle, now)) {
+            let outside = below.filter(|below| !tree.is_ancestor(*below, handle)).map(Unclaimable::NotBelow);
+            if let Some(obstacle) = outside.or_else(|| tree.unclaimable(handle, now)) {
                 return Err(tree.not_claimable(handle, obstacle));
             }
         }
@@ -58,8 +58,8 @@ impl Draft<'_> {
     fn check_in_progress(&self, handle: Handle) -> Result<()> {
         match self.tree.node(handle).status() {
             FrameStatus::InProgress => Ok(()),
-            FrameStatus::Blocked => Err(self.tree.not_claimable(handle, Obstacle::Blocked)),
-            _ => Err(self.tree.not_claimable(handle, Obstacle::Ended)),
+            FrameStatus::Blocked => Err(self.tree.not_claimable(handle, Unclaimable::Blocked)),
+            _ => Err(self.tree.not_claimable(handle, Unclaimable::Ended)),
         }
     }
 

@@ -63,7 +63,7 @@ impl Draft<'_> {
         let Some(next) = next.or_else(|| tree.ready_children(tree.node(handle).parent()?, completed).next()) else {
             return Ok(());
         };
-        if tree.unfinished_dependencies(next).any(|other| Some(other) != completed) {
+        if tree.obstacle_around(next, completed).is_some() {
             tree.check_ready(next)?;
         }
         self.begin(next)

@@ -347,7 +347,7 @@ class NotSiblingError(CallstackError):
 
 
 class NotReadyError(CallstackError):
-    """The planned frame depends on frames that are not completed."""
+    """The planned frame waits for others, or is below one that has ended."""
 
     code = "not_ready"
 

@@ -14,9 +14,11 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 from callstack_core.errors import ClosedError
 from callstack_core.stack import Stack
 from callstack_core.types import (
+    AnswerEffect,
     CallEnded,
     CreateSessionEffect,
     Effect,
+    Handle,
     HostEvent,
     HostSettings,
     PromptEffect,
@@ -71,6 +73,10 @@ class HostAnswer(TypedDict):
 
     #: The text for the model.
     text: str
+    #: One line for people: what the call was about, and what became of that. Empty if its arguments say it.
+    title: str
+    #: The frames of which the answer tells how they have ended, or what they wait for.
+    ended: list[Handle]
     #: Whether the text explains why nothing was done.
     isError: bool
 
@@ -92,7 +98,7 @@ class Host:
         self.stack = stack
         self._actions = actions
         # Tool calls that wait for their answers, by the number of the call.
-        self._waiting: dict[int, asyncio.Future[str]] = {}
+        self._waiting: dict[int, asyncio.Future[AnswerEffect]] = {}
         # The compactions that run, by session ID.
         self._compactions: dict[str, asyncio.Task[None]] = {}
         # Event loops keep no references to their tasks.
@@ -147,13 +153,15 @@ class Host:
                 raise ClosedError("the host was closed")
             answer = self.stack.tool(session_id, name, arguments)
             if "call" in answer:
-                text = await self._answered(answer["call"], answer["effects"])
+                later = await self._answered(answer["call"], answer["effects"])
+                text, title, ended = later["text"], later["title"], later["ended"]
             else:
                 await self._perform(answer["effects"])
-                text = answer.get("text", "")
-            return {"text": text, "isError": answer["isError"]}
+                text, title, ended = answer.get("text", ""), answer["title"], answer["ended"]
+            return {"text": text, "title": title, "ended": ended, "isError": answer["isError"]}
         except Exception as error:
-            return {"text": f"{name}: {_message_of(error)}", "isError": True}
+            text = f"{name}: {_message_of(error)}"
+            return {"text": text, "title": text, "ended": [], "isError": True}
 
     async def close(self) -> None:
         """Stops the timer and the work in the background, and closes the stack. Tool calls that still wait fail."""
@@ -194,7 +202,7 @@ class Host:
             context = {"message": f"the log of the host failed for: {message}", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
 
-    async def _answered(self, call: int, effects: list[Effect]) -> str:
+    async def _answered(self, call: int, effects: list[Effect]) -> AnswerEffect:
         waiting = self._waiting[call] = asyncio.get_running_loop().create_future()
         try:
             await self._perform(effects)
@@ -206,11 +214,11 @@ class Host:
         finally:
             self._waiting.pop(call, None)
 
-    def _deliver(self, call: int, text: str) -> None:
+    def _deliver(self, answer: AnswerEffect) -> None:
         """Answers the tool call that waits for a call. Does nothing if none waits."""
-        waiting = self._waiting.pop(call, None)
+        waiting = self._waiting.pop(answer["call"], None)
         if waiting is not None and not waiting.done():
-            waiting.set_result(text)
+            waiting.set_result(answer)
 
     async def _perform(self, effects: list[Effect], take_prompt: TakePrompt | None = None) -> None:
         self._schedule()
@@ -239,7 +247,7 @@ class Host:
                 # The prompt lasts until the child has finished. An event tells the engine about the end.
                 self.background("prompt", lambda: self._prompt(effect))
             elif effect["kind"] == "answer":
-                self._deliver(effect["call"], effect["text"])
+                self._deliver(effect)
             elif effect["kind"] == "abortSession":
                 await self._actions.abort(effect["sessionID"])
             elif effect["kind"] == "compactSession":
@@ -285,7 +293,8 @@ class Host:
             await self.report(event)
         except Exception as error:
             ended = "The call has ended" if problem is None else f"The call has ended with an error: {problem}"
-            self._deliver(call, f"{ended}. It could not be recorded: {_message_of(error)}")
+            text = f"{ended}. It could not be recorded: {_message_of(error)}"
+            self._deliver({"kind": "answer", "call": call, "text": text, "title": text, "ended": []})
             raise
 
     def _compact(self, session_id: str) -> None:

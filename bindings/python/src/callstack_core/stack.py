@@ -528,7 +528,10 @@ class Stack:
         return self.handles({"status": status})
 
     def ready(self) -> list[Handle]:
-        """Returns the planned frames whose dependencies are all completed."""
+        """Returns the planned frames that can begin.
+
+        They have what they and the planned frames above them need, are not below an ended one, and no part of them is left.
+        """
         return self.handles({"relation": "ready"})
 
     def interrupted(self) -> list[Handle]:

@@ -369,7 +369,7 @@ class Frame(FrameRecord):
 class FrameQuery(TypedDict, total=False):
     """Selects frames."""
 
-    #: `all` (the default), `roots`, `ready` (planned frames whose dependencies are all completed), `interrupted` (frames
+    #: `all` (the default), `roots`, `ready` (planned frames that can begin), `interrupted` (frames
     #: in_progress whose hosts do not exist any more), or a relation to `frame`: `ancestors` (from the parent up),
     #: `children`, `siblings`, `subtree` (the frame and all frames below it).
     relation: Literal["all", "roots", "ready", "interrupted", "ancestors", "children", "siblings", "subtree"]
@@ -1285,6 +1285,10 @@ class AnswerEffect(TypedDict):
     kind: Literal["answer"]
     call: int
     text: str
+    #: One line for people: what the call was about, and what became of that.
+    title: str
+    #: The frames of which the answer tells how they have ended, or what they wait for.
+    ended: list[Handle]
 
 
 class CompactionPromptEffect(TypedDict):
@@ -1321,6 +1325,11 @@ class ToolAnswer(TypedDict):
 
     #: The text of the answer. If it is absent, an effect `answer` brings it later.
     text: NotRequired[str]
+    #: One line for people: what the call was about, and what became of that. Empty if its arguments say it, or if the
+    #: answer comes later.
+    title: str
+    #: The frames of which the answer tells how they have ended, or what they wait for.
+    ended: list[Handle]
     #: The number of a call that is answered later. Report `callAborted` if nobody waits for it any more.
     call: NotRequired[int]
     #: Whether the text explains why nothing was done.

@@ -70,7 +70,8 @@ export class RemoteEngine implements Engine {
     try {
       return await this.#call("tool", { sessionID, name, args }, signal)
     } catch (error) {
-      return { text: `${name}: ${messageOf(error)}`, isError: true }
+      const text = `${name}: ${messageOf(error)}`
+      return { text, title: text, ended: [], isError: true }
     }
   }
 

@@ -60,7 +60,8 @@ export class OpenCodeDriver implements SessionDriver {
       context: async ({ sessionID }) => ({ context: (await this.#context(sessionID)) ?? null }),
       tool: ({ sessionID, name, args }, signal) => {
         if (this.#sessions.has(sessionID)) return owner.tool(sessionID, name, args, signal)
-        return Promise.resolve({ text: `${name}: the orchestrator has no frame for this session`, isError: true })
+        const text = `${name}: the orchestrator has no frame for this session`
+        return Promise.resolve({ text, title: text, ended: [], isError: true })
       },
     }
     const connection = await Connection.open(owner, this.#options, handlers, this.#closing.signal)
