@@ -408,7 +408,7 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_SIBLING 141
 
 /**
- * The planned frame waits for others, or is below one that has ended.
+ * The planned frame waits for others.
  */
 #define CALLSTACK_ERROR_NOT_READY 142
 
@@ -1148,7 +1148,7 @@ CallstackCode callstack_import(Callstack *stack,
  * processes, each gets another frame. The frame becomes in_progress; the active frame stays.
  *
  * First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then planned
- * frames in creation order. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
+ * frames in the order of the plan. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
  * completed, and when its children are completed or invalidated; unless the frame above it has ended.
  *
  * - `worker`: the name of the worker. It should differ from those of others.
@@ -1292,7 +1292,7 @@ CallstackCode callstack_usage(const Callstack *stack,
  *
  * - `query`: NULL for all frames, or a JSON object, `{"relation": "children", "frame": "f1", "status": "planned",
  *   "records": false}`, with any of
- *   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames that can begin: those that have what
+ *   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames that can begin, in the order of the plan: those that have what
  *     they and the planned frames above them need, are not below an ended one, and have no parts left),
  *     `"interrupted"` (frames that are in_progress although the host that ran them does not exist any more), or, in relation to `frame`: `"ancestors"`, `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below
  *     it);

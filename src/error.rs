@@ -478,8 +478,8 @@ pub enum Error {
         /// The frame before which it would stand.
         before: Handle,
     },
-    /// A planned frame waits for others, or is below one that has ended ([`Tree::obstacle`](crate::Tree::obstacle)), and the call did not
-    /// say that it begins nevertheless.
+    /// A planned frame waits for others ([`Tree::waits_for`](crate::Tree::waits_for)), and the call did not say that it begins
+    /// nevertheless.
     #[error("frame {handle} cannot begin yet: {}, or begin it `anyway`", shown_message(.message))]
     NotReady {
         /// The frame.

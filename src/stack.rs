@@ -1054,7 +1054,7 @@ impl Stack {
         self.read(|tree| tree.with_status(status).collect())
     }
 
-    /// The planned frames that can begin, in creation order: see [`Tree::can_begin`] for the rule, and [`Stack::check_read`].
+    /// The planned frames that can begin, in the order of the plan: see [`Tree::can_begin`] for the rule, and [`Stack::check_read`].
     pub fn ready(&self) -> Vec<Handle> {
         self.read(|tree| tree.ready().collect())
     }

@@ -12,7 +12,7 @@ use crate::frame::{ClaimedFrame, FrameRef, NewClaim};
 /// processes, each gets another frame. The frame becomes in_progress; the active frame stays.
 ///
 /// First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then planned
-/// frames in creation order. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
+/// frames in the order of the plan. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
 /// completed, and when its children are completed or invalidated; unless the frame above it has ended.
 ///
 /// - `worker`: the name of the worker. It should differ from those of others.

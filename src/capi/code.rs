@@ -103,7 +103,7 @@ pub const CALLSTACK_ERROR_NOT_BLOCKED: CallstackCode = 139;
 pub const CALLSTACK_ERROR_NOT_PLANNED: CallstackCode = 140;
 /// The frame cannot stand before a frame with another parent.
 pub const CALLSTACK_ERROR_NOT_SIBLING: CallstackCode = 141;
-/// The planned frame waits for others, or is below one that has ended.
+/// The planned frame waits for others.
 pub const CALLSTACK_ERROR_NOT_READY: CallstackCode = 142;
 /// The frame waits for the caller, which would wait for it.
 pub const CALLSTACK_ERROR_WAIT_CIRCLE: CallstackCode = 143;

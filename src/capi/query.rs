@@ -172,7 +172,7 @@ impl FrameQuery {
 ///
 /// - `query`: NULL for all frames, or a JSON object, `{"relation": "children", "frame": "f1", "status": "planned",
 ///   "records": false}`, with any of
-///   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames that can begin: those that have what
+///   - `relation`: `"all"` (default), `"roots"`, `"ready"` (planned frames that can begin, in the order of the plan: those that have what
 ///     they and the planned frames above them need, are not below an ended one, and have no parts left),
 ///     `"interrupted"` (frames that are in_progress although the host that ran them does not exist any more), or, in relation to `frame`: `"ancestors"`, `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below
 ///     it);

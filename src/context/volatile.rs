@@ -451,7 +451,7 @@ fn next_action(
         }
         FrameStatus::InProgress | FrameStatus::Blocked => {
             let child_that_is = |status| node.children().iter().find(|child| tree.node(**child).status() == status);
-            let ready = planned.iter().find(|child| tree.is_ready(**child));
+            let ready = planned.iter().find(|child| needs(tree, **child).next().is_none());
             if let Some(child) = child_that_is(FrameStatus::InProgress) {
                 let record = tree.node(*child).record();
                 wording.child_in_progress(*child, record.call.is_some(), record.interrupted_at.is_some())
@@ -495,9 +495,9 @@ fn next_action(
     format!("<next-action>{action}</next-action>\n{pointer}")
 }
 
-/// Returns a dependency of a frame that is not completed: the first one that cannot be, or else the first one.
+/// Returns a frame for which a planned one waits: the first one that cannot be completed, or else the first one.
 fn waits_for(tree: &Tree, handle: Handle) -> Option<Handle> {
-    lost(tree, handle).or_else(|| tree.unfinished_dependencies(handle).next())
+    lost(tree, handle).or_else(|| needs(tree, handle).next())
 }
 
 /// Returns the first of several frames that waits for another one, with that one; first those that wait in vain.
@@ -508,9 +508,14 @@ fn first_waiting(tree: &Tree, frames: &[Handle]) -> Option<(Handle, Handle)> {
     waiting(lost).or_else(|| waiting(waits_for))
 }
 
-/// Returns the first dependency of a frame that cannot be completed any more.
+/// The dependencies that are not completed of a frame and of the planned ones above it.
+fn needs(tree: &Tree, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+    tree.needs(handle).map(|(_, dependency)| dependency)
+}
+
+/// Returns the first frame for which a planned one waits in vain.
 fn lost(tree: &Tree, handle: Handle) -> Option<Handle> {
-    tree.unfinished_dependencies(handle).find(|dependency| is_lost(tree, *dependency))
+    needs(tree, handle).find(|dependency| is_lost(tree, *dependency))
 }
 
 /// True if a frame has ended without being completed.

@@ -80,7 +80,7 @@ fn said_beside(conversation: &Conversation<'_>, pairs: &[Option<usize>], gone: &
             let is_kept = |place: usize| matches!(conversation.items[place].kind, Kind::Fixed | Kind::Summary);
             if message.items.clone().any(is_kept) {
                 // What must stay does so together with a call, behind which the next message can stand.
-                calls().last().into_iter().for_each(|call| stay(call, pairs, gone));
+                calls().next_back().into_iter().for_each(|call| stay(call, pairs, gone));
                 continue;
             }
             message.items.clone().for_each(|place| gone[place] = gone[place].or(Some(fold)));

@@ -152,7 +152,8 @@ impl<'a, 'b> Walk<'a, 'b> {
                 if let Some(second) = second {
                     self.known((self.stack, second)).begun_at = Some(place);
                 }
-                if !is_around
+                if role == CallRole::Pop
+                    && !is_around
                     && self
                         .frames
                         .get(&subject)

@@ -140,7 +140,8 @@ pub enum Effect {
         text: String,
         /// One line for people: what the call was about, and what became of that.
         title: String,
-        /// The frames of which the answer tells how they have ended, or what they wait for.
+        /// The frames that the call has popped, or for whose ends it has waited: the answer tells how they have ended, or what they
+        /// wait for.
         ended: Vec<Handle>,
     },
     /// Read the messages of a session and report [`SessionMessages`](super::HostEvent::SessionMessages), with an empty

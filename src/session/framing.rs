@@ -28,6 +28,9 @@ impl Turn<'_> {
         if let Some(finished) = finished {
             return self.begin_anew(session_id, finished, Some(message_id), text);
         }
+        if tree.by_id(session_id).is_none() {
+            session.topic.begins();
+        }
         let is_task = has_text && session.topic.asked(text);
         if self.begin_anew_if_taken_back(session_id, Some(message_id)) {
             return;
@@ -71,6 +74,7 @@ impl Turn<'_> {
     /// has written instead begins another one.
     fn begin_anew_if_taken_back(&mut self, session_id: &str, message_id: Option<String>) -> bool {
         let own = self.own_open_frame(session_id).filter(|own| !self.tree.node(*own).record().placeholder);
+        let own = own.filter(|own| self.sessions.place(session_id, self.tree) == Some(*own));
         let session = self.sessions.known.get(session_id).filter(|session| !session.is_called);
         let words = session.and_then(|session| session.topic.words_instead()).map(str::to_owned);
         let (Some(own), Some(words)) = (own, words) else { return false };

@@ -21,7 +21,7 @@ pub(super) struct Way {
     /// The frames that it has entered and not left, in the order in which it did.
     entered: Vec<Handle>,
     /// Those that it has entered since it was compacted: it has their criteria word for word.
-    told: HashSet<Handle>,
+    described: HashSet<Handle>,
     /// Those that it has planned itself.
     planned: HashSet<Handle>,
     /// In which frame it was from which time on, oldest first; `None`: in the session's own. In milliseconds since the Unix epoch.
@@ -32,10 +32,11 @@ pub(super) struct Way {
     base: Option<Handle>,
     /// The time of the first move, if the way before it is not known: from the time before a restart.
     resumed_at: Option<u64>,
-    /// An answer since the model was asked says where the conversation is, although that takes itself to be elsewhere.
-    is_answered: bool,
-    /// The model has been asked since such an answer.
-    is_told: bool,
+    /// Where the conversation is by an answer since the model was asked, although that takes itself to be elsewhere. `Some(None)`: in the
+    /// session's own frame.
+    answered: Option<Option<Handle>>,
+    /// The same by an answer before the model was asked: the model knows it.
+    told: Option<Option<Handle>>,
 }
 
 impl Way {
@@ -128,7 +129,7 @@ impl Sessions {
 
     /// True if the conversation has the criteria of a frame that it has entered word for word.
     pub(super) fn has_told(&self, session_id: &str, frame: Handle) -> bool {
-        self.known.get(session_id).is_some_and(|session| session.way.told.contains(&frame))
+        self.known.get(session_id).is_some_and(|session| session.way.described.contains(&frame))
     }
 
     /// The frame in which the conversation of a session takes itself to be, and in which it is no longer.
@@ -142,8 +143,8 @@ impl Sessions {
         let is_lost = self.lost(session_id, tree).is_some();
         if let Some(session) = self.known.get_mut(session_id) {
             let way = &mut session.way;
-            (way.asked_in, way.is_told) = (None, is_lost && (way.is_told || way.is_answered));
-            way.is_answered = false;
+            way.asked_in = None;
+            way.told = way.answered.take().or(way.told).filter(|_| is_lost);
         }
     }
 
@@ -177,7 +178,7 @@ impl Sessions {
     pub(super) fn way_replaced(&mut self, session_id: &str, tree: &Tree) {
         let place = self.place(session_id, tree);
         if let Some(session) = self.known.get_mut(session_id) {
-            session.way.told.clear();
+            session.way.described.clear();
             session.way.base = place;
         }
     }
@@ -190,7 +191,7 @@ impl Sessions {
         if !way.moves.is_empty() {
             way.moved(None, time);
         }
-        (way.entered, way.told, way.base) = Default::default();
+        (way.entered, way.described, way.base) = Default::default();
     }
 }
 
@@ -230,7 +231,7 @@ impl Turn<'_> {
         way.entered.retain(|entered| *entered != frame && !below.contains(entered));
         if !is_own {
             way.entered.push(frame);
-            way.told.insert(frame);
+            way.described.insert(frame);
         }
         way.moved((!is_own).then_some(frame), self.time);
         self.sessions.moved(session_id);
@@ -269,10 +270,14 @@ impl Turn<'_> {
     /// without having been told so. `None`: what the model calls is meant for where the conversation is.
     pub fn misled(&mut self, session_id: &str) -> Option<Handle> {
         let lost = self.sessions.lost(session_id, self.tree)?;
+        let place = self.sessions.entered(session_id, self.tree).next_back();
         let way = &mut self.sessions.known.get_mut(session_id)?.way;
+        if way.told == Some(place) {
+            return None;
+        }
         // Its other calls in the same message are meant for that frame as well.
-        way.is_answered |= !way.is_told;
-        (!way.is_told).then_some(lost)
+        way.answered = Some(place);
+        Some(lost)
     }
 
     /// Notes that an answer tells the conversation of a session where it is.
@@ -320,10 +325,10 @@ impl Turn<'_> {
         }
         if let Some(session) = self.sessions.known.get_mut(session_id) {
             let way = &mut session.way;
-            way.told.retain(|frame| kept.contains(frame));
+            way.described.retain(|frame| kept.contains(frame));
             // Nobody knows whether it holds its plans still.
             way.planned.clear();
-            (way.is_answered, way.is_told) = (false, false);
+            (way.answered, way.told) = (None, None);
             way.entered = kept.into_iter().chain(believed).collect();
         }
         let heard: HashSet<Handle> = answers

@@ -37,6 +37,8 @@ pub(super) struct Topic {
     restored: Option<Task>,
     /// The messages of the user since the frame began or the process did, oldest first.
     messages: VecDeque<Message>,
+    /// True if the frame has begun with the first one of them: no earlier ones belong to it.
+    is_whole: bool,
     /// What follows from them.
     task: Option<Task>,
     title: Option<String>,
@@ -109,7 +111,8 @@ impl Topic {
             // The short criteria are from there.
             let short = frame.success_criteria_compacted.as_str();
             let lines = [0].into_iter().chain(text.match_indices('\n').map(|(place, _)| place + 1));
-            let lead = lines.filter(|start| one_line(&text[*start..]).starts_with(short)).last().unwrap_or_default();
+            let is_lead = |start: &usize| one_line(&text[*start..]).starts_with(short);
+            let lead = lines.fold(0, |lead, start| if is_lead(&start) { start } else { lead });
             let restored = Some(Task { text, lead });
             *self = Self { task: restored.clone(), restored, title, is_current, ..Self::default() };
         }
@@ -129,6 +132,11 @@ impl Topic {
     pub(super) fn asked(&mut self, text: &str) -> bool {
         self.add(text, false);
         self.settle()
+    }
+
+    /// Notes that the frame of the session begins with the next message.
+    pub(super) fn begins(&mut self) {
+        self.is_whole = self.messages.is_empty() && self.restored.is_none();
     }
 
     /// Takes a message of the user that is no part of the task.
@@ -181,7 +189,7 @@ impl Topic {
             asked[start..].iter().for_each(|text| found.add(text, false));
             found.settle();
             if found.task == self.task {
-                (self.restored, self.messages) = (None, found.messages);
+                (self.restored, self.messages, self.is_whole) = (None, found.messages, true);
                 return;
             }
         }
@@ -236,13 +244,13 @@ impl Topic {
     pub(super) fn words_instead(&self) -> Option<&str> {
         let newest = self.messages.back().filter(|message| !message.is_gone && !message.is_aside)?;
         let mut before = self.messages.iter().rev().skip(1);
-        let is_instead = self.restored.is_none() && before.len() > 0 && before.all(|message| message.is_gone);
+        let is_instead = self.is_whole && before.len() > 0 && before.all(|message| message.is_gone);
         is_instead.then_some(newest.text.as_str())
     }
 
     /// Takes the message with which the session begins another frame. The title belongs to the frame before.
     pub(super) fn begun_anew(&mut self, text: &str) {
-        *self = Self { title: self.title.take(), ..Self::default() };
+        *self = Self { title: self.title.take(), is_whole: true, ..Self::default() };
         self.asked(text);
     }
 

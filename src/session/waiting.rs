@@ -143,6 +143,7 @@ impl Turn<'_> {
         }
         let text = calls::wait_answer(self.tree, &wait, &ended, &running, &self.sessions.tools);
         let title = call_title::line(text.lines().next().unwrap_or_default());
+        let ended = call_title::ended(self.tree, &ended);
         self.effect(Effect::Answer { call: id, text, title, ended });
     }
 }

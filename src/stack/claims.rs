@@ -13,7 +13,7 @@ impl Stack {
     /// frame.
     ///
     /// First come the frames whose worker has let its lease end, the one that waits longest before the others, then planned
-    /// frames in creation order. **A planned frame can be claimed** when its dependencies are completed, and those of the
+    /// frames in the order of the plan. **A planned frame can be claimed** when its dependencies are completed, and those of the
     /// planned frames above it; when its children are completed or invalidated, so that the work of a frame with children is
     /// to put their results together; and unless the frame above it has ended. A failed child or dependency is in the way until
     /// it is begun anew ([`Stack::retry`]) or invalidated. **A blocked frame** that a worker has begun can be claimed when it was

@@ -379,6 +379,11 @@ impl Host<'_> {
     /// # Errors
     /// [`Error::BudgetTooSmall`], [`Error::Setting`], [`Error::Broken`].
     pub fn context(&self, session_id: &str) -> Result<Option<SessionContext>> {
+        self.context_for(session_id, true)
+    }
+
+    /// The context of a session for a request to its model, or for somebody who looks at it.
+    pub(crate) fn context_for(&self, session_id: &str, is_request: bool) -> Result<Option<SessionContext>> {
         self.stack.check_working()?;
         let now = self.stack.inner.span_clock.now();
         let tree = self.stack.inner.tree.read();
@@ -387,7 +392,9 @@ impl Host<'_> {
             let sessions = &mut state.sessions;
             let places = (sessions.place(session_id, &tree), sessions.base(session_id, &tree));
             let (Some(handle), Some(base)) = places else { return Ok(None) };
-            sessions.asked_model(session_id, &tree);
+            if is_request {
+                sessions.asked_model(session_id, &tree);
+            }
             let subagents = &state.sessions.subagents;
             if subagents.get(session_id).is_some() && !subagents.settings().inject_parent_context {
                 return Ok(None);

@@ -183,16 +183,14 @@ impl<'a> Caller<'a> {
         if let Some(parent) = parent.filter(|_| interrupted.is_empty()) {
             text.push_str(&format!("{BELOW_FRAME}{}.", self.name(parent)));
         }
-        let (criteria, answer, is_retry) = self.stack.read(|tree| {
+        let (criteria, [asked, answer]) = self.stack.read(|tree| {
             let record = tree.node(frame).record();
-            // A retry has the note from its beginning.
-            let is_retry = tree.node(frame).retry_of().is_some() && record.questions.len() == 1;
-            let answer = record.questions.last().and_then(|asked| asked.answer.clone());
-            (record.success_criteria.trim().to_owned(), answer.unwrap_or_default(), is_retry)
+            let answered =
+                record.questions.last().and_then(|asked| Some([asked.question.clone(), asked.answer.clone()?]));
+            (record.success_criteria.trim().to_owned(), answered.unwrap_or_default())
         });
-        let answered = if is_retry { "To be done differently this time" } else { "It was answered" };
         let criteria = if has_criteria || !is_known { String::new() } else { criteria };
-        for (what, words) in [("It is done when", criteria), (answered, answer)] {
+        for (what, words) in [("It is done when", criteria), ("It was asked", asked), ("The answer", answer)] {
             if !words.is_empty() {
                 text.push_str(&format!("\n{what}: {}", hanging_indent(&words)));
             }

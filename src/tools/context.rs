@@ -81,7 +81,7 @@ impl AgentTool for Preview {
 }
 
 fn context(caller: &Caller<'_>) -> Result<Option<SessionContext>, Error> {
-    caller.stack.host().context(caller.session_id)
+    caller.stack.host().context_for(caller.session_id, false)
 }
 
 /// Clear cached contexts. They are rebuilt when they are next needed.

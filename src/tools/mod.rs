@@ -100,7 +100,8 @@ pub struct Answer {
     /// One line for people: what the call was about, and what became of that. Empty if its arguments say it, or if the answer comes
     /// later.
     pub title: String,
-    /// The frames of which the answer tells how they have ended, or what they wait for.
+    /// The frames that the call has popped, or for whose ends it has waited: the answer tells how they have ended, or what they
+    /// wait for.
     pub ended: Vec<Handle>,
     /// The call that is answered later, by the effect [`Answer`](Effect::Answer).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -146,10 +146,15 @@ impl AgentTool for PlanChildren {
             _ => format!("Planned {}, in this order.", in_order(&planned)),
         };
         let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
-        if let Some(first) = first.filter(|_| self.begin) {
+        let callable =
+            first.filter(|first| self.begin && caller.turn(|turn| turn.check_callable(*first, session_id)).is_ok());
+        if let Some(first) = callable {
             let begun = caller.enter(first)?;
             let text = format!("{text}\n{}", caller.begun(begun, true));
             return Ok(caller.placed(text));
+        }
+        if self.begin {
+            return Ok(caller.placed(format!("{text} None of them can begin yet.")));
         }
         let tools = caller.tools();
         let next = first.map_or(String::new(), |first| match tools.get(ToolRole::Activate) {
@@ -212,7 +217,7 @@ impl AgentTool for Edit {
 
 /// Returns the answer about a frame that was planned or edited: how it begins, or for what it waits.
 pub(super) fn in_the_plan(caller: &mut Caller<'_>, frame: Handle, done: &str) -> String {
-    let waits_for: Vec<Handle> = caller.stack.read(|tree| tree.unfinished_dependencies(frame).collect());
+    let waits_for: Vec<Handle> = caller.stack.read(|tree| tree.waits_for(frame).collect());
     let name = caller.name(frame);
     match (&waits_for[..], caller.tools().get(ToolRole::Activate)) {
         ([], Some(activate)) => format!("{name} is {done}. Begin it with {activate} {frame}."),
@@ -264,6 +269,9 @@ impl AgentTool for Activate {
             caller.turn(|turn| turn.check_retriable(frame, session_id))?;
         }
         let status = caller.stack.read(|tree| tree.node(frame).status());
+        if status == FrameStatus::Planned && !self.retry {
+            caller.turn(|turn| turn.check_callable(frame, session_id))?;
+        }
         // A new attempt has the dependencies of the one before it.
         if (self.retry || status == FrameStatus::Planned) && !self.anyway {
             caller.stack.read(|tree| tree.check_ready(frame))?;

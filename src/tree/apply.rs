@@ -387,6 +387,7 @@ impl Tree {
         self.note_claim(handle);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
         self.tell_ancestors(handle, false);
+        self.note_root(handle);
         if let Some(previous) = previous {
             self.link_attempt(previous, handle);
             self.place_attempt(handle);
@@ -565,6 +566,7 @@ impl Tree {
             self.forget_conversation(handle);
             self.note_end(handle);
         }
+        self.note_root(handle);
         if self.node(handle).parent.is_none() {
             self.root_statuses[was as usize] = self.root_statuses[was as usize].saturating_sub(1);
             self.root_statuses[status as usize] += 1;

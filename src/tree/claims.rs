@@ -34,18 +34,22 @@ impl Tree {
     }
 
     /// The first frame that a worker can claim: of those whose lease has ended the one that waits longest, else the first
-    /// planned one.
+    /// planned one that can begin, in the order of the plan.
     pub(super) fn claimable(&self, below: Option<Handle>, now: u64) -> Option<Handle> {
-        let is_meant = |handle: Handle| {
-            below.is_none_or(|below| self.is_ancestor(below, handle)) && self.unclaimable(handle, now).is_none()
-        };
+        let is_below = |handle: Handle| below.is_none_or(|below| self.is_ancestor(below, handle));
         let mut lapsed: Option<(u64, Handle)> = None;
-        for handle in self.claimed().filter(|handle| is_meant(*handle)) {
+        for handle in self.claimed().filter(|handle| is_below(*handle) && self.unclaimable(*handle, now).is_none()) {
             let until = self.node(handle).record().claim.as_ref().map_or(0, |claim| claim.until);
             lapsed = lapsed.filter(|(earliest, _)| *earliest <= until).or(Some((until, handle)));
         }
-        let is_planned = |handle: Handle| self.node(handle).status() == FrameStatus::Planned;
-        let first = || self.unfinished().inspect(|_| step()).find(|handle| is_planned(*handle) && is_meant(*handle));
+        let can_begin = |handle: &Handle| {
+            step();
+            self.node(*handle).status() == FrameStatus::Planned && self.can_begin(*handle)
+        };
+        let first = || match below {
+            Some(below) => self.unfinished_below(below).find(can_begin),
+            None => self.unfinished_in_order().find(can_begin),
+        };
         lapsed.map(|(_, handle)| handle).or_else(first)
     }
 

@@ -138,6 +138,8 @@ pub struct Tree {
     chunk_owners: HashMap<String, BTreeSet<Handle>>,
     /// The frames that have not ended: planned, in_progress or blocked.
     unfinished: BTreeSet<Handle>,
+    /// The roots in whose trees something is unfinished, by the keys of their places.
+    busy_roots: BTreeSet<(u64, Handle)>,
     /// The frames whose calls have not ended.
     called: BTreeSet<Handle>,
     /// The open frames that a worker has claimed.
@@ -435,10 +437,16 @@ impl Tree {
 
     /// The roots of the trees in which something is unfinished, in their order.
     pub(crate) fn unfinished_roots(&self) -> Vec<Handle> {
-        let roots: BTreeSet<Handle> = self.unfinished.iter().map(|frame| self.root(*frame)).collect();
-        let mut roots: Vec<Handle> = roots.into_iter().collect();
-        roots.sort_unstable_by_key(|root| self.node(*root).order);
-        roots
+        self.busy_roots.iter().map(|(_, root)| *root).collect()
+    }
+
+    /// The frames that are planned, in progress or blocked, in the order of the plan: roots in their order, each before what is below it.
+    pub(crate) fn unfinished_in_order(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.busy_roots.iter().flat_map(|(_, root)| {
+            step();
+            let root = *root;
+            iter::once(root).filter(|root| self.node(*root).status().is_unfinished()).chain(self.unfinished_below(root))
+        })
     }
 
     /// The frames whose calls have begun and not ended, in creation order.

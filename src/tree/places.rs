@@ -150,6 +150,8 @@ impl Tree {
         }
         let Some(parent) = parent else {
             let keys = (0..order.len()).map(key).collect();
+            self.busy_roots.clear();
+            order.iter().for_each(|root| self.note_root(*root));
             return self.roots.set(order, keys);
         };
         let revision = self.revision;
@@ -168,6 +170,7 @@ impl Tree {
             Some(old) => drop(self.nodes[old.index()].children.remove(place)),
             None => {
                 self.roots.remove(place, &self.nodes);
+                self.busy_roots.remove(&(self.node(handle).order, handle));
                 let status = self.node(handle).status() as usize;
                 self.root_statuses[status] = self.root_statuses[status].saturating_sub(1);
             }
@@ -176,6 +179,7 @@ impl Tree {
             self.change_parent(handle, parent);
         }
         self.enter(handle, before);
+        self.note_root(handle);
         let is_finished = self.node(handle).status().is_finished();
         for changed in [old, parent].into_iter().flatten() {
             let revision = self.revision;
@@ -232,6 +236,18 @@ impl Tree {
                 node.busy_children -= 1;
             }
             above = node.parent.filter(|_| node.is_busy() != was_busy);
+            self.note_root(parent);
+        }
+    }
+
+    /// Notes whether a frame is a root in whose tree something is unfinished.
+    pub(super) fn note_root(&mut self, handle: Handle) {
+        let node = self.node(handle);
+        let place = (node.order, handle);
+        if node.parent.is_none() && node.is_busy() {
+            self.busy_roots.insert(place);
+        } else if node.parent.is_none() {
+            self.busy_roots.remove(&place);
         }
     }
 }

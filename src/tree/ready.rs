@@ -2,12 +2,13 @@
 //! workers.
 //!
 //! - A planned frame waits for its own dependencies, and for those of the planned frames above it, which need them for all of their
-//!   work. What is in progress above it has begun, so that has what it needs.
+//!   work: but not for what waits for this part of them itself. What is in progress above it has begun, so that has what it needs.
 //! - Nobody wants what is below a frame that has ended.
 //! - A frame with parts is the work of putting these together, so whoever takes what is next gets the parts first ([`Tree::can_begin`]).
 //!   An agent can begin such a frame before them, and work on them in it ([`Tree::is_ready`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::iter;
 
 use super::{LISTED, Tree};
 use crate::error::{Error, Result};
@@ -33,10 +34,10 @@ pub enum Obstacle {
 }
 
 impl Tree {
-    /// The planned frames that can begin ([`Tree::can_begin`]), in creation order.
+    /// The planned frames that can begin ([`Tree::can_begin`]), in the order of the plan.
     pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
         let mut known = HashMap::new();
-        let planned = self.with_status(FrameStatus::Planned);
+        let planned = self.unfinished_in_order().filter(|handle| self.node(*handle).status() == FrameStatus::Planned);
         planned.filter(move |handle| self.is_free(*handle, &mut known) && self.part_left(*handle).is_none())
     }
 
@@ -62,14 +63,46 @@ impl Tree {
         waits.or_else(|| self.ended_above(handle).map(Obstacle::Above))
     }
 
-    /// The dependencies that are not completed of a frame and of the planned ones above it, each with the frame that needs it.
-    fn needed(&self, handle: Handle) -> impl Iterator<Item = (Handle, Handle)> + '_ {
+    /// What a planned frame waits for: its dependencies that are not completed, and those of the planned frames above it.
+    pub fn waits_for(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        self.needed(handle).map(|(_, dependency)| dependency)
+    }
+
+    /// What a planned frame waits for, each with the frame that needs it.
+    pub(crate) fn needed(&self, handle: Handle) -> impl Iterator<Item = (Handle, Handle)> + '_ {
+        let is_own = move |frame: Handle| frame == handle;
+        self.needs(handle)
+            .filter(move |(frame, dependency)| is_own(*frame) || !self.comes_before(handle, *dependency, *frame))
+    }
+
+    /// The dependencies that are not completed of a frame and of the planned frames above it, each with the frame that has it. Contexts
+    /// show these: they change with the frames of its lineage alone.
+    pub(crate) fn needs(&self, handle: Handle) -> impl Iterator<Item = (Handle, Handle)> + '_ {
         let is_planned = |above: &Handle| {
             step();
             self.node(*above).status() == FrameStatus::Planned
         };
-        let frames = std::iter::once(handle).chain(self.ancestors(handle).take_while(is_planned));
+        let frames = iter::once(handle).chain(self.ancestors(handle).take_while(is_planned));
         frames.flat_map(|frame| self.unfinished_dependencies(frame).map(move |dependency| (frame, dependency)))
+    }
+
+    /// True if a frame waits for a part of another frame, which depends on it.
+    fn comes_before(&self, part: Handle, dependency: Handle, whole: Handle) -> bool {
+        let mut seen = HashSet::from([part]);
+        let mut pending = vec![part];
+        while let Some(frame) = pending.pop() {
+            step();
+            if frame == dependency {
+                return true;
+            }
+            // Who depends on it waits with all parts, and what is above it comes after it.
+            let dependents =
+                self.dependents(frame).iter().filter(|other| self.node(**other).status() == FrameStatus::Planned);
+            let waiting = dependents.flat_map(|other| iter::once(*other).chain(self.unfinished_below(*other)));
+            let above = self.ancestors(frame).take_while(|above| *above != whole && !self.is_ancestor(*above, whole));
+            pending.extend(waiting.chain(above).filter(|other| seen.insert(*other)));
+        }
+        false
     }
 
     /// The first frame above that is not planned, if that has ended.
@@ -89,7 +122,7 @@ impl Tree {
         self.children(handle).iter().rev().find(is_left).copied()
     }
 
-    /// As [`Tree::is_ready`], for many frames: `known` has those that were looked at.
+    /// As [`Tree::is_ready`], for many frames: `known` says of those that were looked at whether nothing around them is left to do.
     fn is_free(&self, handle: Handle, known: &mut HashMap<Handle, bool>) -> bool {
         let mut path = Vec::new();
         let mut is_free = true;
@@ -109,7 +142,7 @@ impl Tree {
             is_free = is_free && self.unfinished_dependencies(frame).next().is_none();
             known.insert(frame, is_free);
         }
-        is_free
+        is_free || self.obstacle_around(handle, None).is_none()
     }
 
     /// The dependencies of the frame that are not completed, each in its newest attempt.
@@ -126,27 +159,21 @@ impl Tree {
         })
     }
 
-    /// Checks that a frame has what it needs to begin: [`Tree::is_ready`].
+    /// Checks that a frame has what it needs to begin, whether it is below an ended frame or not.
     ///
     /// # Errors
     /// [`Error::NotReady`], with the dependencies that are not completed.
     pub fn check_ready(&self, handle: Handle) -> Result<()> {
         let needed: Vec<(Handle, Handle)> = self.needed(handle).collect();
-        let dependencies: Vec<Handle> = needed.iter().map(|(_, dependency)| *dependency).collect();
-        if let Some(first) = dependencies.first() {
-            let message =
-                format!("{}; {}", self.listed_needs(handle, &needed), self.advice_on(handle, *first, &dependencies));
-            return Err(Error::NotReady { handle, dependencies, message });
+        if needed.is_empty() {
+            return Ok(());
         }
-        match self.ended_above(handle) {
-            Some(above) => {
-                let status = self.node(above).status();
-                let message =
-                    format!("{above} above it is {status}; move it below a frame that is open, or invalidate it");
-                Err(Error::NotReady { handle, dependencies, message })
-            }
-            None => Ok(()),
-        }
+        let message = format!("{}; {}", self.listed_needs(handle, &needed), self.advice_on(&needed));
+        Err(Error::NotReady {
+            handle,
+            dependencies: needed.into_iter().map(|(_, dependency)| dependency).collect(),
+            message,
+        })
     }
 
     fn listed_needs(&self, handle: Handle, needed: &[(Handle, Handle)]) -> String {
@@ -164,16 +191,17 @@ impl Tree {
         }
     }
 
-    fn advice_on(&self, handle: Handle, first: Handle, dependencies: &[Handle]) -> String {
-        let lost = dependencies.iter().find(|dependency| !self.node(**dependency).status().is_unfinished());
-        let can_be_edited = self.node(handle).status() == FrameStatus::Planned;
-        let has_failed = lost.filter(|lost| self.node(**lost).status() == FrameStatus::Failed);
-        match (lost, has_failed) {
-            (_, Some(failed)) if can_be_edited => format!("begin {failed} anew, or give {handle} other dependencies"),
-            (_, Some(failed)) => format!("begin {failed} anew"),
-            (Some(_), _) if can_be_edited => format!("give {handle} other dependencies"),
-            (Some(_), _) => "plan a new frame".to_owned(),
-            (None, _) => format!("run {first} first"),
+    fn advice_on(&self, needed: &[(Handle, Handle)]) -> String {
+        let status = |handle: Handle| self.node(handle).status();
+        let lost = needed.iter().find(|(_, dependency)| !status(*dependency).is_unfinished());
+        let Some((frame, lost)) = lost else { return format!("run {} first", needed[0].1) };
+        let has_failed = status(*lost) == FrameStatus::Failed;
+        let can_be_edited = status(*frame) == FrameStatus::Planned;
+        match (has_failed, can_be_edited) {
+            (true, true) => format!("begin {lost} anew, or give {frame} other dependencies"),
+            (true, false) => format!("begin {lost} anew"),
+            (false, true) => format!("give {frame} other dependencies"),
+            (false, false) => "plan a new frame".to_owned(),
         }
     }
 }

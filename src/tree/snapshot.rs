@@ -166,6 +166,7 @@ impl Tree {
             for handle in tree.nodes.load_tree(root, may_replay)? {
                 tree.take_in(handle);
             }
+            tree.note_root(root);
         }
         Ok(tree)
     }

@@ -357,7 +357,11 @@ fn a_blocked_frame_goes_on_with_the_answer() {
     let text = host.good("ses_1", "stack_frame_pop", blocked);
     assert_eq!(text.lines().last(), Some("You are in f1 (Build a shop where customers can)."));
     let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2", "answer": "20 %"}));
-    assert!(begun.contains("f2 (Taxes) is in progress") && begun.contains("It was answered: 20 %"), "{begun}");
+    assert!(
+        begun.contains("f2 (Taxes) is in progress")
+            && begun.contains("\nIt was asked: Which VAT rate?\nThe answer: 20 %\n"),
+        "{begun}"
+    );
     assert_eq!(begun.lines().last(), Some("You are in f2 (Taxes)."));
     assert_eq!(host.status("f2"), FrameStatus::InProgress);
 }
@@ -371,7 +375,10 @@ fn a_failed_frame_begins_anew() {
     let begun =
         host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2", "retry": true, "answer": "Use SQLite"}));
     assert_eq!(begun.lines().last(), Some("You are in f3 (Cart)."));
-    assert!(begun.contains("To be done differently this time: Use SQLite"), "{begun}");
+    assert!(
+        begun.contains("\nIt was asked: What must be done differently than in f2?\nThe answer: Use SQLite\n"),
+        "{begun}"
+    );
 }
 
 #[test]
@@ -595,7 +602,10 @@ fn the_session_s_own_frame_goes_on_in_its_conversation() {
     let blocked = json!({"status": "blocked", "question": "Which VAT?", "results": "", "resultsCompacted": ""});
     host.good("ses_1", "stack_frame_pop", blocked);
     let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f1", "answer": "19 %"}));
-    assert!(begun.contains("is in progress") && begun.contains("It was answered: 19 %"), "{begun}");
+    assert!(
+        begun.contains("is in progress") && begun.contains("\nIt was asked: Which VAT?\nThe answer: 19 %\n"),
+        "{begun}"
+    );
     assert_eq!(host.status("f1"), FrameStatus::InProgress);
     host.pop("The shop is open");
     let refused = host.bad("ses_1", "stack_frame_activate", json!({"sessionID": "f1"}));
@@ -613,6 +623,27 @@ fn an_answered_frame_says_how_it_goes_on() {
     );
     let answered = host.good("ses_1", "stack_frame_answer", json!({"frameID": "f2", "answer": "19 %"}));
     assert_eq!(answered, "f2 (Cart) is answered. Go on with it: stack_frame_activate f2.");
+}
+
+/// It is told of the first end, and not yet of the second one.
+#[test]
+fn what_others_end_one_after_the_other_the_agent_is_told_each_time() {
+    let host = Host::new();
+    host.push("Cart");
+    host.push("Totals");
+    let finish =
+        |frame: &str| host.stack.pop(frame, PopStatus::Completed, Results::new("a person has done it")).unwrap();
+    finish("f3");
+    assert!(host.bad("ses_1", "stack_frame_pop", done("Totals are right")).contains("You are in f2 (Cart) now."));
+    // Looking at the context asks no model.
+    host.call("ses_1", "stack_context_info", json!({}));
+    assert!(host.call("ses_1", "stack_frame_pop", done("Totals are right")).is_error);
+    finish("f2");
+    let refused = host.bad("ses_1", "stack_frame_pop", done("The cart works"));
+    assert!(refused.contains("You are in f1 (Build a shop where customers can) now."), "{refused}");
+    assert_eq!(host.status("f1"), FrameStatus::InProgress);
+    host.pop("The shop is open");
+    assert_eq!(host.status("f1"), FrameStatus::Completed);
 }
 
 #[test]

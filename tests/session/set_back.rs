@@ -2,7 +2,7 @@
 
 use callstack_core::session::calls::{CallPlace, CallSettings};
 use callstack_core::session::{Effect, HostEvent};
-use callstack_core::{FrameStatus, HostSettings, NewFrame, PopStatus, Results, Stack, tools};
+use callstack_core::{FrameStatus, HostSettings, NewFrame, PopStatus, Results, Stack, StackOptions, tools};
 use serde_json::{Value, json};
 
 const SESSION: &str = "ses_1";
@@ -325,4 +325,28 @@ fn words_instead_of_all_that_a_frame_is_about_begin_another_one() {
         assert_eq!([chat.status("f1"), chat.status("f2")], [FrameStatus::Blocked; 2]);
         assert!(chat.context().contains(instead), "{}", chat.context());
     }
+}
+
+/// The process does not know all messages of the frame.
+#[test]
+fn after_a_restart_an_undone_message_is_not_all_that_a_frame_is_about() {
+    let mut chat = Chat::new();
+    chat.push("Cart");
+    let (stack, repairs) = Stack::from_state(chat.stack.state(), StackOptions::default());
+    assert!(repairs.is_empty(), "{repairs:?}");
+    let calls = CallSettings::default().place(CallPlace::Conversation);
+    assert_eq!(stack.host().configure(HostSettings::default().calls(calls)), []);
+    chat.stack = stack;
+    chat.tell(json!({"kind": "sessionCreated", "sessionID": SESSION, "title": "Shop"}));
+    let ask = |chat: &Chat, id: &str, text: &str| {
+        chat.tell(json!({"kind": "message", "sessionID": SESSION, "messageID": id, "role": "user", "text": text}));
+    };
+    ask(&chat, "m2", "Use Postgres for all of it");
+    ask(&chat, "m3", "Use SQLite for all of it");
+    let asked = ["Build a shop where customers can pay", "Use SQLite for all of it"];
+    chat.tell(json!({"kind": "sessionSetBack", "sessionID": SESSION, "answers": chat.answers, "asked": asked}));
+    assert_eq!(
+        (chat.place().as_str(), chat.status("f1"), chat.status("f2")),
+        ("f2", FrameStatus::InProgress, FrameStatus::InProgress)
+    );
 }

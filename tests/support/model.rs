@@ -573,28 +573,38 @@ impl Model {
         Ok(())
     }
 
-    /// True if a worker can claim a frame at this time.
-    fn can_be_claimed(&self, frame: usize, now: u64) -> bool {
-        let plain = &self.frames[frame];
+    /// True if a planned frame has what it and the planned ones above it need, is not below one that has ended, and has no parts left.
+    fn can_begin(&self, frame: usize) -> bool {
         let depends_on_completed = |frame: usize| {
             let mut dependencies = self.frames[frame].depends_on.iter().map(|dependency| self.newest(*dependency));
             dependencies.all(|dependency| self.frames[dependency].status == FrameStatus::Completed)
         };
         let is_planned = |frame: &usize| self.frames[*frame].status == FrameStatus::Planned;
+        let above = self.above(frame);
+        let planned: Vec<usize> = above.iter().copied().take_while(is_planned).collect();
+        let begun = above.get(planned.len());
+        let mut children = (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame));
+        is_planned(&frame)
+            && depends_on_completed(frame)
+            && planned.into_iter().all(depends_on_completed)
+            && begun.is_none_or(|begun| self.is_open(*begun))
+            && children.all(|child| {
+                self.is_retried(child)
+                    || matches!(self.frames[child].status, FrameStatus::Completed | FrameStatus::Invalidated)
+            })
+    }
+
+    /// All frames in the order of the plan: each before what is below it.
+    fn in_plan_order(&self, below: Option<usize>) -> Vec<usize> {
+        let with_parts = |frame| std::iter::once(frame).chain(self.in_plan_order(Some(frame)));
+        self.level(below).into_iter().flat_map(with_parts).collect()
+    }
+
+    /// True if a worker can claim a frame at this time.
+    fn can_be_claimed(&self, frame: usize, now: u64) -> bool {
+        let plain = &self.frames[frame];
         match (plain.status, &plain.claim) {
-            (FrameStatus::Planned, _) => {
-                let above = self.above(frame);
-                let planned: Vec<usize> = above.iter().copied().take_while(is_planned).collect();
-                let begun = above.get(planned.len());
-                let mut children = (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame));
-                depends_on_completed(frame)
-                    && planned.into_iter().all(depends_on_completed)
-                    && begun.is_none_or(|begun| self.is_open(*begun))
-                    && children.all(|child| {
-                        self.is_retried(child)
-                            || matches!(self.frames[child].status, FrameStatus::Completed | FrameStatus::Invalidated)
-                    })
-            }
+            (FrameStatus::Planned, _) => self.can_begin(frame),
             (_, Some(claim)) if claim.worker.is_empty() => false,
             (FrameStatus::InProgress, Some(claim)) => !is_held(claim, now) && !self.has_child_for_workers(frame),
             (FrameStatus::Blocked, Some(_)) => {
@@ -637,8 +647,8 @@ impl Model {
         }
         let begun = |at: &usize| self.frames[*at].status != FrameStatus::Planned;
         let until_of = |at: &usize| self.frames[*at].claim.as_ref().map_or(0, |claim| claim.until);
-        let all = || (0..self.frames.len()).filter(is_meant);
-        let first = frame.or_else(|| all().filter(begun).min_by_key(until_of)).or_else(|| all().next());
+        let lapsed = (0..self.frames.len()).filter(is_meant).filter(begun).min_by_key(until_of);
+        let first = frame.or(lapsed).or_else(|| self.in_plan_order(None).into_iter().find(is_meant));
         let Some(first) = first else { return Ok(()) };
         if !begun(&first) && self.frames[first].registers.is_none() {
             self.begin_registers(first);
@@ -1034,6 +1044,10 @@ fn view(tree: &Tree) -> Model {
 
 /// Compares the queries of the tree with the model.
 fn check_queries(tree: &Tree, model: &Model) {
+    let mut ready = model.in_plan_order(None);
+    ready.retain(|frame| model.can_begin(*frame));
+    let found: Vec<usize> = tree.ready().map(|handle| handle.index()).collect();
+    assert_eq!(found, ready, "what can begin, in the order of the plan");
     for handle in tree.handles() {
         let (at, node) = (handle.index(), tree.node(handle));
         let positions = |handles: &mut dyn Iterator<Item = callstack_core::Handle>| {
@@ -1061,34 +1075,11 @@ fn check_queries(tree: &Tree, model: &Model) {
         assert_eq!(in_order, finished, "finished children of {handle}");
         let held = where_(&|_, frame| frame.parent == Some(at) && frame.held);
         assert_eq!(node.held_children(), held.len(), "held children of {handle}");
-        let newest_is_completed = |other: &usize| completed(&model.newest(*other));
-        // What a frame needs, and what the planned ones above it need; nobody wants what is below one that has ended.
-        let mut is_free = true;
-        let mut frame = Some(at);
-        while let Some(here) = frame {
-            match model.frames[here].status {
-                FrameStatus::Planned => is_free &= model.frames[here].depends_on.iter().all(newest_is_completed),
-                FrameStatus::InProgress | FrameStatus::Blocked => break,
-                _ => {
-                    is_free = false;
-                    break;
-                }
-            }
-            frame = model.frames[here].parent;
-        }
-        let is_part_left = where_(&|_, frame| {
-            let is_done = matches!(frame.status, FrameStatus::Completed | FrameStatus::Invalidated);
-            frame.parent == Some(at) && !is_done
-        });
-        // A part that was begun anew counts in its newest attempt.
-        let is_part_left = is_part_left.iter().any(|part| model.newest(*part) == *part);
-        let ready = model.frames[at].status == FrameStatus::Planned && is_free && !is_part_left;
         assert_eq!(tree.newest_attempt(handle).index(), model.newest(at));
         let mut dependents =
             where_(&|_, frame| frame.depends_on.iter().any(|other| model.first(*other) == model.first(at)));
         dependents.sort_unstable();
         assert_eq!(positions(&mut tree.dependents(handle).iter().copied()), dependents, "dependents of {handle}");
-        assert_eq!(tree.ready().any(|other| other == handle), ready, "{handle} is ready");
         assert_eq!(tree.resolve(&FrameRef::Text(model.frames[at].id.clone())), Ok(handle));
         for (owner, chunk) in tree.chunks(handle) {
             assert_eq!(model.owner(at, &chunk.name), Some(owner.index()), "who owns {} for {handle}", chunk.name);

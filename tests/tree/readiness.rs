@@ -2,7 +2,9 @@
 
 use callstack_core::session::calls::{CallPlace, CallSettings};
 use callstack_core::tree::Obstacle;
-use callstack_core::{Error, Handle, HostSettings, NewClaim, NewFrame, PopStatus, Results, Stack, Tree, tools};
+use callstack_core::{
+    FrameEdit, Handle, HostSettings, NewClaim, NewFrame, PopStatus, Results, Settings, Stack, Tree, tools,
+};
 use serde_json::json;
 
 fn f(number: usize) -> Handle {
@@ -68,12 +70,54 @@ fn below_a_frame_that_has_ended_nothing_begins() {
     stack.plan(NewFrame::new("Totals").below(f(2))).unwrap();
     stack.pop(f(1), PopStatus::Completed, Results::new("it is open")).unwrap();
     assert_eq!(stack.ready(), []);
-    let refused = stack.read(|tree| tree.check_ready(f(3))).unwrap_err();
-    assert!(matches!(&refused, Error::NotReady { handle, .. } if *handle == f(3)), "{refused}");
+    assert_eq!(stack.read(|tree| tree.obstacle(f(3))), Some(Obstacle::Above(f(1))));
+    assert_eq!(stack.read(|tree| tree.check_ready(f(3))), Ok(()), "it lacks nothing");
+}
+
+/// What a whole needs can need a part of it: that part comes first. Two wholes can need parts of each other.
+#[test]
+fn a_part_does_not_wait_for_what_waits_for_it() {
+    let stack = Stack::in_memory();
+    let frame = |title: &str, below: Option<Handle>| {
+        let new = NewFrame::new(title);
+        stack.plan(below.map_or(new.clone().root(), |below| new.below(below))).unwrap()
+    };
+    let needs = |frame: Handle, other: Handle| stack.edit(frame, FrameEdit::default().depends_on([other])).unwrap();
+    let (a, x) = (frame("A", None), frame("X", None));
+    let (a1, a2) = (frame("A1", Some(a)), frame("A2", Some(a)));
+    needs(a, x);
+    needs(x, a1);
+    assert_eq!(stack.ready(), [a1]);
+    assert_eq!(stack.read(|tree| tree.waits_for(a2).collect::<Vec<_>>()), [x]);
+    done(&stack, a1.index() + 1);
+    assert_eq!(stack.ready(), [x]);
+    done(&stack, x.index() + 1);
+    assert_eq!(stack.ready(), [a2]);
+    let (b, c) = (frame("B", None), frame("C", None));
+    let (b1, c1) = (frame("B1", Some(b)), frame("C1", Some(c)));
+    let (b2, c2) = (frame("B2", Some(b)), frame("C2", Some(c)));
+    needs(b, c1);
+    needs(c, b1);
+    assert_eq!(stack.ready(), [a2, b1, c1]);
+    needs(c1, b1);
+    assert_eq!(stack.ready(), [a2, b1]);
+    done(&stack, b1.index() + 1);
+    done(&stack, c1.index() + 1);
+    assert_eq!(stack.ready(), [a2, b2, c2]);
+}
+
+#[test]
+fn advice_is_for_the_frame_that_can_follow_it() {
+    let stack = plan();
+    stack.invalidate(f(2), "no database").unwrap();
     assert_eq!(
-        refused.to_string(),
-        "frame f3 cannot begin yet: f1 above it is completed; move it below a frame that is open, or invalidate it, or begin it `anyway`"
+        stack.read(|tree| tree.check_ready(f(4))).unwrap_err().to_string(),
+        "frame f4 cannot begin yet: f2 (Schema) is invalidated, which f3 above it needs: no database; give f3 other dependencies, or \
+         begin it `anyway`"
     );
+    stack.activate(f(1)).unwrap();
+    let context = stack.context(f(4), &Settings::default()).unwrap().xml.clone();
+    assert!(!context.contains("begin it with stack_frame_activate f4"), "{context}");
 }
 
 #[test]
@@ -82,14 +126,34 @@ fn a_part_that_was_begun_anew_counts_in_its_newest_attempt() {
     done(&stack, 2);
     stack.activate(f(4)).unwrap();
     stack.pop(f(4), PopStatus::Failed, Results::new("no")).unwrap();
-    stack.edit(f(5), callstack_core::FrameEdit::default().depends_on([] as [Handle; 0])).unwrap();
+    stack.edit(f(5), FrameEdit::default().depends_on([] as [Handle; 0])).unwrap();
     done(&stack, 5);
     assert_eq!(stack.ready(), [f(6)], "somebody has to decide what becomes of the failed part");
     let again = stack.retry(f(4), None).unwrap().handle;
-    assert_eq!(stack.ready(), [f(6), again]);
+    assert_eq!(stack.ready(), [again, f(6)], "it is where the failed one is");
     stack.activate(again).unwrap();
     stack.pop(again, PopStatus::Completed, Results::new("yes")).unwrap();
     assert_eq!(stack.ready(), [f(3), f(6)]);
+}
+
+#[test]
+fn what_is_next_follows_the_order_of_the_plan() {
+    let stack = plan();
+    let other = stack.plan(NewFrame::new("Another root")).unwrap();
+    assert_eq!(stack.ready(), [f(2), f(6), other]);
+    stack.edit(f(6), FrameEdit::default().before(f(2))).unwrap();
+    assert_eq!(stack.ready(), [f(6), f(2), other]);
+    stack.edit(other, FrameEdit::default().before(f(1))).unwrap();
+    assert_eq!(stack.ready(), [other, f(6), f(2)]);
+    let claim = |claim: NewClaim| stack.claim(claim).unwrap().unwrap().handle;
+    assert_eq!(claim(NewClaim::new("one", 60_000).below(f(1))), f(6));
+    assert_eq!(claim(NewClaim::new("two", 60_000)), other);
+    // Below a root that has begun, and a root that has ended.
+    stack.edit(f(2), FrameEdit::default().root()).unwrap();
+    assert_eq!(stack.ready(), [f(2)], "the last root");
+    stack.invalidate(f(1), "no shop").unwrap();
+    done(&stack, 2);
+    assert_eq!(stack.ready(), []);
 }
 
 /// Who takes what is next gets the same from a list, by a claim, and by a tool.
@@ -104,9 +168,14 @@ fn lists_workers_and_tools_have_the_same_rule() {
     stack.activate(f(1)).unwrap();
     let activate =
         |arguments: serde_json::Value| tools::call(&stack, "ses_1", "stack_frame_activate", &arguments.to_string());
-    let refused = activate(json!({"sessionID": "f4"}));
-    assert!(refused.is_error && refused.text.as_deref().unwrap().contains("which f3 above it needs"), "{refused:?}");
-    assert!(stack.read(|tree| tree.ready_children(f(3), None).next().is_none()), "what comes next waits as well");
+    let refused = |frame: &str, why: &str| {
+        let answer = activate(json!({"sessionID": frame}));
+        assert!(answer.is_error && answer.text.as_deref().unwrap().contains(why), "{answer:?}");
+    };
+    refused("f4", "frame f3 is planned");
+    refused("f3", "f2 (Schema) is in_progress; run f2 first");
+    assert_eq!(stack.read(|tree| tree.ready_children(f(1), None).collect::<Vec<_>>()), [f(6)]);
+    assert_eq!(stack.read(|tree| tree.ready_children(f(1), Some(f(2))).collect::<Vec<_>>()), [f(3), f(6)]);
     stack.finish_claim(&schema, PopStatus::Completed, Results::new("it works")).unwrap();
     assert_eq!(claim().handle, f(4), "the parts of f3 come before it");
 }

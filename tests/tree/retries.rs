@@ -257,7 +257,7 @@ fn dependents_wait_for_the_newest_attempt() {
     let stack = plan();
     fail(&stack, "a", "no");
     let second = retry(&stack, "a");
-    assert_eq!(stack.ready(), [handle(3), second], "c waits");
+    assert_eq!(stack.ready(), [second, handle(3)], "c waits");
     assert_eq!(stack.read(|tree| tree.unfinished_dependencies(handle(4)).collect::<Vec<_>>()), [second]);
     let outline = stack.outline(&OutlineOptions::default()).unwrap();
     assert!(outline.contains("Waits for: f5 A (planned)"), "{outline}");

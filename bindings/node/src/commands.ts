@@ -5,7 +5,10 @@ import type { Stack } from "./stack.js"
 import { usageTables } from "./usage.js"
 
 /** What a person is told of a command. */
-export type CommandAnswer = Pick<HostAnswer, "text" | "isError">
+export type CommandAnswer = Pick<HostAnswer, "text" | "isError"> & {
+  /** True if nothing was tried, because an argument is missing. */
+  isUsage?: boolean
+}
 
 /** The session in which a person has typed a command. */
 export interface CommandPlace {
@@ -179,7 +182,9 @@ export function slashCommands(calls: "session" | "conversation"): SlashCommand[]
 export async function runCommand(command: SlashCommand, place: CommandPlace, text: string): Promise<CommandAnswer> {
   try {
     const answer = await command.run(place, text.trim())
-    return answer ?? { text: `Nothing was done. Usage: /${command.name} ${command.usage}`, isError: true }
+    return (
+      answer ?? { text: `Nothing was done. Usage: /${command.name} ${command.usage}`, isError: true, isUsage: true }
+    )
   } catch (error) {
     return { text: error instanceof Error ? error.message : String(error), isError: true }
   }

@@ -374,7 +374,7 @@ export interface Frame extends FrameRecord {
 /** Selects frames. */
 export interface FrameQuery {
   /**
-   * `"all"` (the default), `"roots"`, `"ready"` (planned frames that can begin),
+   * `"all"` (the default), `"roots"`, `"ready"` (planned frames that can begin, in the order of the plan),
    * `"interrupted"` (frames in_progress whose hosts do not exist any more), or a relation to
    * `frame`: `"ancestors"` (from the parent up), `"children"`, `"siblings"`, `"subtree"` (the frame and all frames below it).
    */

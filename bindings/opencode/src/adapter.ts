@@ -181,7 +181,11 @@ export function hooks(
 type Definition = NonNullable<Hooks["tool"]>[string]
 
 /** Returns a tool in the form that OpenCode registers. The engine checks the arguments. */
-function definition(engine: Engine, { name, description, parameters }: Tool, notify: (title: string) => void): Definition {
+function definition(
+  engine: Engine,
+  { name, description, parameters }: Tool,
+  notify: (title: string) => void,
+): Definition {
   return {
     description,
     args: parameters.properties as Definition["args"],

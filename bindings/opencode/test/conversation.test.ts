@@ -233,7 +233,10 @@ test("what a person undoes, the conversation is not in any more", async (t) => {
   const found = frames()
   assert.equal(found.get("Cart")?.status, "blocked")
   assert.deepEqual(found.get("Test")?.decisions, ["No cart"], "the conversation is in the frame of the session again")
-  assert.match(contextOf(model.work(sessionID).at(-1)).volatile, /its conversation does not hold its beginning any more/)
+  assert.match(
+    contextOf(model.work(sessionID).at(-1)).volatile,
+    /its conversation does not hold its beginning any more/,
+  )
 })
 
 test("a copy of a session is told that it is not in the frame of the other one", async (t) => {

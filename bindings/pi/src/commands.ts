@@ -42,8 +42,8 @@ async function execute(
   }
   const answer = await runCommand(command, { sessionID, stack: engine.stack, tool }, text)
   tell(context, answer.isError ? "error" : "info", answer.text.trim())
-  if (answer.isError || !command.changes) return
-  // The person has seen the answer.
+  // The person has seen the answer. A refusal can say where the conversation is.
+  if (!command.changes || answer.isUsage) return
   pi.sendMessage({
     customType: MESSAGE_TYPE,
     content: commandNote(command, text, answer),

@@ -74,7 +74,8 @@ test("the agent learns with its next request what a person has changed", async (
     /has used the command \/stack-plan\.[\s\S]*f4 \(Taxes\)[\s\S]*\/stack-pop\.[\s\S]*\/stack-push\.[\s\S]*It finds words[\s\S]*You are in f6 \(Index\)\./,
   )
   assert.match(told, /\/stack-pop\. They have written:\nf2 Cart::total\(\)\n/, "the answer does not have the results")
-  assert.doesNotMatch(told, /stack-activate\.|stack-answer\./)
+  assert.match(told, /\/stack-activate\. They have written:\nf9\nIt was refused, and nothing has changed:\n/)
+  assert.doesNotMatch(told, /stack-answer\./)
   assert.deepEqual(
     [...framesOf(world)].map(([title, { status }]) => [title, status]),
     [

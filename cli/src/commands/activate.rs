@@ -2,6 +2,7 @@
 
 use std::io;
 
+use callstack_core::tree::Obstacle;
 use callstack_core::{FrameRef, FrameStatus, Handle, Tree};
 use clap::Args;
 use schemars::JsonSchema;
@@ -76,9 +77,14 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
 fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Failure> {
     let anyway = || format!("callstack activate {handle} --anyway");
     let node = tree.node(handle);
+    if let (FrameStatus::Planned, Some(Obstacle::Above(above))) = (node.status(), tree.obstacle(handle)) {
+        let message = format!("{above} above it is {}, so nobody waits for {handle}", tree.node(above).status());
+        let step = format!("`callstack edit {handle} --below FRAME`, or `{}`", anyway());
+        return Err(Failure::new(Exit::Refused, "below_ended", message).next(step));
+    }
     match node.status() {
         FrameStatus::Planned => tree.check_ready(handle).map_err(|error| {
-            let first = tree.unfinished_dependencies(handle).next().map(|needed| completing(tree, handle, needed));
+            let first = tree.waits_for(handle).next().map(|needed| completing(tree, handle, needed));
             let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();
             Failure::from(error).next(format!("{first}`{}`", anyway()))
         }),

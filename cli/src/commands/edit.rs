@@ -87,7 +87,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure
     Ok(stack.read(|tree| Edited {
         frame: ChangedFrame::of(tree, handle),
         waits_for_frames: match tree.node(handle).status() {
-            FrameStatus::Planned => tree.unfinished_dependencies(handle).collect(),
+            FrameStatus::Planned => tree.waits_for(handle).collect(),
             _ => Vec::new(),
         },
         same_stack: folder.same_stack(),

@@ -118,12 +118,12 @@ fn planned(stack: &Stack, parent: Parent, frames: Vec<NewFrame>, same_stack: Sam
     };
     Ok(stack.read(|tree| Planned {
         same_stack,
-        next_ready: planned.iter().copied().find(|frame| tree.is_ready(*frame)),
+        next_ready: planned.iter().copied().find(|frame| tree.can_begin(*frame)),
         frames: planned
             .iter()
             .map(|frame| PlannedFrame {
                 frame: ChangedFrame::of(tree, *frame),
-                waits_for_frames: tree.unfinished_dependencies(*frame).collect(),
+                waits_for_frames: tree.waits_for(*frame).collect(),
             })
             .collect(),
     }))

@@ -17,12 +17,12 @@ pub struct Arguments {
     /// Only frames below this one.
     #[arg(long, value_name = "FRAME")]
     below: Option<FrameRef>,
-    /// Maximum number of frames: the oldest ones.
+    /// Maximum number of frames: the first ones.
     #[arg(long, value_name = "FRAMES")]
     limit: Option<usize>,
 }
 
-/// The planned frames that can begin, in the order of their creation.
+/// The planned frames that can begin, in the order of the plan.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ready {

@@ -347,7 +347,7 @@ class NotSiblingError(CallstackError):
 
 
 class NotReadyError(CallstackError):
-    """The planned frame waits for others, or is below one that has ended."""
+    """The planned frame waits for others."""
 
     code = "not_ready"
 

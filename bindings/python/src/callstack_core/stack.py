@@ -386,7 +386,7 @@ class Stack:
         frame stays. `below` admits only frames below that one, `frame` only that one.
 
         First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then
-        planned frames in creation order. A planned frame can be claimed when its dependencies, and those of the planned
+        planned frames in the order of the plan. A planned frame can be claimed when its dependencies, and those of the planned
         frames above it, are completed, and when its children are completed or invalidated; unless the frame above it has
         ended. Raises `EmptyError` for the worker, `SettingError` for the lease, and `NotClaimableError` if `frame` cannot be
         claimed.

@@ -369,7 +369,7 @@ class Frame(FrameRecord):
 class FrameQuery(TypedDict, total=False):
     """Selects frames."""
 
-    #: `all` (the default), `roots`, `ready` (planned frames that can begin), `interrupted` (frames
+    #: `all` (the default), `roots`, `ready` (planned frames that can begin, in their order), `interrupted` (frames
     #: in_progress whose hosts do not exist any more), or a relation to `frame`: `ancestors` (from the parent up),
     #: `children`, `siblings`, `subtree` (the frame and all frames below it).
     relation: Literal["all", "roots", "ready", "interrupted", "ancestors", "children", "siblings", "subtree"]

@@ -43,7 +43,8 @@ impl McpTool for Push {
         new = new.criteria_compacted(self.success_criteria_compacted);
         (new.parent, new.depends_on) = (parent, depends_on.iter().copied().map(FrameRef::from).collect());
         let is_ready = call.stack.read(|tree| {
-            let is_completed = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Completed;
+            let is_completed =
+                |frame: &Handle| tree.node(tree.newest_attempt(*frame)).status() == FrameStatus::Completed;
             depends_on.iter().all(is_completed)
         });
         if !is_ready {
