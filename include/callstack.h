@@ -1192,6 +1192,29 @@ CallstackCode callstack_renew_claim(Callstack *stack,
                                     CallstackError **error);
 
 /**
+ * Ends the frame of a claim with its results, as `callstack_pop` does, but only if it is still in_progress, and completes it only if no
+ * part is left that was planned below it: both are checked in the same transaction. So what a person stops or plans in this moment is
+ * not lost.
+ *
+ * - `claimed`: what `callstack_claim` has returned.
+ * - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED. With _BLOCKED the results are the question: what the frame waits for.
+ * - `results`: the results in full; NULL is the empty text.
+ * - `results_compacted`: a short form for the prompts of other frames; NULL or empty: the full results are used.
+ *
+ * Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more, or if a part is left;
+ * _SETTING for the status; _JSON; _UNKNOWN_FRAME; the storage errors.
+ */
+CallstackCode callstack_finish_claim(Callstack *stack,
+                                     const char *claimed,
+                                     size_t claimed_len,
+                                     CallstackStatus status,
+                                     const char *results,
+                                     size_t results_len,
+                                     const char *results_compacted,
+                                     size_t results_compacted_len,
+                                     CallstackError **error);
+
+/**
  * Returns the same stack for the worker that has a claim: each command with the returned one is refused with _CLAIM_LOST if the
  * frame was claimed again since, whichever frame the command changes. Commands with `stack` work as before.
  *

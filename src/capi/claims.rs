@@ -2,11 +2,11 @@
 
 use std::ffi::c_char;
 
-use super::code::CallstackCode;
+use super::code::{self, CallstackCode, CallstackStatus};
 use super::error::{CallstackError, Failure};
 use super::stack::Callstack;
 use super::text::{CallstackText, optional_text, record, text, to_json};
-use crate::frame::{ClaimedFrame, FrameRef, NewClaim};
+use crate::frame::{ClaimedFrame, FrameRef, NewClaim, Results};
 
 /// Gives a frame that can begin to a worker, for the length of a lease. Of several workers that claim at the same time, in any
 /// processes, each gets another frame. The frame becomes in_progress; the active frame stays.
@@ -71,6 +71,41 @@ pub unsafe extern "C" fn callstack_renew_claim(
     unsafe {
         Callstack::write(stack, out_claimed, error, |stack| {
             Ok(to_json(&Some(stack.renew_claim(&self::claimed(claimed, claimed_len)?, length(lease))?)))
+        })
+    }
+}
+
+/// Ends the frame of a claim with its results, as `callstack_pop` does, but only if it is still in_progress, and completes it only if no
+/// part is left that was planned below it: both are checked in the same transaction. So what a person stops or plans in this moment is
+/// not lost.
+///
+/// - `claimed`: what `callstack_claim` has returned.
+/// - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED. With _BLOCKED the results are the question: what the frame waits for.
+/// - `results`: the results in full; NULL is the empty text.
+/// - `results_compacted`: a short form for the prompts of other frames; NULL or empty: the full results are used.
+///
+/// Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more, or if a part is left;
+/// _SETTING for the status; _JSON; _UNKNOWN_FRAME; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_finish_claim(
+    stack: *mut Callstack,
+    claimed: *const c_char,
+    claimed_len: usize,
+    status: CallstackStatus,
+    results: *const c_char,
+    results_len: usize,
+    results_compacted: *const c_char,
+    results_compacted_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, (), error, |stack| {
+            let claimed = self::claimed(claimed, claimed_len)?;
+            let results = text("results", results, results_len)?;
+            let results_compacted = text("results_compacted", results_compacted, results_compacted_len)?;
+            let results = Results::new(results).compacted(results_compacted);
+            Ok(stack.finish_claim(&claimed, code::pop_status(status)?, results)?)
         })
     }
 }

@@ -119,6 +119,9 @@ fn calls_take_json_with_a_mark() {
         let worker =
             with_mark(&claimed, |json, len| made(|out, error| callstack_with_claim(stack, json, len, out, error)));
         close(worker);
+        done(&claimed, &|json, len, error| {
+            callstack_finish_claim(stack, json, len, CALLSTACK_STATUS_FAILED, p("no"), 2, NULL, 0, error)
+        });
         let problems = asked(r#"{"calls": {"maxDepth": 3}}"#, &|json, len, out, error| {
             callstack_configure(stack, json, len, out, error)
         });

@@ -465,7 +465,21 @@ fn workers_claim_frames_and_old_claims_are_refused() {
         assert_eq!(with_claim("[]").unwrap_err().code, CALLSTACK_ERROR_JSON);
         let nowhere = run(|error| callstack_with_claim(stack, p(&second), second.len(), ptr::null_mut(), error));
         assert_eq!(nowhere.unwrap_err().code, CALLSTACK_ERROR_NULL);
-        pop(right).unwrap();
+        // A part that was planned meanwhile is not lost.
+        let part = r#"{"title": "Part", "parent": "f1"}"#;
+        ask(|out, error| callstack_plan(stack, p(part), part.len(), out, error)).unwrap();
+        let finish = |claimed: &str, status| {
+            run(|error| callstack_finish_claim(stack, p(claimed), claimed.len(), status, p("done"), 4, NULL, 0, error))
+        };
+        let failed = finish(&second, CALLSTACK_STATUS_COMPLETED).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_NOT_CLAIMABLE);
+        assert_eq!(failed.details["reason"], "it comes after its children, and f2 is planned");
+        assert_eq!(finish(&first, CALLSTACK_STATUS_FAILED).unwrap_err().code, CALLSTACK_ERROR_CLAIM_LOST);
+        assert_eq!(finish(&second, CALLSTACK_STATUS_PLANNED).unwrap_err().code, CALLSTACK_ERROR_SETTING);
+        assert_eq!(finish("[]", CALLSTACK_STATUS_FAILED).unwrap_err().code, CALLSTACK_ERROR_JSON);
+        ask(|out, error| callstack_invalidate(stack, p("f2"), 2, p("no time"), 7, out, error)).unwrap();
+        finish(&second, CALLSTACK_STATUS_COMPLETED).unwrap();
+        assert_eq!(finish(&second, CALLSTACK_STATUS_COMPLETED).unwrap_err().code, CALLSTACK_ERROR_NOT_CLAIMABLE);
         close(stack);
         // The stack of a worker lasts until it is closed too.
         assert_eq!(frames(right, r#"{"status": "completed"}"#).unwrap(), json!(["f1"]));

@@ -48,6 +48,7 @@ export const SIGNATURES = {
   retry: "tt?o",
   claim: "tnt?t?o",
   renew_claim: "tno",
+  finish_claim: "tntt?",
   with_claim: "tv",
   work_left: "t?o",
   deliver: "t",

@@ -428,8 +428,7 @@ export class Stack implements Disposable {
    * ```js
    * const claimed = stack.claim({ worker: "build-1", lease: 60_000 })
    * if (claimed) {
-   *   using worker = stack.withClaim(claimed)
-   *   worker.pop(claimed.handle, "completed", "Cart in src/cart.ts")
+   *   stack.finishClaim(claimed, "completed", "Cart in src/cart.ts")
    * }
    * ```
    *
@@ -457,6 +456,19 @@ export class Stack implements Disposable {
    */
   releaseClaim(claimed: ClaimedFrame): void {
     this.renewClaim(claimed, 0)
+  }
+
+  /**
+   * Ends the frame of a claim with its results, as {@link pop} does, but only if it is still in progress, and completes it only if no
+   * part is left that was planned below it: both are checked in the same transaction. So what a person stops or plans in this moment
+   * is not lost.
+   *
+   * @param results - The results in full; with `"blocked"` the question: what the frame waits for.
+   * @param resultsCompacted - A short form for the contexts of other frames.
+   * @throws `claim_lost` if the frame was claimed again, `not_claimable` if it is not in progress any more or if a part is left.
+   */
+  finishClaim(claimed: ClaimedFrame, status: PopStatus, results: string, resultsCompacted?: string): void {
+    this.#native.run("finish_claim", this.#address, writeJson(claimed), numberOf(status), results, resultsCompacted)
   }
 
   /**

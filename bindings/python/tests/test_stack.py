@@ -86,7 +86,15 @@ def test_workers_claim_frames_and_old_claims_are_refused(stack: Stack) -> None:
         late.pop(cart, "completed", "done")
     assert (lost.value.details["generation"], lost.value.details["refused"]) == (2, 1)
     with stack.with_claim(second) as worker:
-        worker.pop(cart, "completed", "done")
+        worker.add_artifact(cart, "cart.py")
+    part = stack.plan({"title": "Part", "parent": cart})
+    with pytest.raises(errors.NotClaimableError):
+        stack.finish_claim(second, "completed", "done")
+    stack.invalidate(part, "no time")
+    with pytest.raises(errors.ClaimLostError):
+        stack.finish_claim(first, "completed", "done")
+    stack.finish_claim(second, "completed", "done in full", "done")
+    assert (stack.frame(cart)["results"], stack.frame(cart)["resultsCompacted"]) == ("done in full", "done")
     assert stack.work_left(plan) == {"claimable": 0, "claimed": 0, "waiting": 0, "begun": 0, "blocked": 0}
     with pytest.raises(errors.NotClaimableError):
         stack.renew_claim(second, 60_000)

@@ -378,8 +378,7 @@ class Stack:
         """Gives a frame that can begin to a worker, for the length of a lease in milliseconds (at most 86,400,000).
 
             if claimed := stack.claim("build-1", 60_000):
-                with stack.with_claim(claimed) as worker:
-                    worker.pop(claimed["handle"], "completed", "Cart in src/cart.py")
+                stack.finish_claim(claimed, "completed", "Cart in src/cart.py")
 
         Of several workers that claim at the same time, in any processes, each gets another frame. The answer is None if
         there is nothing to claim now: `work_left` says whether that can change. The frame becomes in_progress; the active
@@ -407,6 +406,18 @@ class Stack:
         Raises the errors of `renew_claim`, but for the lease.
         """
         self.renew_claim(claimed, 0)
+
+    def finish_claim(
+        self, claimed: ClaimedFrame, status: PopStatus, results: str, results_compacted: str | None = None
+    ) -> None:
+        """Ends the frame of a claim with its results, as `pop` does, but only if it is still in progress.
+
+        It is completed only if no part is left that was planned below it. Both are checked in the same transaction, so what
+        a person stops or plans in this moment is not lost. With `blocked` the results are the question: what the frame waits
+        for. Raises `ClaimLostError` if the frame was claimed again, and `NotClaimableError` if it is not in progress any more
+        or if a part is left.
+        """
+        self._run("finish_claim", write_json(claimed), _number(status, _ENDS), results, optional(results_compacted))
 
     def with_claim(self, claimed: ClaimedFrame) -> Stack:
         """Returns the same stack for the worker that has a claim.
