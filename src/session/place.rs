@@ -119,8 +119,15 @@ impl Sessions {
     /// True if the conversation of a session says itself where it is, and what is planned there.
     pub(crate) fn says_place(&self, session_id: &str, frame: Handle, tree: &Tree) -> bool {
         let Some(way) = self.known.get(session_id).map(|session| &session.way) else { return false };
-        let is_known =
-            |child: &Handle| tree.node(*child).status() != FrameStatus::Planned || way.planned.contains(child);
+        let is_known = |child: &Handle| {
+            let record = tree.node(*child).record();
+            match record.status {
+                FrameStatus::Planned => way.planned.contains(child),
+                // Somebody else has set one going on which it has worked.
+                FrameStatus::InProgress => record.conversation() != Some(session_id) || way.entered.contains(child),
+                _ => true,
+            }
+        };
         // A session that was created for its frame has heard nothing but the task.
         let is_heard = tree.by_id(session_id) != Some(frame) || !self.is_frame_called(session_id);
         let is_lost = self.lost(session_id, tree).is_some();

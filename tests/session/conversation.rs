@@ -647,6 +647,18 @@ fn what_others_end_one_after_the_other_the_agent_is_told_each_time() {
 }
 
 #[test]
+fn a_frame_that_others_set_going_again_the_agent_is_told() {
+    let host = Host::new();
+    host.push("Cart");
+    host.good("ses_1", "stack_frame_pop", json!({"status": "blocked", "question": "Which VAT?", "results": ""}));
+    host.stack.set_status("f2", FrameStatus::InProgress, None).unwrap();
+    let [_, volatile] = host.contexts();
+    assert!(volatile.contains("<next-action>Child f2 is in_progress"), "{volatile}");
+    host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2"}));
+    assert_eq!(host.contexts()[1], "");
+}
+
+#[test]
 fn what_others_plan_the_agent_is_told() {
     let host = Host::new();
     host.push("Cart");
