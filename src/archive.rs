@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{FrameStatus, Handle};
 
 /// A frame as an archive keeps it. A store keeps every field, so a new one is a change that stores must follow.
@@ -89,7 +89,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
     /// As [`Archive::frames`]; [`Error::Damaged`] if the events cannot be read.
     fn frames_at(&self, handle: Handle, revision: u64) -> Result<Vec<ArchivedFrame>> {
         let _ = revision;
-        Err(Error::json("the snapshot", format!("the tree of {handle} cannot be read")))
+        Err(Error::json(SNAPSHOT, format!("the tree of {handle} cannot be read")))
     }
 
     /// The frames that a query finds, and those that have changed since a revision. Their order does not matter, and a frame may be

@@ -597,7 +597,59 @@ impl Error {
     }
 }
 
+/// The field `what` of the error for a frame whose row in the database cannot be read.
+pub(crate) const SNAPSHOT: &str = "the snapshot";
+
+/// What kind of failure an [`Error`] is: what can be done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// The stack refuses the request, and nothing has changed. Another request can succeed, as the message says.
+    Refused,
+    /// A value that no stack takes.
+    Usage,
+    /// Others use the stack, or its server cannot be reached for a while: the same request can succeed later.
+    Passing,
+    /// A file, a folder or a disk does not allow it.
+    Storage,
+    /// What is stored is damaged, was replaced, or was written by a newer version.
+    Damaged,
+    /// The program has used the stack as it cannot be used: within a query, for what a stack in memory does not have, or after a panic.
+    Broken,
+}
+
 impl Error {
+    /// Returns the kind of failure that this is. An error within a list has the class of the error of its member.
+    ///
+    /// ```
+    /// use callstack_core::{Error, ErrorClass, NewFrame, Stack};
+    /// let refused = Stack::in_memory().push(NewFrame::new("Cart").below("f9")).unwrap_err();
+    /// assert_eq!((refused.class(), refused.is_outcome_known()), (ErrorClass::Refused, true));
+    /// ```
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Error::Child { error, .. } => error.class(),
+            Error::Empty { .. } | Error::NotOneLine { .. } | Error::Setting { .. } => ErrorClass::Usage,
+            Error::Busy { .. } | Error::Disconnected { .. } => ErrorClass::Passing,
+            Error::Io { .. } | Error::DiskFull { .. } | Error::ReadOnly { .. } => ErrorClass::Storage,
+            Error::Damaged { .. } | Error::Replaced { .. } | Error::Version { .. } | Error::History { .. } => {
+                ErrorClass::Damaged
+            }
+            Error::Json { what: SNAPSHOT, .. } => ErrorClass::Damaged,
+            Error::InMemory { .. } | Error::InsideRead {} | Error::Broken {} => ErrorClass::Broken,
+            _ => ErrorClass::Refused,
+        }
+    }
+
+    /// False if it is not known whether the request was carried out.
+    pub fn is_outcome_known(&self) -> bool {
+        match self {
+            Error::Child { error, .. } => error.is_outcome_known(),
+            Error::Busy { .. } | Error::Disconnected { is_outcome_unknown: true, .. } => false,
+            _ => true,
+        }
+    }
+
     /// Returns a short name of the variant, for programs, such as `unknown_frame`. It never changes.
     pub fn code(&self) -> &'static str {
         match self {

@@ -79,7 +79,7 @@ mod variables;
 pub mod vocabulary;
 
 pub use context::{Budget, Context, Guidance, Settings};
-pub use error::{BudgetUnit, Error, Result};
+pub use error::{BudgetUnit, Error, ErrorClass, Result};
 pub use frame::{
     Change, ClaimedFrame, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewClaim, NewFrame, Parent,
     PopStatus, Repair, Results, StackState,

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
-use callstack_core::{Error, Stack};
+use callstack_core::{Error, ErrorClass, Stack};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -120,29 +120,13 @@ impl From<Error> for Failure {
     }
 }
 
-/// The field `what` of the error for a frame whose row in the database cannot be read.
-const SNAPSHOT: &str = "the snapshot";
-
-/// The failures of files, disks and histories are not the request's fault. A value that no stack takes is a wrong argument.
-/// All others are refusals.
+/// The failures of files, disks and histories are not the request's fault.
 fn exit_of(error: &Error) -> Exit {
-    match error {
-        Error::Busy { .. } | Error::Disconnected { is_outcome_unknown: true, .. } => Exit::Unknown,
-        Error::Empty { .. } | Error::NotOneLine { .. } | Error::Setting { .. } => Exit::Usage,
-        Error::Child { error, .. } => exit_of(error),
-        Error::Io { .. }
-        | Error::DiskFull { .. }
-        | Error::ReadOnly { .. }
-        | Error::Damaged { .. }
-        | Error::Json { what: SNAPSHOT, .. }
-        | Error::Replaced { .. }
-        | Error::Disconnected { .. }
-        | Error::Version { .. }
-        | Error::History { .. }
-        | Error::InMemory { .. }
-        | Error::InsideRead {}
-        | Error::Broken {} => Exit::Failed,
-        _ => Exit::Refused,
+    match error.class() {
+        _ if !error.is_outcome_known() => Exit::Unknown,
+        ErrorClass::Usage => Exit::Usage,
+        ErrorClass::Refused => Exit::Refused,
+        _ => Exit::Failed,
     }
 }
 
@@ -153,13 +137,14 @@ fn next_step(error: &Error) -> Option<&'static str> {
         Error::UnknownFrame { .. } | Error::AmbiguousFrame { .. } => {
             Some("`callstack tree --all` lists the frames with their handles")
         }
-        Error::Busy { .. } | Error::Disconnected { is_outcome_unknown: true, .. } => {
+        _ if !error.is_outcome_known() => {
             Some("`callstack history` shows whether the change was made, as a whole; if it was not, repeat the command")
         }
         Error::Replaced { path, .. } if Stack::is_url(path) => {
             Some("`callstack postgres stacks URL` lists the stacks that there are")
         }
-        Error::Damaged { .. } | Error::History { .. } | Error::Json { what: SNAPSHOT, .. } | Error::Replaced { .. } => {
+        Error::Version { .. } => None,
+        _ if error.class() == ErrorClass::Damaged => {
             Some("`callstack doctor` says what is damaged and what can be saved")
         }
         // What is wrong with a server, its message says.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::Stack;
 use crate::context::{Advice, Budget, Context, Conversation, FinishedChildren, Key, Settings};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorClass, Result};
 use crate::frame::{Change, Event, FrameRef, FrameStatus, Handle};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
 use crate::session::call_title;
@@ -480,14 +480,7 @@ impl Stack {
         let error = self.execute(command.clone()).err()?;
         // Of a command whose outcome is unknown, the next one finds the events if it was kept. A repeated one is then refused, or
         // changes nothing.
-        let is_of_disk = matches!(
-            error,
-            Error::Busy { .. }
-                | Error::DiskFull { .. }
-                | Error::ReadOnly { .. }
-                | Error::Io { .. }
-                | Error::Disconnected { .. }
-        );
+        let is_of_disk = matches!(error.class(), ErrorClass::Passing | ErrorClass::Storage);
         let postponed = &mut self.inner.host.state.lock().postponed;
         if is_of_disk && postponed.len() < POSTPONED_COMMANDS {
             postponed.push(command);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::memory::Conversation;
 use super::node::{Attempt, Before, Node};
 use crate::archive::ArchivedFrame;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{Frame, Handle, Message, RunSettings};
 
 /// What a node has that does not follow from the other nodes of its tree.
@@ -89,7 +89,7 @@ impl Node {
     fn of_image(archived: &ArchivedFrame) -> Result<Self> {
         let ArchivedFrame { handle, changed, ref image, .. } = *archived;
         let image: Image<'_> = serde_json::from_str(image)
-            .map_err(|error| Error::json("the snapshot", format!("frame {handle}: {error}")).with_source(error))?;
+            .map_err(|error| Error::json(SNAPSHOT, format!("frame {handle}: {error}")).with_source(error))?;
         let mut node = Self::new(image.frame.into_owned(), image.parent, 0, handle);
         if !image.depends_on.is_empty() || !image.dependents.is_empty() {
             let waits = node.waits_mut();
@@ -118,7 +118,7 @@ pub(super) fn nodes_of<'a>(frames: impl Iterator<Item = &'a ArchivedFrame>, len:
     let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
     for (handle, node) in &nodes {
         if let Some(other) = node.linked().find(|other| other.index() >= len) {
-            return Err(Error::json("the snapshot", format!("frame {handle}: it names {other}, which is not there")));
+            return Err(Error::json(SNAPSHOT, format!("frame {handle}: it names {other}, which is not there")));
         }
     }
     let places: HashMap<Handle, usize> =
@@ -126,7 +126,7 @@ pub(super) fn nodes_of<'a>(frames: impl Iterator<Item = &'a ArchivedFrame>, len:
     let mut parents = Vec::with_capacity(nodes.len());
     for (handle, node) in &nodes {
         let place = |parent: Handle| {
-            let missing = || Error::json("the snapshot", format!("frame {handle}: its parent {parent} is missing"));
+            let missing = || Error::json(SNAPSHOT, format!("frame {handle}: its parent {parent} is missing"));
             places.get(&parent).copied().ok_or_else(missing)
         };
         parents.push(node.parent.map(place).transpose()?);
@@ -155,7 +155,7 @@ pub(super) fn nodes_of<'a>(frames: impl Iterator<Item = &'a ArchivedFrame>, len:
         next += 1;
     }
     if ways.len() < nodes.len() {
-        return Err(Error::json("the snapshot", "frames are above each other".to_owned()));
+        return Err(Error::json(SNAPSHOT, "frames are above each other".to_owned()));
     }
     // Children before parents, which count them.
     for place in ways.into_iter().rev() {

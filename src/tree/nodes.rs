@@ -10,7 +10,7 @@ use super::Node;
 use super::archive::{Loaded, Shelf};
 use super::image::nodes_of;
 use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::Handle;
 
 /// Number of nodes of a page.
@@ -267,12 +267,12 @@ impl Nodes {
     fn read_tree(&self, archive: &dyn Archive, handle: Handle, may_replay: bool) -> Result<Vec<(Handle, Node)>> {
         let of_frames = |frames: Vec<ArchivedFrame>| match frames.iter().any(|frame| frame.handle == handle) {
             true => nodes_of(frames.iter().filter(|frame| frame.handle.index() < self.len), self.len),
-            false => Err(Error::json("the snapshot", format!("frame {handle} is missing"))),
+            false => Err(Error::json(SNAPSHOT, format!("frame {handle} is missing"))),
         };
         let is_known = |frame: &ArchivedFrame| frame.changed <= self.known || frame.handle.index() >= self.len;
         let nodes = archive.frames(handle).and_then(|frames| match frames.iter().all(is_known) {
             true => of_frames(frames),
-            false => Err(Error::json("the snapshot", format!("the tree of {handle} has changed since"))),
+            false => Err(Error::json(SNAPSHOT, format!("the tree of {handle} has changed since"))),
         });
         if !may_replay || !matches!(nodes, Err(Error::Json { .. } | Error::Damaged { .. })) {
             return nodes;

@@ -12,7 +12,7 @@ use super::nodes::Nodes;
 use super::roots::Roots;
 use super::{Node, Tree, titles};
 use crate::archive::{Archive, ArchiveQuery, ArchivedFrame};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{Change, Event, FrameStatus, Handle};
 
 /// The form of snapshots. One in another form is not read.
@@ -57,10 +57,10 @@ struct Head {
 impl Head {
     /// Reads a head, and checks that its numbers can be: each frame, chunk, start and finish has an event.
     fn read(text: &str) -> Result<Self> {
-        let head: Self = serde_json::from_str(text)
-            .map_err(|error| Error::json("the snapshot", error.to_string()).with_source(error))?;
+        let head: Self =
+            serde_json::from_str(text).map_err(|error| Error::json(SNAPSHOT, error.to_string()).with_source(error))?;
         if head.form != FORM {
-            return Err(Error::json("the snapshot", format!("it has the form {}, not {FORM}", head.form)));
+            return Err(Error::json(SNAPSHOT, format!("it has the form {}, not {FORM}", head.form)));
         }
         let named = head
             .active
@@ -72,7 +72,7 @@ impl Head {
         let roots: usize = head.root_statuses.iter().fold(0, |sum, count| sum.saturating_add(*count));
         let counts = [head.frames as u64, head.chunks as u64, head.sequence / 2];
         if !are_there || roots > head.frames || counts.into_iter().any(|count| count > head.revision) {
-            return Err(Error::json("the snapshot", "its head names frames or counts that cannot be".to_owned()));
+            return Err(Error::json(SNAPSHOT, "its head names frames or counts that cannot be".to_owned()));
         }
         Ok(head)
     }
@@ -95,7 +95,7 @@ impl Tree {
     /// [`Error::Json`] that says what differs; the errors of the archive.
     pub(crate) fn check_snapshot(head: &str, archive: &dyn Archive) -> Result<()> {
         let head = Head::read(head)?;
-        let differs = |what: String| Err(Error::json("the snapshot", what));
+        let differs = |what: String| Err(Error::json(SNAPSHOT, what));
         let (mut ids, mut statuses, mut last_root) = (HashSet::new(), [0; FrameStatus::ALL.len()], None);
         let mut is_active_open = head.active.is_none();
         let mut last = None;

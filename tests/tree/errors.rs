@@ -3,8 +3,8 @@
 use callstack_core::frame::NewChunk;
 use callstack_core::memory::NewRun;
 use callstack_core::{
-    Budget, Change, Command, Error, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, OutlineOptions,
-    PopStatus, Results, Settings, Stack, Tree, decide,
+    Budget, Change, Command, Error, ErrorClass, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame,
+    OutlineOptions, PopStatus, Results, Settings, Stack, Tree, decide,
 };
 
 fn stack() -> Stack {
@@ -388,4 +388,21 @@ fn extra_keys_never_hide_documented_ones() {
     assert_eq!(read, events);
     let extra = stack.frame("a").unwrap().extra;
     assert_eq!((&extra["status (unreadable)"], &extra["color"]), (&"odd".into(), &"red".into()));
+}
+
+#[test]
+fn the_class_of_an_error_says_what_can_be_done() {
+    let busy = Error::Busy { path: "stack".into(), waited: 10 };
+    let child = |error: &Error| Error::Child { number: 1, title: "Cart".into(), error: Box::new(error.clone()) };
+    for (error, class, is_outcome_known) in [
+        (Error::Empty { field: "title" }, ErrorClass::Usage, true),
+        (Error::UnknownFrame { reference: "f9".into(), handle: None }, ErrorClass::Refused, true),
+        (busy.clone(), ErrorClass::Passing, false),
+        (child(&busy), ErrorClass::Passing, false),
+        (Error::Version { what: "stack".into(), found: 99, supported: 1 }, ErrorClass::Damaged, true),
+        (Error::disk_full("stack"), ErrorClass::Storage, true),
+        (Error::Broken {}, ErrorClass::Broken, true),
+    ] {
+        assert_eq!((error.class(), error.is_outcome_known()), (class, is_outcome_known), "{error}");
+    }
 }

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use callstack_core::context::FinishedChildren;
 use callstack_core::frame::WorkLeft;
 use callstack_core::{
-    Budget, Change, ClaimedFrame, Error, EventQuery, FrameRef, FrameStatus, Guidance, Handle, NewClaim, PopStatus,
-    Results, Settings, Stack, ToolNames, Tree,
+    Budget, Change, ClaimedFrame, Error, ErrorClass, EventQuery, FrameRef, FrameStatus, Guidance, Handle, NewClaim,
+    PopStatus, Results, Settings, Stack, ToolNames, Tree,
 };
 use clap::Args;
 use schemars::JsonSchema;
@@ -312,7 +312,7 @@ impl Worker<'_> {
         claim.below = self.below.map(FrameRef::from);
         match self.stack.claim(claim) {
             // The next look may succeed. A claim of which nobody knows ends with its lease.
-            Err(error) if may_pass(&error) => Ok(None),
+            Err(error) if error.class() == ErrorClass::Passing => Ok(None),
             claimed => Ok(claimed?),
         }
     }
@@ -504,7 +504,7 @@ impl Worker<'_> {
                 match self.stack.renew_claim(claimed, milliseconds(self.lease)) {
                     Ok(_) => renew_at = now + self.lease / 3,
                     // Tried again at the next look.
-                    Err(error) if may_pass(&error) => {}
+                    Err(error) if error.class() == ErrorClass::Passing => {}
                     // The frame has ended.
                     Err(Error::NotClaimable { .. }) => {}
                     Err(error) => return Ok(Err(lost(error)?)),
@@ -514,7 +514,7 @@ impl Worker<'_> {
                 look_at = now + NOTICE;
                 let standing = match self.standing(claimed) {
                     // While nobody can say, the command goes on.
-                    Err(error) if may_pass(&error) => Standing::Held,
+                    Err(error) if error.class() == ErrorClass::Passing => Standing::Held,
                     standing => standing?,
                 };
                 match standing {
@@ -590,7 +590,7 @@ impl Worker<'_> {
                 // Somebody has stopped the frame in this moment, or planned a part below it.
                 Err(Error::NotClaimable { .. }) => {}
                 // What the command has done must not be lost.
-                Err(error) if may_pass(&error) && !self.is_interrupted() => thread::sleep(LOOKS.1),
+                Err(error) if error.class() == ErrorClass::Passing && !self.is_interrupted() => thread::sleep(LOOKS.1),
                 // The frame has ended in this moment, or a try of which nobody knew has ended it.
                 Err(error @ (Error::Transition { .. } | Error::ResultsFixed { .. })) => {
                     return self.own_end(claimed).map_or_else(|| lost(error), |status| Ok(Outcome::Ended(status)));
@@ -627,7 +627,7 @@ impl Worker<'_> {
     fn patiently<T>(&self, ask: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         loop {
             match ask() {
-                Err(error) if may_pass(&error) && !self.is_interrupted() => thread::sleep(LOOKS.1),
+                Err(error) if error.class() == ErrorClass::Passing && !self.is_interrupted() => thread::sleep(LOOKS.1),
                 answer => return answer,
             }
         }
@@ -653,11 +653,6 @@ impl Worker<'_> {
             Outcome::Interrupted => page.line(frame.line("released")),
         };
     }
-}
-
-/// True for errors after which a later try can succeed: others use the stack, or its server cannot be reached for a while.
-fn may_pass(error: &Error) -> bool {
-    matches!(error, Error::Busy { .. } | Error::Disconnected { .. })
 }
 
 /// The outcome of a refusal: the frame belongs to another worker now.
