@@ -687,13 +687,19 @@ fn resume_or_give_up(handle: Handle, is_asking: bool, tools: &ToolNames) -> Stri
     format!("Next: {resume}; {give_up}.")
 }
 
-/// The advice on the next step after a frame: a sibling that is ready or was interrupted.
+/// The advice on the next step after a frame: a sibling that is answered, ready or was interrupted.
 /// `None`: nothing else is planned beside it.
 pub(crate) fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> Option<String> {
     let status = |sibling: Handle| tree.node(sibling).status();
     let planned = || tree.siblings(handle).filter(|sibling| status(*sibling) == FrameStatus::Planned);
     let activate = tools.get(ToolRole::Activate).unwrap_or("activate");
     let was_interrupted = |sibling: &Handle| tree.node(*sibling).record().interrupted_at.is_some();
+    let is_answered = |sibling: &Handle| {
+        status(*sibling) == FrameStatus::Blocked && tree.node(*sibling).record().pending_answer().is_some()
+    };
+    if let Some(sibling) = tree.siblings(handle).find(is_answered) {
+        return Some(format!("Next: {activate} {}, which is answered.", name(tree, sibling)));
+    }
     if let Some(sibling) = planned().find(|sibling| tree.is_ready(*sibling)) {
         return Some(format!("Next: {activate} {}.", name(tree, sibling)));
     }

@@ -37,6 +37,8 @@ pub(super) struct Way {
     answered: Option<Option<Handle>>,
     /// The same by an answer before the model was asked: the model knows it.
     told: Option<Option<Handle>>,
+    /// The conversation takes itself to be in no frame, and the session has another one of its own since.
+    is_unplaced: bool,
 }
 
 impl Way {
@@ -125,13 +127,14 @@ impl Sessions {
                 FrameStatus::Planned => way.planned.contains(child),
                 // Somebody else has set one going on which it has worked.
                 FrameStatus::InProgress => record.conversation() != Some(session_id) || way.entered.contains(child),
+                FrameStatus::Blocked => record.pending_answer().is_none(),
                 _ => true,
             }
         };
         // A session that was created for its frame has heard nothing but the task.
         let is_heard = tree.by_id(session_id) != Some(frame) || !self.is_frame_called(session_id);
         let is_lost = self.lost(session_id, tree).is_some();
-        self.say_places() && is_heard && !is_lost && tree.children(frame).iter().all(is_known)
+        self.say_places() && is_heard && !is_lost && !way.is_unplaced && tree.children(frame).iter().all(is_known)
     }
 
     /// True if the conversation has the criteria of a frame that it has entered word for word.
@@ -199,6 +202,7 @@ impl Sessions {
             way.moved(None, time);
         }
         (way.entered, way.described, way.base) = Default::default();
+        way.is_unplaced = true;
     }
 }
 
@@ -241,6 +245,7 @@ impl Turn<'_> {
             way.described.insert(frame);
         }
         way.moved((!is_own).then_some(frame), self.time);
+        way.is_unplaced = false;
         self.sessions.moved(session_id);
         below
     }
@@ -299,6 +304,7 @@ impl Turn<'_> {
             way.moved(here.last().copied(), self.time);
         }
         way.entered = here;
+        way.is_unplaced = false;
     }
 
     /// Notes that the conversation of a session has planned frames itself.
@@ -336,6 +342,7 @@ impl Turn<'_> {
             // Nobody knows whether it holds its plans still.
             way.planned.clear();
             (way.answered, way.told) = (None, None);
+            way.is_unplaced = place.is_none() && answers.iter().any(|answer| Told::read(answer).is_some());
             way.entered = kept.into_iter().chain(believed).collect();
         }
         let heard: HashSet<Handle> = answers

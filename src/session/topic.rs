@@ -16,7 +16,7 @@ const TITLE_WORDS: usize = 6;
 const TITLE_CHARACTERS: usize = 60;
 /// Maximum length of criteria that are taken from a message, full and compacted, in characters.
 pub(super) const CRITERIA_CHARACTERS: usize = 2_000;
-const COMPACTED_CHARACTERS: usize = 150;
+const COMPACTED_CHARACTERS: usize = 300;
 /// Beginnings of titles that a host gives to sessions without a title.
 const DEFAULT_TITLES: [&str; 2] = ["New session - ", "Child session - "];
 
@@ -98,6 +98,16 @@ impl Task {
     fn lead(&self) -> &str {
         &self.text[self.lead..]
     }
+
+    /// All of it on one line if it is short; else its beginning, which says what all is about, and the beginning of what leads.
+    fn compacted(&self) -> String {
+        let [line, lead] = [&self.text, self.lead()].map(one_line);
+        if beginning(&line, COMPACTED_CHARACTERS).len() == line.len() || self.lead == 0 {
+            return beginning(&line, COMPACTED_CHARACTERS).to_owned();
+        }
+        let half = COMPACTED_CHARACTERS / 2 - 1;
+        format!("{} … {}", beginning(&one_line(&self.text[..self.lead]), half), beginning(&lead, half))
+    }
 }
 
 impl Topic {
@@ -108,10 +118,9 @@ impl Topic {
             let title = meaningful(title);
             let is_current = title.as_ref() == Some(&frame.title);
             let text = frame.success_criteria.clone();
-            // The short criteria are from there.
-            let short = frame.success_criteria_compacted.as_str();
+            // The title is from there, unless somebody has given it.
             let lines = [0].into_iter().chain(text.match_indices('\n').map(|(place, _)| place + 1));
-            let is_lead = |start: &usize| one_line(&text[*start..]).starts_with(short);
+            let is_lead = |start: &usize| title_of(&text[*start..]) == frame.title;
             let lead = lines.fold(0, |lead, start| if is_lead(&start) { start } else { lead });
             let restored = Some(Task { text, lead });
             *self = Self { task: restored.clone(), restored, title, is_current, ..Self::default() };
@@ -266,7 +275,7 @@ impl Topic {
         Some(Identity {
             title: title.unwrap_or_else(|| title_of(task.lead())),
             success_criteria: task.text.clone(),
-            success_criteria_compacted: beginning(&one_line(task.lead()), COMPACTED_CHARACTERS).to_owned(),
+            success_criteria_compacted: task.compacted(),
         })
     }
 }

@@ -180,6 +180,13 @@ impl<'a> Caller<'a> {
         if !interrupted.is_empty() {
             text.push_str(&format!(" Interrupted below it: {}.", listed(&interrupted)));
         }
+        let parts: Vec<Handle> = self.stack.read(|tree| {
+            let children = tree.children(frame).iter().copied();
+            children.filter(|child| tree.node(*child).status() == FrameStatus::Planned).collect()
+        });
+        if !parts.is_empty() {
+            text.push_str(&format!(" Planned below it: {}.", listed(&parts)));
+        }
         if let Some(parent) = parent.filter(|_| interrupted.is_empty()) {
             text.push_str(&format!("{BELOW_FRAME}{}.", self.name(parent)));
         }
@@ -223,7 +230,7 @@ impl<'a> Caller<'a> {
         let session_id = self.session_id;
         let frame = self.turn(|turn| turn.misled(session_id))?;
         let why = match self.stack.read(|tree| tree.node(frame).status()) {
-            FrameStatus::InProgress => "another one works on it".to_owned(),
+            FrameStatus::InProgress => "another conversation works on it".to_owned(),
             status => format!("that is {status}"),
         };
         let name = self.name(frame);

@@ -245,6 +245,9 @@ impl Next {
         if matches!(status, Ended::Blocked) {
             return refused("left out unless the status is completed or failed");
         }
+        if name.is_none() && caller.stack.read(|tree| tree.node(popped).parent().is_none()) {
+            return refused("left out, or the handle of a planned frame: beside a root nothing is planned");
+        }
         let next = match name {
             Some(name) => Some(caller.resolve(name)?),
             None => {

@@ -469,6 +469,13 @@ fn what_the_person_says_while_the_conversation_works_elsewhere_begins_no_other_t
     // When that is done, other words are another task.
     host.pop("Articles can be read");
     host.said("ses_1", "user", "Now translate all of it");
+    // The conversation has heard last that it is in no frame.
+    for _ in 0..5 {
+        assert!(host.contexts()[1].contains("<current-frame"), "{:?}", host.contexts());
+        host.said("ses_1", "assistant", "I look");
+    }
+    host.good("ses_1", "stack_add_decision", json!({"decision": "Into French"}));
+    assert_eq!(host.contexts()[1], "");
     assert_eq!(host.stack.frame("id:ses_1").unwrap().title, "Now translate all of it");
 }
 
@@ -656,6 +663,34 @@ fn a_frame_that_others_set_going_again_the_agent_is_told() {
     assert!(volatile.contains("<next-action>Child f2 is in_progress"), "{volatile}");
     host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2"}));
     assert_eq!(host.contexts()[1], "");
+}
+
+#[test]
+fn a_root_has_no_next_one_beside_it() {
+    let host = Host::new();
+    host.good("ses_1", "stack_frame_plan_children", json!({"children": [task("Cart")]}));
+    let mut next = done("The shop is open");
+    next["next"] = json!("true");
+    assert!(host.bad("ses_1", "stack_frame_pop", next).contains("beside a root nothing is planned"));
+    assert_eq!(host.status("f1"), FrameStatus::InProgress);
+}
+
+#[test]
+fn a_frame_with_parts_names_them_when_it_begins_and_an_answered_one_is_what_comes_next() {
+    let host = Host::new();
+    host.good("ses_1", "stack_frame_plan_children", json!({"children": [task("Cart"), task("Pay"), task("Mail")]}));
+    let parts = json!({"children": [task("Totals"), task("Taxes")], "parentSessionID": "f2"});
+    host.good("ses_1", "stack_frame_plan_children", parts);
+    let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2"}));
+    assert!(begun.contains(" Planned below it: f5, f6.\n"), "{begun}");
+    let blocked = json!({"status": "blocked", "question": "Which VAT?", "results": ""});
+    host.good("ses_1", "stack_frame_pop", blocked);
+    host.stack.answer("f2", "19 %").unwrap();
+    let [_, volatile] = host.contexts();
+    assert!(volatile.contains("<next-action>Child f2 is answered: run it with stack_frame_activate f2."), "{volatile}");
+    host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f3"}));
+    let popped = host.pop("Payment works");
+    assert!(popped.contains("Next: stack_frame_activate f2 (Cart), which is answered."), "{popped}");
 }
 
 #[test]

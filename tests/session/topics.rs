@@ -55,12 +55,14 @@ fn a_root_is_named_after_its_newest_task_and_keeps_the_earlier_ones() {
     let next = "And now build a blog with a search for its articles";
     host.user(next);
     assert_eq!(host.identity(), named("And now build a blog with", &format!("{both}\n{next}")));
-    assert_eq!(host.frame("root").success_criteria_compacted, next);
+    assert_eq!(host.frame("root").success_criteria_compacted, format!("{both} {next}").replace('\n', " "));
     let long = "word ".repeat(388);
     host.user(&long);
     let (title, criteria) = host.identity();
     assert_eq!(title, "word word word word word word");
     assert_eq!(criteria, format!("{next}\n{}", long.trim()), "what is oldest goes first");
+    let compacted = host.frame("root").success_criteria_compacted;
+    assert!(compacted.starts_with(&format!("{next} … word word")) && compacted.chars().count() <= 300, "{compacted}");
     host.user(&long);
     assert_eq!(host.identity().1, long.trim());
     assert_eq!((host.tree.len(), host.refused.len()), (1, 0), "{:?}", host.refused);

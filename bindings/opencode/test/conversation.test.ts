@@ -258,7 +258,7 @@ test("a copy of a session is told that it is not in the frame of the other one",
   await server.prompt("Go on with the prices in this copy of the session", copy.id)
   const [first, second, third] = model.work(copy.id)
   assert.match(contextOf(first).volatile, /<current-frame/, "it says where the conversation is")
-  assert.match(texts(second), /not in f2 \(Cart\) any more: another one works on it\. You are in f3/)
+  assert.match(texts(second), /not in f2 \(Cart\) any more: another conversation works on it\. You are in f3/)
   assert.match(texts(third), /the decision is recorded\./)
   assert.deepEqual(frames().get("Cart")?.decisions, [])
   assert.equal(frames().get("Cart")?.status, "in_progress")
