@@ -61,7 +61,7 @@ struct Message {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Task {
     text: String,
-    /// Where in it the message begins that leads: the title and the short criteria are from there.
+    /// Where in it the message begins that leads: the title is from there.
     lead: usize,
 }
 

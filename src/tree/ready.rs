@@ -70,9 +70,10 @@ impl Tree {
 
     /// What a planned frame waits for, each with the frame that needs it.
     pub(crate) fn needed(&self, handle: Handle) -> impl Iterator<Item = (Handle, Handle)> + '_ {
-        let is_own = move |frame: Handle| frame == handle;
-        self.needs(handle)
-            .filter(move |(frame, dependency)| is_own(*frame) || !self.comes_before(handle, *dependency, *frame))
+        let comes_first = move |(frame, dependency): &(Handle, Handle)| {
+            *frame != handle && self.comes_before(handle, *dependency, *frame)
+        };
+        self.needs(handle).filter(move |needed| !comes_first(needed))
     }
 
     /// The dependencies that are not completed of a frame and of the planned frames above it, each with the frame that has it. Contexts
