@@ -575,9 +575,13 @@ impl Model {
 
     /// True if a planned frame has what it and the planned ones above it need, is not below one that has ended, and has no parts left.
     fn can_begin(&self, frame: usize) -> bool {
-        let depends_on_completed = |frame: usize| {
-            let mut dependencies = self.frames[frame].depends_on.iter().map(|dependency| self.newest(*dependency));
-            dependencies.all(|dependency| self.frames[dependency].status == FrameStatus::Completed)
+        // A part does not wait for what waits for it.
+        let has_what_it_needs = |whole: usize| {
+            let mut dependencies = self.frames[whole].depends_on.iter().map(|dependency| self.newest(*dependency));
+            dependencies.all(|dependency| {
+                self.frames[dependency].status == FrameStatus::Completed
+                    || whole != frame && self.all_behind(frame, whole).contains(&dependency)
+            })
         };
         let is_planned = |frame: &usize| self.frames[*frame].status == FrameStatus::Planned;
         let above = self.above(frame);
@@ -585,13 +589,42 @@ impl Model {
         let begun = above.get(planned.len());
         let mut children = (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame));
         is_planned(&frame)
-            && depends_on_completed(frame)
-            && planned.into_iter().all(depends_on_completed)
+            && has_what_it_needs(frame)
+            && planned.into_iter().all(has_what_it_needs)
             && begun.is_none_or(|begun| self.is_open(*begun))
             && children.all(|child| {
                 self.is_retried(child)
                     || matches!(self.frames[child].status, FrameStatus::Completed | FrameStatus::Invalidated)
             })
+    }
+
+    /// All frames that come after a part of another one: who depends on it, with all below that, and what is above it within the whole.
+    fn all_behind(&self, part: usize, whole: usize) -> Vec<usize> {
+        let mut behind = vec![part];
+        let mut next = 0;
+        while let Some(frame) = behind.get(next).copied() {
+            next += 1;
+            let depends = |other: &usize| {
+                let plain = &self.frames[*other];
+                let is_on_it = |dependency: &usize| self.first(*dependency) == self.first(frame);
+                plain.status == FrameStatus::Planned && plain.depends_on.iter().any(is_on_it)
+            };
+            let dependents: Vec<usize> = (0..self.frames.len()).filter(depends).collect();
+            let is_below = |other: &usize| {
+                let is_left = self.frames[*other].status == FrameStatus::Planned || self.is_open(*other);
+                is_left && self.above(*other).iter().any(|above| dependents.contains(above))
+            };
+            let below = (0..self.frames.len()).filter(is_below);
+            let above = self.above(frame).into_iter();
+            let above = above.take_while(|above| *above != whole && !self.above(whole).contains(above));
+            let found: Vec<usize> = dependents.iter().copied().chain(below).chain(above).collect();
+            for other in found {
+                if !behind.contains(&other) {
+                    behind.push(other);
+                }
+            }
+        }
+        behind
     }
 
     /// All frames in the order of the plan: each before what is below it.
