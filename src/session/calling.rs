@@ -73,14 +73,22 @@ impl Turn<'_> {
         if !node.status().is_open() && node.status() != FrameStatus::Planned {
             return Err(Error::Transition { handle, from: node.status(), to: FrameStatus::InProgress });
         }
-        if let Some(parent) = node.parent().filter(|_| node.status() == FrameStatus::Planned) {
-            match self.tree.node(parent).status() {
-                FrameStatus::Planned => return Err(Error::ParentPlanned { handle: parent }),
-                status if !status.is_open() => return Err(Error::ParentClosed { handle: parent, status }),
-                _ => {}
-            }
-        }
+        self.check_begun_above(handle)?;
         self.check_idle(handle, caller)
+    }
+
+    /// Checks that a frame has begun, or that the frame above it is open.
+    ///
+    /// # Errors
+    /// [`Error::ParentPlanned`], [`Error::ParentClosed`].
+    pub fn check_begun_above(&self, handle: Handle) -> Result<()> {
+        let node = self.tree.node(handle);
+        let Some(parent) = node.parent().filter(|_| node.status() == FrameStatus::Planned) else { return Ok(()) };
+        match self.tree.node(parent).status() {
+            FrameStatus::Planned => Err(Error::ParentPlanned { handle: parent }),
+            status if !status.is_open() => Err(Error::ParentClosed { handle: parent, status }),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that a session may begin a frame anew and call the new attempt.

@@ -502,16 +502,10 @@ fn names_frame(arguments: &str) -> bool {
 
 fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
     let reply = match TABLE.iter().find(|entry| entry.name == name) {
-        Some(entry)
-            if entry.uses_place
-                && !names_frame(arguments)
-                && let Some(problem) = caller.misled() =>
-        {
-            Err(problem)
-        }
         Some(entry) => {
+            let misled = if entry.uses_place && !names_frame(arguments) { caller.misled() } else { None };
             let place = caller.call_place();
-            (entry.run)(&mut caller, arguments, entry.example(place))
+            misled.map_or_else(|| (entry.run)(&mut caller, arguments, entry.example(place)), Err)
         }
         None => {
             let names: Vec<String> = TABLE.iter().map(|entry| entry.name).filter_map(caller.naming()).collect();

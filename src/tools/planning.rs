@@ -269,8 +269,9 @@ impl AgentTool for Activate {
             caller.turn(|turn| turn.check_retriable(frame, session_id))?;
         }
         let status = caller.stack.read(|tree| tree.node(frame).status());
-        if status == FrameStatus::Planned && !self.retry {
-            caller.turn(|turn| turn.check_callable(frame, session_id))?;
+        if !self.retry {
+            // As long as the frame above has not begun, it does not matter what this one waits for.
+            caller.turn(|turn| turn.check_begun_above(frame))?;
         }
         // A new attempt has the dependencies of the one before it.
         if (self.retry || status == FrameStatus::Planned) && !self.anyway {

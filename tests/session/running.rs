@@ -1096,3 +1096,20 @@ fn a_frame_below_a_planned_one_is_not_begun() {
     let text = host.refused("root", "stack_frame_activate", json!({"sessionID": "f3"}));
     assert!(text.contains("f2") && text.contains("planned"), "{text}");
 }
+
+/// It is planned as long as it is queued.
+#[test]
+fn an_activation_waits_for_a_frame_that_is_queued() {
+    let stack = Stack::in_memory();
+    let calls = CallSettings::default().max_concurrent(1);
+    assert_eq!(stack.host().configure(HostSettings::default().calls(calls)), []);
+    stack.push(NewFrame::new("Shop").id("root")).unwrap();
+    let call = |tool: &str, arguments: Value| tools::call(&stack, "root", tool, &arguments.to_string());
+    for title in ["Cart", "Pay"] {
+        let task = json!({"title": title, "successCriteria": "x", "successCriteriaCompacted": "x", "background": true});
+        assert!(!call("stack_frame_push", task).is_error);
+    }
+    assert_eq!(stack.frame("f3").unwrap().status, FrameStatus::Planned);
+    let waiting = call("stack_frame_activate", json!({"sessionID": "f3"}));
+    assert!(!waiting.is_error && waiting.call.is_some(), "{waiting:?}");
+}
