@@ -451,11 +451,12 @@ fn next_action(
         }
         FrameStatus::InProgress | FrameStatus::Blocked => {
             let child_that_is = |status| node.children().iter().find(|child| tree.node(**child).status() == status);
+            let is_answered = |child: &Handle| tree.node(*child).record().pending_answer().is_some();
             let ready = planned.iter().find(|child| needs(tree, **child).next().is_none());
             if let Some(child) = child_that_is(FrameStatus::InProgress) {
                 let record = tree.node(*child).record();
                 wording.child_in_progress(*child, record.call.is_some(), record.interrupted_at.is_some())
-            } else if let Some(child) = node.children().iter().find(|child| is_answered(tree, **child)) {
+            } else if let Some(child) = node.children().iter().find(|child| is_answered(child)) {
                 wording.answer_child(*child, true)
             } else if let Some(child) = ready {
                 pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, *child));
@@ -518,12 +519,6 @@ fn needs(tree: &Tree, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
 /// Returns the first frame for which a planned one waits in vain.
 fn lost(tree: &Tree, handle: Handle) -> Option<Handle> {
     needs(tree, handle).find(|dependency| is_lost(tree, *dependency))
-}
-
-/// True if a frame is blocked, and what it waits for is answered.
-fn is_answered(tree: &Tree, handle: Handle) -> bool {
-    let frame = tree.node(handle).record();
-    frame.status == FrameStatus::Blocked && frame.pending_answer().is_some()
 }
 
 /// True if a frame has ended without being completed.

@@ -148,17 +148,13 @@ impl<'a, 'b> Walk<'a, 'b> {
             (CallRole::Pop | CallRole::Invalidate, Some(status)) if has_arguments(call) => {
                 // A caller that nobody knows is told the frame above the one that it has named, which can be elsewhere.
                 let is_around = self.on_path.contains_key(&subject);
-                let was_here = self.frames.get(&subject).is_some_and(|known| known.name.is_some());
+                let known = self.frames.get(&subject);
+                let was_here = known.is_some_and(|known| known.name.is_some());
+                let has_begun = known.is_some_and(|known| !known.segments.is_empty() || known.begun_at.is_some());
                 if let Some(second) = second {
                     self.known((self.stack, second)).begun_at = Some(place);
                 }
-                if role == CallRole::Pop
-                    && !is_around
-                    && self
-                        .frames
-                        .get(&subject)
-                        .is_none_or(|known| known.segments.is_empty() && known.begun_at.is_none())
-                {
+                if role == CallRole::Pop && !is_around && !has_begun {
                     // Nothing else has its results.
                     self.of_item[place] = None;
                 }

@@ -694,9 +694,7 @@ pub(crate) fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> Option<Str
     let planned = || tree.siblings(handle).filter(|sibling| status(*sibling) == FrameStatus::Planned);
     let activate = tools.get(ToolRole::Activate).unwrap_or("activate");
     let was_interrupted = |sibling: &Handle| tree.node(*sibling).record().interrupted_at.is_some();
-    let is_answered = |sibling: &Handle| {
-        status(*sibling) == FrameStatus::Blocked && tree.node(*sibling).record().pending_answer().is_some()
-    };
+    let is_answered = |sibling: &Handle| tree.node(*sibling).record().pending_answer().is_some();
     if let Some(sibling) = tree.siblings(handle).find(is_answered) {
         return Some(format!("Next: {activate} {}, which is answered.", name(tree, sibling)));
     }

@@ -34,7 +34,7 @@ export interface HostAnswer {
   text: string
   /** One line for people: what the call was about, and what became of that. Empty if its arguments say it. */
   title: string
-  /** The frames of which the answer tells how they have ended, or what they wait for. */
+  /** The frames that the call has popped, or for whose ends it has waited. */
   ended: Handle[]
   /** Whether the text explains why nothing was done. */
   isError: boolean

@@ -1067,7 +1067,7 @@ export interface ToolAnswer {
   text?: string
   /** One line for people: what the call was about, and what became of that. Empty if its arguments say it, or if the answer comes later. */
   title: string
-  /** The frames of which the answer tells how they have ended, or what they wait for. */
+  /** The frames that the call has popped, or for whose ends it has waited. */
   ended: Handle[]
   /** The number of a call that is answered later. Report `callAborted` if nobody waits for it any more. */
   call?: number

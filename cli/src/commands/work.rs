@@ -722,10 +722,9 @@ fn needed(tree: &Tree, below: Option<Handle>) -> BTreeSet<Handle> {
     let waiting = tree.with_status(FrameStatus::Planned).chain(tree.claimed()).filter(is_meant).chain(top);
     let mut needed = BTreeSet::new();
     for handle in waiting {
-        needed.extend(ended_dependencies(tree, handle));
-        // A planned frame waits for what the planned ones above it need, and nobody does what is below a frame that has ended.
+        needed.extend(tree.waits_for(handle).filter(|dependency| !tree.node(*dependency).status().is_unfinished()));
+        // Nobody does what is below a frame that has ended.
         let is_planned = |above: &Handle| tree.node(*above).status() == FrameStatus::Planned;
-        needed.extend(tree.ancestors(handle).take_while(is_planned).flat_map(|above| ended_dependencies(tree, above)));
         let first_begun = tree.ancestors(handle).find(|above| !is_planned(above));
         needed.extend(first_begun.filter(|above| !tree.node(*above).status().is_unfinished()));
     }
@@ -735,11 +734,6 @@ fn needed(tree: &Tree, below: Option<Handle>) -> BTreeSet<Handle> {
 /// True for the frame `below` and those below it. `None`: for all frames.
 fn is_within(tree: &Tree, below: Option<Handle>, frame: Handle) -> bool {
     below.is_none_or(|below| frame == below || tree.is_ancestor(below, frame))
-}
-
-/// The dependencies of a frame that have ended without completion.
-fn ended_dependencies(tree: &Tree, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-    tree.unfinished_dependencies(handle).filter(|dependency| !tree.node(*dependency).status().is_unfinished())
 }
 
 impl Report for Worked {

@@ -75,7 +75,7 @@ class HostAnswer(TypedDict):
     text: str
     #: One line for people: what the call was about, and what became of that. Empty if its arguments say it.
     title: str
-    #: The frames of which the answer tells how they have ended, or what they wait for.
+    #: The frames that the call has popped, or for whose ends it has waited.
     ended: list[Handle]
     #: Whether the text explains why nothing was done.
     isError: bool

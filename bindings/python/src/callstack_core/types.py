@@ -1287,7 +1287,7 @@ class AnswerEffect(TypedDict):
     text: str
     #: One line for people: what the call was about, and what became of that.
     title: str
-    #: The frames of which the answer tells how they have ended, or what they wait for.
+    #: The frames that the call has popped, or for whose ends it has waited.
     ended: list[Handle]
 
 
@@ -1328,7 +1328,7 @@ class ToolAnswer(TypedDict):
     #: One line for people: what the call was about, and what became of that. Empty if its arguments say it, or if the
     #: answer comes later.
     title: str
-    #: The frames of which the answer tells how they have ended, or what they wait for.
+    #: The frames that the call has popped, or for whose ends it has waited.
     ended: list[Handle]
     #: The number of a call that is answered later. Report `callAborted` if nobody waits for it any more.
     call: NotRequired[int]
