@@ -14,7 +14,7 @@ mod header {
 
     /// In the order in which the header shows them.
     const SOURCES: [&str; 14] = [
-        "version", "code", "text", "error", "stack", "command", "claims", "query", "context", "fold", "memory", "host",
+        "version", "code", "text", "error", "stack", "command", "holding", "query", "context", "fold", "memory", "host",
         "logs", "history",
     ];
 

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use callstack_core::{
-    Frame, FrameStatus, Handle, NewClaim, NewFrame, PopStatus, Results, Stack, StackOptions, StackState,
+    Frame, FrameStatus, Handle, NewHold, NewFrame, PopStatus, Results, Stack, StackOptions, StackState,
 };
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use trees::Texts;
@@ -126,7 +126,7 @@ fn claim(criterion: &mut Criterion) {
             bencher.iter_batched(
                 || Stack::from_state(state.clone(), StackOptions::default()).0,
                 |stack| {
-                    stack.claim(NewClaim::new("worker", 60_000)).unwrap().unwrap();
+                    stack.hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
                     stack
                 },
                 BatchSize::PerIteration,

@@ -338,9 +338,9 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_TOO_DEEP 127
 
 /**
- * The frame already runs, so it cannot be started.
+ * Somebody else works on the frame. The details hold `by`, and `until` when.
  */
-#define CALLSTACK_ERROR_RUNNING 128
+#define CALLSTACK_ERROR_HELD 128
 
 /**
  * The frame, or an unfinished frame below it, already sees a chunk of that name.
@@ -428,15 +428,15 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_RETRY_LINK 146
 
 /**
- * The frame cannot be given to a worker, or a worker cannot keep it. The details hold the `reason`.
+ * The frame is not free for a worker, or its holder cannot keep it. The details hold the `reason`.
  */
-#define CALLSTACK_ERROR_NOT_CLAIMABLE 147
+#define CALLSTACK_ERROR_NOT_FREE 147
 
 /**
- * The frame was claimed again, so what its earlier worker still sends is refused. The details hold the `worker` and the
- * `generation` of the newest claim.
+ * Somebody else has held the frame since, so what its earlier holder still sends is refused. The details hold `by`, the newest holder, and
+ * its `generation`.
  */
-#define CALLSTACK_ERROR_CLAIM_LOST 148
+#define CALLSTACK_ERROR_HOLD_LOST 148
 
 /**
  * The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
@@ -1144,98 +1144,116 @@ CallstackCode callstack_import(Callstack *stack,
                                CallstackError **error);
 
 /**
- * Gives a frame that can begin to a worker, for the length of a lease. Of several workers that claim at the same time, in any
+ * Gives a frame that is free to a worker, for the length of a lease. Of several workers that ask at the same time, in any
  * processes, each gets another frame. The frame becomes in_progress; the active frame stays.
  *
- * First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then planned
- * frames in the order of the plan. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
+ * First come the frames whose worker has let its lease end or has let them go, and blocked ones of workers that were answered, then
+ * planned frames in the order of the plan. A planned frame is free when its dependencies, and those of the planned frames above it, are
  * completed, and when its children are completed or invalidated; unless the frame above it has ended.
  *
- * - `worker`: the name of the worker. It should differ from those of others.
+ * - `name`: the name of the worker. It should differ from those of others.
  * - `lease`: the length of the lease in milliseconds, from 1 to 86400000.
  * - `below`: only frames below this one; NULL: all frames.
- * - `frame`: exactly this frame; NULL: the first one that can be claimed.
- * - `out_claimed`: a JSON object, `{"handle": "f3", "worker": "build-1", "generation": 2, "until": 1795293166903}`: the frame, the
- *   number of its claim, and the end of the lease; or `null` if there is nothing to claim now.
+ * - `frame`: exactly this frame; NULL: the first one that is free.
+ * - `out_hold`: a JSON object, `{"handle": "f3", "kind": "worker", "name": "build-1", "generation": 2, "until": 1795293166903,
+ *   "tries": 1}`: the frame, its holder and the number of that, the end of the lease, and how often workers have begun the frame without
+ *   an end since it was planned or last answered; or `null` if no frame is free now.
  *
- * Errors: _EMPTY and _TOO_LONG for the worker; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_CLAIMABLE if `frame`
- * cannot be claimed; the storage errors.
+ * Errors: _EMPTY and _TOO_LONG for the name; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_FREE if `frame`
+ * is not free; the storage errors.
  */
-CallstackCode callstack_claim(Callstack *stack,
-                              const char *worker,
-                              size_t worker_len,
+CallstackCode callstack_hold(Callstack *stack,
+                             const char *name,
+                             size_t name_len,
+                             int32_t lease,
+                             const char *below,
+                             size_t below_len,
+                             const char *frame,
+                             size_t frame_len,
+                             CallstackText *out_hold,
+                             CallstackError **error);
+
+/**
+ * Gives a holder more time: the lease ends so many milliseconds from now. A lease that has ended can be renewed as long as
+ * nobody else holds the frame.
+ *
+ * - `hold`: what `callstack_hold` has returned.
+ * - `lease`: the length of the lease in milliseconds, from 1 to 86400000.
+ * - `out_hold`: the same with the new end.
+ *
+ * Errors: _HOLD_LOST if somebody else has held the frame since; _NOT_FREE if its holder has let it go, or if it is not in_progress any
+ * more; _SETTING for the lease; _JSON; _UNKNOWN_FRAME; the storage errors.
+ */
+CallstackCode callstack_renew(Callstack *stack,
+                              const char *hold,
+                              size_t hold_len,
                               int32_t lease,
-                              const char *below,
-                              size_t below_len,
-                              const char *frame,
-                              size_t frame_len,
-                              CallstackText *out_claimed,
+                              CallstackText *out_hold,
                               CallstackError **error);
 
 /**
- * Gives a worker more time: the lease ends so many milliseconds from now. With 0 it ends now, so that another worker can claim the
- * frame, which stays in_progress. A lease that has ended can be renewed as long as
- * nobody else has claimed the frame.
+ * Lets a frame go, so that another worker can have it at once. It stays in_progress, and this time does not count as a try. Nothing
+ * happens if it was let go already.
  *
- * - `claimed`: what `callstack_claim` has returned.
- * - `lease`: the length of the lease in milliseconds, from 0 to 86400000.
- * - `out_claimed`: the same with the new end.
+ * - `hold`: what `callstack_hold` has returned.
  *
- * Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more; _SETTING for the lease;
- * _JSON; _UNKNOWN_FRAME; the storage errors.
+ * Errors: _HOLD_LOST if somebody else has held the frame since; _JSON; _UNKNOWN_FRAME; the storage errors.
  */
-CallstackCode callstack_renew_claim(Callstack *stack,
-                                    const char *claimed,
-                                    size_t claimed_len,
-                                    int32_t lease,
-                                    CallstackText *out_claimed,
-                                    CallstackError **error);
+CallstackCode callstack_release(Callstack *stack,
+                                const char *hold,
+                                size_t hold_len,
+                                CallstackError **error);
 
 /**
- * Ends the frame of a claim with its results, as `callstack_pop` does, but only if it is still in_progress, and completes it only if no
- * part is left that was planned below it: both are checked in the same transaction. So what a person stops or plans in this moment is
- * not lost.
+ * Ends the work of a holder on its frame, which must be in_progress, all of it in one commit. So what a person stops or plans in this
+ * moment is not lost.
  *
- * - `claimed`: what `callstack_claim` has returned.
- * - `status`: CALLSTACK_STATUS_COMPLETED, _FAILED or _BLOCKED. With _BLOCKED the results are the question: what the frame waits for.
- * - `results`: the results in full; NULL is the empty text.
- * - `results_compacted`: a short form for the prompts of other frames; NULL or empty: the full results are used.
+ * - `hold`: what `callstack_hold` has returned.
+ * - `finish`: a JSON object, one of these. `results_compacted`, and what is marked with a question mark, can be left out.
+ *   - `{"end": "done", "results": …, "resultsCompacted": …}`: the frame is completed; but if parts are left that were planned below it, the
+ *     results are those so far, and it is put back until the parts are done.
+ *   - `{"end": "failed", "results": …, "resultsCompacted": …}`
+ *   - `{"end": "asks", "question": …, "results"?: …}`: it is blocked, and waits for an answer.
+ *   - `{"end": "later", "wait"?: 60000}`: it is put back for so many milliseconds, at most 86400000; without `wait` a second after its
+ *     first time, twice as long after each further one, at most a minute.
+ * - `out_finished`: a JSON object, `{"status": "completed"}`; for a frame that was put back
+ *   `{"status": "in_progress", "until": 1795293166903}`: until when nobody gets it.
  *
- * Errors: _CLAIM_LOST if the frame was claimed again; _NOT_CLAIMABLE if it is not in_progress any more, or if a part is left;
- * _SETTING for the status; _JSON; _UNKNOWN_FRAME; the storage errors.
+ * Errors: _HOLD_LOST if somebody else has held the frame since; _NOT_FREE if it is not in_progress any more; _SETTING for a time that is
+ * too long; _EMPTY; _JSON; _UNKNOWN_FRAME; the storage errors.
  */
-CallstackCode callstack_finish_claim(Callstack *stack,
-                                     const char *claimed,
-                                     size_t claimed_len,
-                                     CallstackStatus status,
-                                     const char *results,
-                                     size_t results_len,
-                                     const char *results_compacted,
-                                     size_t results_compacted_len,
-                                     CallstackError **error);
+CallstackCode callstack_finish(Callstack *stack,
+                               const char *hold,
+                               size_t hold_len,
+                               const char *finish,
+                               size_t finish_len,
+                               CallstackText *out_finished,
+                               CallstackError **error);
 
 /**
- * Returns the same stack for the worker that has a claim: each command with the returned one is refused with _CLAIM_LOST if the
- * frame was claimed again since, whichever frame the command changes. Commands with `stack` work as before.
+ * Returns the same stack for an actor: its commands that begin, go on with, end, block or invalidate a frame are refused with _HELD if
+ * somebody else holds the frame, and a conversation or a person with a name holds what it begins. With a hold all commands are refused with
+ * _HOLD_LOST if somebody else has held that frame since. Commands with `stack` work as before.
  *
- * - `claimed`: what `callstack_claim` has returned.
- * - `out_stack`: the stack of the worker. The caller closes it, and `stack`, in any order.
+ * - `actor`: a JSON object: what `callstack_hold` has returned, or `{"kind": "conversation", "name": "codex/1"}`, with `"takesOver": true`
+ *   to take frames from persons and conversations. The kinds are `host`, `worker`, `conversation` and `person`.
+ * - `out_stack`: the stack of the actor. The caller closes it, and `stack`, in any order.
  *
  * Errors: _JSON.
  */
-CallstackCode callstack_with_claim(Callstack *stack,
-                                   const char *claimed,
-                                   size_t claimed_len,
-                                   Callstack **out_stack,
-                                   CallstackError **error);
+CallstackCode callstack_as_actor(Callstack *stack,
+                                 const char *actor,
+                                 size_t actor_len,
+                                 Callstack **out_stack,
+                                 CallstackError **error);
 
 /**
- * Counts the unfinished frames, by what they are for workers. If nothing is `claimable` and nothing is `claimed`, nothing becomes
- * claimable unless a person or a host does something.
+ * Counts the unfinished frames, by what they are for workers. If nothing is `free`, `held` or `later`, nothing becomes
+ * free unless a person or a host does something.
  *
  * - `below`: only frames below this one; NULL: all frames.
- * - `out_left`: a JSON object, `{"claimable": 3, "claimed": 2, "waiting": 40, "begun": 1, "blocked": 0}`: frames that can be
- *   claimed now; that workers hold; planned ones that wait for others; that a person or a host has begun; blocked ones.
+ * - `out_left`: a JSON object, `{"free": 3, "held": 2, "later": 0, "waiting": 40, "begun": 1, "blocked": 0}`: frames that a worker can
+ *   hold now; that workers hold; that they have put back; that wait for others; that are in progress and no worker's; blocked ones.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
@@ -1277,9 +1295,10 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
  *   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
  *   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
- *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `call` (the call that runs the frame: `{"host": "…", "caller":
- *   "ses_1", "begunAt": 1795293106903}`), `claim` (the last claim of a worker, `{"worker": "build-1", "generation": 2, "until":
- *   1795293166903}`), `interruptedAt` (see `callstack_frames`), `summaryRequest` (a summary that was
+ *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`),
+ *   `holder` (who works on the frame, or did last: `{"kind": "host", "name": "host-…", "generation": 2, "until": 1795293166903, "since":
+ *   1795293106903, "caller": "ses_1"}`; of one who has let it go also `"released": {"at": 1795293110000, "how": "interrupted"}`, with
+ *   `how` `ended`, `putBack` (and `until`), `interrupted` or `stopped` (and the `reason`)), `summaryRequest` (a summary that was
  *   requested: `{"type": "manual_summary", "note": "…", "requestedAt": 1795293106903}`), `usage` (`own` of
  *   `callstack_usage`), `heap` (the chunks of this frame, each as `chunk` in
  *   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported
@@ -1990,8 +2009,8 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
  *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
  *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
- *     `delivered`, `forgotten`, `asked`, `answered`, `callBegun`, `callEnded`, `summaryRequested`, `edited`, `stopped`,
- *     `usageRecorded` or `claimed`;
+ *     `delivered`, `forgotten`, `asked`, `answered`, `held`, `released`, `summaryRequested`, `edited`, `stopped`
+ *     or `usageRecorded`;
  *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`.

@@ -234,11 +234,15 @@ pub enum Error {
         /// The frame.
         handle: Handle,
     },
-    /// The frame already runs in a session or is with a worker, or the caller works in it or below it, so it cannot be started.
-    #[error("frame {handle} is already running; wait for its results, or work on another frame")]
-    Running {
+    /// Somebody else works on the frame, or the caller works in it or below it already.
+    #[error("frame {handle} is held by {}: wait for its results, or work on another frame", shown_message(.by))]
+    Held {
         /// The frame.
         handle: Handle,
+        /// Who has it, such as ``worker `build-1` ``.
+        by: String,
+        /// Until when, unless its holder renews that, in milliseconds since the Unix epoch. `None`: without an end.
+        until: Option<u64>,
     },
     /// The frame, or an unfinished frame below it, already sees a chunk of that name.
     #[error("a chunk named `{}` already exists in frame {handle}; write to it, or choose another name", shown(.name))]
@@ -489,24 +493,24 @@ pub enum Error {
         /// The first of them with titles and statuses, and what to do.
         message: String,
     },
-    /// The frame cannot be given to a worker, or a worker cannot keep it.
-    #[error("frame {handle} cannot be given to a worker: {reason}")]
-    NotClaimable {
+    /// The frame is not free for a worker, or its holder cannot keep it.
+    #[error("frame {handle} is not free for a worker: {reason}")]
+    NotFree {
         /// The frame.
         handle: Handle,
         /// The reason.
         reason: String,
     },
-    /// The frame was claimed again, so what its earlier worker still sends is refused.
+    /// Somebody else has held the frame since, so what its earlier holder still sends is refused.
     #[error(
-        "frame {handle} {}, so the commands of generation {refused} are refused; stop work on it, and claim another frame", claimed_by(.worker, *.generation)
+        "frame {handle} {}, so the commands of generation {refused} are refused; stop work on it, and take another frame", taken_by(.by, *.generation)
     )]
-    ClaimLost {
+    HoldLost {
         /// The frame.
         handle: Handle,
-        /// The worker that has it now. Empty if nobody has ever claimed it, or somebody goes on with it by hand.
-        worker: String,
-        /// The generation of its claim; 0 if nobody has ever claimed it.
+        /// Its newest holder, such as ``worker `build-2` ``. Empty: nobody has ever held it.
+        by: String,
+        /// The generation of that holder; 0 if nobody has ever held it.
         generation: u64,
         /// The generation of the refused command.
         refused: u64,
@@ -669,7 +673,7 @@ impl Error {
             Error::ResultsFixed { .. } => "results_fixed",
             Error::NoFrame { .. } => "no_frame",
             Error::TooDeep { .. } => "too_deep",
-            Error::Running { .. } => "running",
+            Error::Held { .. } => "held",
             Error::WaitCircle { .. } => "wait_circle",
             Error::ChunkExists { .. } => "chunk_exists",
             Error::UnknownChunk { .. } => "unknown_chunk",
@@ -700,8 +704,8 @@ impl Error {
             Error::NotPlanned { .. } => "not_planned",
             Error::NotSibling { .. } => "not_sibling",
             Error::NotReady { .. } => "not_ready",
-            Error::NotClaimable { .. } => "not_claimable",
-            Error::ClaimLost { .. } => "claim_lost",
+            Error::NotFree { .. } => "not_free",
+            Error::HoldLost { .. } => "hold_lost",
             Error::Child { error, .. } => error.code(),
         }
     }
@@ -716,11 +720,10 @@ fn listed(names: &[String]) -> String {
     shown_message(&names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ")).into_owned()
 }
 
-fn claimed_by(worker: &str, generation: u64) -> String {
+fn taken_by(by: &str, generation: u64) -> String {
     match generation {
-        0 => "was never claimed".to_owned(),
-        _ if worker.is_empty() => "was taken over by hand".to_owned(),
-        _ => format!("was claimed by `{}` (generation {generation})", shown(worker)),
+        0 => "was never held".to_owned(),
+        _ => format!("was taken by {} (generation {generation})", shown_message(by)),
     }
 }
 

@@ -81,7 +81,7 @@ pub mod vocabulary;
 pub use context::{Budget, Context, Guidance, Settings};
 pub use error::{BudgetUnit, Error, ErrorClass, Result};
 pub use frame::{
-    Change, ClaimedFrame, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewClaim, NewFrame, Parent,
+    Actor, Change, Event, Finish, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, Identity, NewFrame, NewHold, Parent,
     PopStatus, Repair, Results, StackState,
 };
 #[cfg(feature = "session")]

@@ -1,7 +1,6 @@
 //! [`Stack`]: the type that hosts use. It executes commands, answers queries, and produces contexts.
 
 mod archive;
-mod claims;
 mod compact;
 mod deadline;
 mod disk;
@@ -9,6 +8,7 @@ mod disk;
 mod health;
 mod heap;
 mod history;
+mod holding;
 #[cfg(feature = "session")]
 mod host;
 #[cfg(feature = "session")]
@@ -53,14 +53,14 @@ use self::span_clock::SpanClock;
 use crate::context::{Advice, CacheStatistics, Context, Contexts, Key, Settings, TokenCounter};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, ClaimedFrame, Event, Frame, FrameEdit, FrameRef, FrameStatus, FrameUsage, Handle, Identity, ModelRequest,
+    Actor, Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, FrameUsage, Handle, Identity, ModelRequest,
     NewFrame, PLANNED_PREFIX, Parent, PopStatus, Repair, Results, StackState,
 };
 use crate::store::folder::Folder;
 use crate::store::layout;
 use crate::store::mirror::PATIENCE;
 use crate::store::{BUSY_TIMEOUT, Durability, HistoryReader, LogReader};
-use crate::tree::{Command, Commit, OutlineOptions, Tree, decide, outline};
+use crate::tree::{Command, Commit, OutlineOptions, Tree, decide_as, outline};
 
 /// A clock: returns the current time in milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -119,8 +119,8 @@ pub struct Stack {
     inner: Arc<Inner>,
     /// The time limit of the call that this clone belongs to. `None`: each call has a limit of its own.
     deadline: Option<Deadline>,
-    /// The claim without which the commands of this clone are refused: see [`Stack::with_claim`].
-    claim: Option<Arc<ClaimedFrame>>,
+    /// Who gives the commands of this clone: see [`Stack::as_actor`].
+    actor: Option<Arc<Actor>>,
 }
 
 struct Inner {
@@ -135,9 +135,6 @@ struct Inner {
     /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
     contexts: Contexts,
-    /// True if the history is in a store, which others can use too.
-    #[cfg(feature = "session")]
-    has_store: bool,
     /// The folder of the stack. `None`: the stack keeps no files of logs.
     log_folder: Option<Folder>,
     /// Reads the logs that the store keeps, in place of files.
@@ -327,7 +324,7 @@ impl Stack {
 
     /// Executes a command. `make` makes it when the disk is locked, so generated IDs have the command's time.
     fn execute_made(&self, make: impl FnOnce() -> Command) -> Result<Vec<Event>> {
-        self.commit(make, decide)
+        self.commit(make, |tree, command, now| decide_as(tree, self.actor.as_deref(), command, now))
     }
 
     /// Makes a command, decides it on the newest tree, and commits the result. Every change of a stack uses this
@@ -340,7 +337,7 @@ impl Stack {
         let committed = self.command(|disk, deadline| {
             let (now, command) = ((self.inner.clock)(), make());
             let committed = disk.commit(&self.inner.tree, deadline, |tree| {
-                self.claim.as_ref().map_or(Ok(()), |claim| tree.check_claim(claim))?;
+                self.actor.as_ref().map_or(Ok(()), |actor| tree.check_hold(actor))?;
                 decide(tree, command, now)
             })?;
             // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
@@ -657,10 +654,10 @@ impl Stack {
         self.execute(Command::Answer { frame: frame.into(), answer: answer.into() }).map(drop)
     }
 
-    /// Stops the frames that hosts run, or that [workers](Stack::claim) have, from this one downwards, also those of other processes:
+    /// Stops the frames that hosts run, or that [workers](Stack::hold) have, from this one downwards, also those of other processes:
     /// they become blocked, with the reason as what they wait for. A running host notices that at its next poll, within a second: it
     /// aborts their sessions, adds what they have said last as results so far, and answers the callers. A worker notices it when it
-    /// renews its claim, which is refused. Each frame can be resumed as any other blocked one; workers may claim it when it was
+    /// renews its hold, which is refused. Each frame can be resumed as any other blocked one; workers may have it when it was
     /// answered. What hosts have queued there does not begin. Where everything has ended nothing is recorded. Returns the stopped
     /// frames.
     ///

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use callstack_core::{Error, Stack, StackOptions};
 
-use crate::claims::own_claim;
+use crate::holding::own_hold;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::note;
@@ -26,9 +26,9 @@ const MARKS: [&str; 2] = [DATABASE, "state.json"];
 const DATABASE: &str = "stack.db";
 /// The variable of the environment that names the stack.
 pub const VARIABLE: &str = "CALLSTACK_DIR";
-/// The variables in which a command that works on a frame finds its claim: the handle of the frame, the name of the worker, and
+/// The variables in which a command that works on a frame finds its hold: the handle of the frame, the name of the worker, and
 /// the generation.
-pub const CLAIM_VARIABLES: [&str; 3] = ["CALLSTACK_FRAME", "CALLSTACK_WORKER", "CALLSTACK_GENERATION"];
+pub const HOLD_VARIABLES: [&str; 3] = ["CALLSTACK_FRAME", "CALLSTACK_WORKER", "CALLSTACK_GENERATION"];
 /// Its write-ahead log, which is empty when nobody has the database open.
 const LOG: &str = "stack.db-wal";
 
@@ -163,10 +163,10 @@ impl StackFolder {
         Ok(self.changed(opened))
     }
 
-    /// The stack, guarded by the claim of the worker that has started this program, unless the command line names another stack.
+    /// The stack, guarded by the hold of the worker that has started this program, unless the command line names another stack.
     fn guarded(&self, stack: Stack) -> Stack {
-        match own_claim().filter(|_| self.is_of_worker()) {
-            Some(claimed) => stack.with_claim(&claimed),
+        match own_hold().filter(|_| self.is_of_worker()) {
+            Some(hold) => stack.as_actor(&hold),
             None => stack,
         }
     }

@@ -4,7 +4,7 @@
 mod agent;
 mod arguments;
 mod chart;
-mod claims;
+mod holding;
 mod commands;
 mod exit;
 mod export;

@@ -56,7 +56,7 @@ fn a_stack_on_a_server_is_used_as_one_in_a_folder() {
         run(url, &["work", "--worker", "anna", "--", "sh", "-c", "cat | grep -c Build; echo $CALLSTACK_TITLE"]);
     assert!(worked.status.success(), "{}", String::from_utf8_lossy(&worked.stderr));
     assert!(said(url, &["show", "f3"]).contains("Pay"));
-    assert!(said(url, &["history", "--kind", "claimed"]).contains("anna"));
+    assert!(said(url, &["history", "--kind", "held"]).contains("anna"));
     said(url, &["pop", "f1", "--results", "done"]);
     let doctor = said(url, &["doctor"]);
     assert!(doctor.contains("The stack is sound.") && doctor.contains("3 frames, "), "{doctor}");
@@ -240,7 +240,7 @@ fn a_worker_outlasts_a_server_that_is_gone_for_a_while() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    while !said(url, &["history", "--kind", "claimed"]).contains("anna") {
+    while !said(url, &["history", "--kind", "held"]).contains("anna") {
         thread::sleep(Duration::from_millis(20));
     }
     server.kill();

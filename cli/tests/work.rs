@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use callstack_core::{
-    Change, ClaimedFrame, EventQuery, Frame, FrameStatus, Handle, NewClaim, NewFrame, PopStatus, Stack, StackOptions,
+    Change, Hold, EventQuery, Frame, FrameStatus, Handle, NewHold, NewFrame, PopStatus, Stack, StackOptions,
 };
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
@@ -97,10 +97,10 @@ fn wait_for_end(process: &str) {
     wait_until(|| (!is_running(process)).then_some(()));
 }
 
-fn takes_over(folder: &Path, handle: Handle) -> (Stack, ClaimedFrame) {
+fn takes_over(folder: &Path, handle: Handle) -> (Stack, Hold) {
     let later = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64 + 3_600_000;
     let ahead = Stack::open(folder.join(".callstack"), StackOptions::default().clock(Arc::new(later))).unwrap();
-    let claimed = ahead.claim(NewClaim::new("other", 60_000).frame(handle)).unwrap().unwrap();
+    let claimed = ahead.hold(NewHold::new("other", 60_000).frame(handle)).unwrap().unwrap();
     (ahead, claimed)
 }
 
@@ -159,23 +159,23 @@ fn the_command_finds_its_frame_its_context_and_its_stack() {
 }
 
 #[test]
-fn a_lost_claim_stops_the_command_and_its_results_are_refused() {
+fn a_lost_hold_stops_the_command_and_its_results_are_refused() {
     let place = Place::new();
     let frame = place.plan("Cart");
     let worker = place.start(&["--lease", "1"], "echo $$ >> processes; exec sleep 1000");
     let process = place.wait_for("processes", 1);
     let (ahead, claimed) = takes_over(place.folder.path(), frame);
     wait_for_end(&process);
-    ahead.with_claim(&claimed).pop(frame, PopStatus::Completed, "done by another one").unwrap();
+    ahead.as_actor(&claimed).pop(frame, PopStatus::Completed, "done by another one").unwrap();
     let output = worker.wait_with_output().unwrap();
     let report = worked(&output);
     assert_eq!((&report["lost"], &report["completed"]), (&1.into(), &0.into()));
-    assert!(errors(&output).contains("was claimed by `other` (generation 2)"), "{}", errors(&output));
+    assert!(errors(&output).contains("was taken by worker `other` (generation 2)"), "{}", errors(&output));
     assert_eq!(place.frame(frame).results.unwrap(), "done by another one");
 }
 
 #[test]
-fn a_command_that_ends_after_its_claim_was_lost_changes_nothing() {
+fn a_command_that_ends_after_its_hold_was_lost_changes_nothing() {
     let place = Place::new();
     let frame = place.plan("Cart");
     // The lease is long, so the worker does not notice it before the end.
@@ -189,7 +189,7 @@ fn a_command_that_ends_after_its_claim_was_lost_changes_nothing() {
     wait_until(|| {
         fs::read_to_string(place.file("refusal")).ok().filter(|said| said.contains("generation 1 are refused"))
     });
-    ahead.with_claim(&claimed).pop(frame, PopStatus::Completed, "done by another one").unwrap();
+    ahead.as_actor(&claimed).pop(frame, PopStatus::Completed, "done by another one").unwrap();
     let output = worker.unwrap().wait_with_output().unwrap();
     assert_eq!(worked(&output)["lost"], 1, "{output:?}");
     let record = place.frame(frame);
@@ -265,7 +265,7 @@ fn an_interrupted_worker_stops_its_command_and_releases_the_frame() {
         signal(&worker, stop);
         let output = worker.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{output:?}");
-        assert_eq!(worked(&output)["left"]["claimable"], 1);
+        assert_eq!(worked(&output)["left"]["free"], 1);
         assert!(!is_running(&process) && place.file("tidied").exists());
         assert_eq!(place.frame(frame).status, FrameStatus::InProgress);
         let output = place.command(&[], "echo done").output().unwrap();
@@ -289,10 +289,10 @@ fn a_worker_waits_for_others_and_for_new_frames() {
     let place = Place::new();
     let first = place.plan("First");
     let second = place.stack.plan(NewFrame::new("Second").root().depends_on(first)).unwrap();
-    let other = place.stack.claim(NewClaim::new("other", 3_600_000)).unwrap().unwrap();
+    let other = place.stack.hold(NewHold::new("other", 3_600_000)).unwrap().unwrap();
     let patient = place.start(&["--wait"], "echo $CALLSTACK_TITLE >> done");
     let worker = place.start(&[], "echo $CALLSTACK_TITLE >> done");
-    place.stack.with_claim(&other).pop(first, PopStatus::Completed, "done").unwrap();
+    place.stack.as_actor(&other).pop(first, PopStatus::Completed, "done").unwrap();
     place.wait_for("done", 1);
     assert!(worker.wait_with_output().unwrap().status.success());
     place.plan("Third");
@@ -307,9 +307,9 @@ fn long_running_commands_keep_their_frame() {
     let place = Place::new();
     let frame = place.plan("Cart");
     let renewed = || {
-        let events = place.stack.history(&EventQuery::default().kind("claimed")).unwrap();
+        let events = place.stack.history(&EventQuery::default().kind("held")).unwrap();
         let generations = events.iter().filter_map(|event| match &event.change {
-            Change::Claimed { claim } => Some(claim.generation),
+            Change::Held { holder } => Some(holder.generation),
             _ => None,
         });
         generations.collect::<Vec<u64>>()
@@ -598,8 +598,8 @@ fn a_planned_root_in_the_hands_of_a_person_is_not_done() {
 fn a_pop_without_a_name_leaves_the_frame_of_a_worker() {
     let place = Place::new();
     let root = place.plan("Shop");
-    let claimed = place.stack.claim(NewClaim::new("anna", 60_000)).unwrap().unwrap();
-    place.stack.with_claim(&claimed).set_active(root).unwrap();
+    let claimed = place.stack.hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
+    place.stack.as_actor(&claimed).set_active(root).unwrap();
     let pop = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
         command.arg("pop").args(arguments).args(["--results", "done"]).current_dir(place.folder.path());
@@ -711,7 +711,7 @@ fn what_waits_in_vain_is_named() {
     place.stack.plan(NewFrame::new("Total").below(cart)).unwrap();
     let left_over = place.plan("Left over");
     place.stack.plan(NewFrame::new("Below it").below(left_over)).unwrap();
-    place.stack.claim(NewClaim::new("anna", 1).frame(failed)).unwrap().unwrap();
+    place.stack.hold(NewHold::new("anna", 1).frame(failed)).unwrap().unwrap();
     place.stack.pop(failed, PopStatus::Failed, "no").unwrap();
     place.stack.activate(left_over).unwrap();
     place.stack.pop(left_over, PopStatus::Completed, "done").unwrap();
@@ -767,7 +767,7 @@ fn a_person_does_not_take_a_frame_that_a_worker_has() {
             .output()
             .unwrap()
     };
-    place.stack.claim(NewClaim::new("anna", 400)).unwrap().unwrap();
+    place.stack.hold(NewHold::new("anna", 400)).unwrap().unwrap();
     let refused = activate();
     assert_eq!(refused.status.code(), Some(4));
     assert!(errors(&refused).contains("the worker anna has f1 until"), "{}", errors(&refused));
@@ -801,7 +801,7 @@ fn a_frame_that_was_begun_too_often_is_blocked() {
     let frame = place.plan("Cart");
     // Two workers that are gone.
     for _ in 0..2 {
-        place.stack.claim(NewClaim::new("gone", 1)).unwrap().unwrap();
+        place.stack.hold(NewHold::new("gone", 1)).unwrap().unwrap();
         thread::sleep(Duration::from_millis(5));
     }
     let tried = |tries: &str| worked(&place.command(&["--tries", tries], "echo done").output().unwrap());
@@ -921,7 +921,7 @@ fn a_budget_that_is_too_small_for_every_frame_ends_the_worker() {
 fn no_command_of_an_old_generation_changes_the_stack() {
     let place = Place::new();
     let frame = place.plan("Build");
-    let claim = |worker: &str| place.stack.claim(NewClaim::new(worker, 1)).unwrap();
+    let claim = |worker: &str| place.stack.hold(NewHold::new(worker, 1)).unwrap();
     claim("slow").unwrap();
     thread::sleep(Duration::from_millis(5));
     assert_eq!(claim("fast").unwrap().generation, 2);
@@ -947,7 +947,7 @@ fn no_command_of_an_old_generation_changes_the_stack() {
         ] {
             let refused = run(arguments, generation);
             let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-            assert!(!refused.status.success() && said.contains("claimed"), "{arguments:?} of `{generation}`: {said}");
+            assert!(!refused.status.success() && said.contains("was taken by"), "{arguments:?} of `{generation}`: {said}");
         }
     }
     let elsewhere = other.path().join("stack").display().to_string();

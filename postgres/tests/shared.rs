@@ -132,11 +132,11 @@ fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
 }
 
 /// The URL of the stack that a worker opens.
-const CLAIMS_URL: &str = "CLAIM_TEST_URL";
+const WORKERS_URL: &str = "CLAIM_TEST_URL";
 
 #[test]
 fn a_claiming_worker() {
-    support::claims::work(|options| open(&std::env::var(CLAIMS_URL).unwrap(), options));
+    support::workers::work(|options| open(&std::env::var(WORKERS_URL).unwrap(), options));
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn workers_that_are_killed_or_have_wrong_clocks_do_each_frame_once() {
     let server = Server::shared();
     let url = format!("{}/claims", server.database());
     let stack = open(&url, StackOptions::default());
-    support::claims::check(&stack, |variables| {
+    support::workers::check(&stack, |variables| {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "shared::a_claiming_worker", "--nocapture"])
             .envs(variables.iter().map(|(name, value)| (name, value)))
-            .env(CLAIMS_URL, &url)
+            .env(WORKERS_URL, &url)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap()

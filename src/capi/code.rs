@@ -75,8 +75,8 @@ pub const CALLSTACK_ERROR_RESULTS_FIXED: CallstackCode = 125;
 pub const CALLSTACK_ERROR_NO_FRAME: CallstackCode = 126;
 /// The new frame would be deeper than the setting `maxDepth` allows.
 pub const CALLSTACK_ERROR_TOO_DEEP: CallstackCode = 127;
-/// The frame already runs, so it cannot be started.
-pub const CALLSTACK_ERROR_RUNNING: CallstackCode = 128;
+/// Somebody else works on the frame. The details hold `by`, and `until` when.
+pub const CALLSTACK_ERROR_HELD: CallstackCode = 128;
 /// The frame, or an unfinished frame below it, already sees a chunk of that name.
 pub const CALLSTACK_ERROR_CHUNK_EXISTS: CallstackCode = 129;
 /// The frame sees no chunk of that name.
@@ -111,11 +111,11 @@ pub const CALLSTACK_ERROR_WAIT_CIRCLE: CallstackCode = 143;
 pub const CALLSTACK_ERROR_NOT_RETRIABLE: CallstackCode = 145;
 /// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
 pub const CALLSTACK_ERROR_RETRY_LINK: CallstackCode = 146;
-/// The frame cannot be given to a worker, or a worker cannot keep it. The details hold the `reason`.
-pub const CALLSTACK_ERROR_NOT_CLAIMABLE: CallstackCode = 147;
-/// The frame was claimed again, so what its earlier worker still sends is refused. The details hold the `worker` and the
-/// `generation` of the newest claim.
-pub const CALLSTACK_ERROR_CLAIM_LOST: CallstackCode = 148;
+/// The frame is not free for a worker, or its holder cannot keep it. The details hold the `reason`.
+pub const CALLSTACK_ERROR_NOT_FREE: CallstackCode = 147;
+/// Somebody else has held the frame since, so what its earlier holder still sends is refused. The details hold `by`, the newest holder, and
+/// its `generation`.
+pub const CALLSTACK_ERROR_HOLD_LOST: CallstackCode = 148;
 /// The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
 pub const CALLSTACK_ERROR_DISCONNECTED: CallstackCode = 149;
 
@@ -167,7 +167,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::NotBlocked { .. } => CALLSTACK_ERROR_NOT_BLOCKED,
         Error::NoFrame { .. } => CALLSTACK_ERROR_NO_FRAME,
         Error::TooDeep { .. } => CALLSTACK_ERROR_TOO_DEEP,
-        Error::Running { .. } => CALLSTACK_ERROR_RUNNING,
+        Error::Held { .. } => CALLSTACK_ERROR_HELD,
         Error::WaitCircle { .. } => CALLSTACK_ERROR_WAIT_CIRCLE,
         Error::ChunkExists { .. } => CALLSTACK_ERROR_CHUNK_EXISTS,
         Error::UnknownChunk { .. } => CALLSTACK_ERROR_UNKNOWN_CHUNK,
@@ -185,8 +185,8 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::NotPlanned { .. } => CALLSTACK_ERROR_NOT_PLANNED,
         Error::NotSibling { .. } => CALLSTACK_ERROR_NOT_SIBLING,
         Error::NotReady { .. } => CALLSTACK_ERROR_NOT_READY,
-        Error::NotClaimable { .. } => CALLSTACK_ERROR_NOT_CLAIMABLE,
-        Error::ClaimLost { .. } => CALLSTACK_ERROR_CLAIM_LOST,
+        Error::NotFree { .. } => CALLSTACK_ERROR_NOT_FREE,
+        Error::HoldLost { .. } => CALLSTACK_ERROR_HOLD_LOST,
         Error::Child { error, .. } => code_of(error),
     }
 }

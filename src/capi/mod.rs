@@ -15,7 +15,6 @@
 
 #[cfg(test)]
 mod abi_tests;
-pub mod claims;
 pub mod code;
 pub mod command;
 pub mod context;
@@ -25,6 +24,7 @@ mod guard;
 #[cfg(test)]
 mod header_tests;
 pub mod history;
+pub mod holding;
 pub mod host;
 pub mod logs;
 pub mod memory;

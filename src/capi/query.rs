@@ -73,9 +73,10 @@ fn numbered(tree: &Tree, handle: Handle) -> Numbered {
 ///   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
 ///   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
 ///   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
-///   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`), `call` (the call that runs the frame: `{"host": "…", "caller":
-///   "ses_1", "begunAt": 1795293106903}`), `claim` (the last claim of a worker, `{"worker": "build-1", "generation": 2, "until":
-///   1795293166903}`), `interruptedAt` (see `callstack_frames`), `summaryRequest` (a summary that was
+///   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`),
+///   `holder` (who works on the frame, or did last: `{"kind": "host", "name": "host-…", "generation": 2, "until": 1795293166903, "since":
+///   1795293106903, "caller": "ses_1"}`; of one who has let it go also `"released": {"at": 1795293110000, "how": "interrupted"}`, with
+///   `how` `ended`, `putBack` (and `until`), `interrupted` or `stopped` (and the `reason`)), `summaryRequest` (a summary that was
 ///   requested: `{"type": "manual_summary", "note": "…", "requestedAt": 1795293106903}`), `usage` (`own` of
 ///   `callstack_usage`), `heap` (the chunks of this frame, each as `chunk` in
 ///   `callstack_chunks`), `registers` (an object of the registers that are not empty), and unknown keys of an imported

@@ -455,7 +455,7 @@ fn next_action(
             let ready = planned.iter().find(|child| needs(tree, **child).next().is_none());
             if let Some(child) = child_that_is(FrameStatus::InProgress) {
                 let record = tree.node(*child).record();
-                wording.child_in_progress(*child, record.call.is_some(), record.interrupted_at.is_some())
+                wording.child_in_progress(*child, record.held_by().is_some(), record.is_interrupted())
             } else if let Some(child) = node.children().iter().find(|child| is_answered(child)) {
                 wording.answer_child(*child, true)
             } else if let Some(child) = ready {
@@ -601,10 +601,11 @@ fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: H
     let mut text = warnings(&blocked, |child| {
         format!("Child {} is blocked: {}", named(contexts, tree, child), reason(contexts, tree, child))
     });
-    let is_interrupted = |child: &Handle| tree.node(*child).record().interrupted_at.is_some();
+    let is_interrupted = |child: &Handle| tree.node(*child).record().is_interrupted();
     let interrupted: Vec<Handle> = node.children().iter().copied().filter(is_interrupted).collect();
     text.push_str(&warnings(&interrupted, |child| {
-        format!("Child {} was interrupted: the host that ran it has ended.", named(contexts, tree, child))
+        let why = tree.node(child).record().interruption();
+        format!("Child {} was interrupted: {}.", named(contexts, tree, child), short(contexts, &why, REASON_TOKENS))
     }));
     let in_vain: Vec<(Handle, Handle)> =
         planned.iter().filter_map(|child| lost(tree, *child).map(|dependency| (*child, dependency))).collect();

@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, Claim, Frame, FrameEdit, FrameStatus, Handle, Identity, Message, ModelRequest, RegisterValues, RunSettings,
-    SummaryRequest,
+    Chunk, Frame, FrameEdit, FrameStatus, Handle, Holder, Identity, Message, ModelRequest, RegisterValues, Release,
+    RunSettings, SummaryRequest,
 };
 
 /// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
@@ -95,18 +95,15 @@ pub enum Change {
         /// The answer.
         answer: String,
     },
-    /// A call of the frame has begun: a host runs it in its session.
-    CallBegun {
-        /// The host.
-        host: String,
-        /// ID of the calling session.
-        caller: String,
+    /// Somebody holds the frame from now on, or its holder has another end of its lease: then the generation is that of before.
+    Held {
+        /// The holder.
+        holder: Box<Holder>,
     },
-    /// The call of the frame has ended.
-    CallEnded {
-        /// True: its host does not exist any more, and has not ended it. Omitted in JSON if false.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        interrupted: bool,
+    /// The holder of the frame has let it go, or has lost it.
+    Released {
+        /// How.
+        release: Release,
     },
     /// Somebody has stopped the frames that run at or below the frame. Hosts begin no queued ones there.
     Stopped {
@@ -212,13 +209,6 @@ pub enum Change {
         /// The request.
         model_request: Box<ModelRequest>,
     },
-    /// A worker has claimed the frame, has got more time, or has released it: then the lease ends at the time of the event. Or
-    /// somebody goes on with the frame by hand: then the claim has no worker.
-    /// Contexts do not show it.
-    Claimed {
-        /// The claim.
-        claim: Claim,
-    },
 }
 
 impl Change {
@@ -248,13 +238,12 @@ impl Change {
         "forgotten",
         "asked",
         "answered",
-        "callBegun",
-        "callEnded",
+        "held",
+        "released",
         "summaryRequested",
         "edited",
         "stopped",
         "usageRecorded",
-        "claimed",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -284,13 +273,12 @@ impl Change {
             Change::Forgotten {} => 21,
             Change::Asked { .. } => 22,
             Change::Answered { .. } => 23,
-            Change::CallBegun { .. } => 24,
-            Change::CallEnded { .. } => 25,
+            Change::Held { .. } => 24,
+            Change::Released { .. } => 25,
             Change::SummaryRequested { .. } => 26,
             Change::Edited { .. } => 27,
             Change::Stopped { .. } => 28,
             Change::UsageRecorded { .. } => 29,
-            Change::Claimed { .. } => 30,
         };
         Change::KINDS[place]
     }
@@ -424,8 +412,8 @@ impl Fields {
                 Change::Asked { question: self.required("question")?, interruption: self.or_default("interruption")? }
             }
             "answered" => Change::Answered { answer: self.required("answer")? },
-            "callBegun" => Change::CallBegun { host: self.required("host")?, caller: self.required("caller")? },
-            "callEnded" => Change::CallEnded { interrupted: self.or_default("interrupted")? },
+            "held" => Change::Held { holder: self.required("holder")? },
+            "released" => Change::Released { release: self.required("release")? },
             "stopped" => Change::Stopped { reason: self.required("reason")? },
             "summaryRequested" => Change::SummaryRequested { request: self.or_default("request")? },
             "artifactAdded" => Change::ArtifactAdded { artifact: self.required("artifact")? },
@@ -448,7 +436,6 @@ impl Fields {
             "messagesAdded" => Change::MessagesAdded { messages: given("messages", self.messages)? },
             "edited" => Change::Edited { edit: self.required("edit")? },
             "usageRecorded" => Change::UsageRecorded { model_request: self.required("modelRequest")? },
-            "claimed" => Change::Claimed { claim: self.required("claim")? },
             _ => return Err("cannot be read".to_owned()),
         })
     }
@@ -518,15 +505,14 @@ mod tests {
             Change::Forgotten {},
             Change::Asked { question: text(), interruption: true },
             Change::Answered { answer: text() },
-            Change::CallBegun { host: text(), caller: text() },
-            Change::CallEnded { interrupted: true },
+            Change::Held { holder: Box::new(Holder { name: text(), generation: 2, ..Holder::default() }) },
+            Change::Released { release: Release::PutBack { until: 9 } },
             Change::SummaryRequested {
                 request: Some(Box::new(SummaryRequest { note: Some(text()), ..SummaryRequest::default() })),
             },
             Change::Edited { edit: Box::new(FrameEdit::default().title("text").depends_on(["f1"]).root().last()) },
             Change::Stopped { reason: text() },
             Change::UsageRecorded { model_request: Box::new(ModelRequest { output: 7, ..ModelRequest::new("text") }) },
-            Change::Claimed { claim: Claim { worker: text(), generation: 2, until: 9 } },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

@@ -3,13 +3,12 @@
 //!
 //! This layer does not use any other module of the crate; all other modules build on it.
 
-mod call;
 mod chunk;
-mod claim;
 mod edit;
 mod event;
 mod file_name;
 mod handle;
+mod holder;
 mod message;
 mod prices;
 mod question;
@@ -24,14 +23,13 @@ mod summary_request;
 mod timeline;
 mod usage;
 
-pub use call::RunningCall;
 pub use chunk::{Chunk, NewChunk};
-pub use claim::{Claim, ClaimedFrame, NewClaim, WorkLeft};
 pub use edit::FrameEdit;
 pub use event::{Change, Event};
 pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};
 pub(crate) use handle::{Target, has_handle_form, reference_to_id};
+pub use holder::{Actor, Finish, Finished, Hold, Holder, HolderKind, NewHold, Release, Released, WorkLeft};
 pub use message::{Message, ToolCall};
 pub use prices::{Price, Prices, TotalCost};
 pub use question::Question;

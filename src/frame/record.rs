@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, Claim, FrameRef, FrameStatus, Handle, ModelUsage, Question, Registers, RunningCall, SummaryRequest,
+    Chunk, FrameRef, FrameStatus, Handle, Holder, HolderKind, ModelUsage, Question, Registers, Release, SummaryRequest,
 };
 
 /// Prefix of the IDs of frames that have no session yet.
@@ -18,7 +18,7 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
-/// `deliveredAt`, `forgottenAt`, `questions`, `call`, `claim`, `interruptedAt`, `summaryRequest`, `usage`, `heap`, `registers`,
+/// `deliveredAt`, `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `heap`, `registers`,
 /// `retryOf`, `childOrder`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
@@ -94,16 +94,10 @@ pub struct Frame {
     /// frame that is blocked and has none waits for what its results say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// The call that runs the frame. Absent if none has begun, or if it has ended.
+    /// Who works on the frame, or did last: then it says how the frame was let go. Absent if nobody has ever held it: it was begun by
+    /// hand, or not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub call: Option<Box<RunningCall>>,
-    /// The last claim of a worker, also when its lease has ended or the frame is finished. Absent if there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim: Option<Box<Claim>>,
-    /// Time at which it was noticed that the host of the frame's call does not exist any more, in milliseconds since the
-    /// Unix epoch. The frame can be activated again. Absent if the frame was not interrupted, or works again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interrupted_at: Option<u64>,
+    pub holder: Option<Box<Holder>>,
     /// The summary that was requested of the frame's conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_request: Option<Box<SummaryRequest>>,
@@ -132,7 +126,7 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
     "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "questions", "call", "claim", "interruptedAt", "summaryRequest", "usage", "heap", "registers", "retryOf", "childOrder",
+    "questions", "holder", "summaryRequest", "usage", "heap", "registers", "retryOf", "childOrder",
     REVISION_KEY, HANDLE_KEY,
 ];
 
@@ -178,9 +172,35 @@ impl Frame {
         first_filled(compacted, full)
     }
 
-    /// The last claim, if it is that of a worker, and nobody has gone on by hand since.
-    pub fn worker_claim(&self) -> Option<&Claim> {
-        self.claim.as_deref().filter(|claim| claim.has_worker())
+    /// Who has the frame, also if its lease has ended and nobody has noticed. [`Holder::holds`] says whether it has it at a time.
+    pub fn held_by(&self) -> Option<&Holder> {
+        self.holder.as_deref().filter(|holder| holder.released.is_none())
+    }
+
+    /// The host that runs the frame by a call.
+    pub fn host(&self) -> Option<&Holder> {
+        self.held_by().filter(|holder| holder.kind == HolderKind::Host)
+    }
+
+    /// The worker that has the frame, or was the last one who had it: nobody else has gone on with it since.
+    pub fn worker(&self) -> Option<&Holder> {
+        self.holder.as_deref().filter(|holder| holder.kind == HolderKind::Worker)
+    }
+
+    /// Why the frame is interrupted, as a part of a sentence.
+    pub fn interruption(&self) -> String {
+        match self.holder.as_deref() {
+            Some(holder) if holder.kind != HolderKind::Host && !holder.name.is_empty() => {
+                format!("{} has not been heard of for too long", holder.described())
+            }
+            _ => "the host that ran it has ended".to_owned(),
+        }
+    }
+
+    /// True if the frame is in progress, and nobody has heard of its last holder until the end of its lease. It can be resumed.
+    pub fn is_interrupted(&self) -> bool {
+        let release = self.holder.as_deref().and_then(|holder| holder.released.as_ref());
+        self.status == FrameStatus::InProgress && release.is_some_and(|release| release.how == Release::Interrupted {})
     }
 
     /// The question of a blocked frame, with its answer if it has one. `None` if the frame is not blocked, or was blocked
@@ -561,9 +581,7 @@ mod tests {
             delivered_at: Some(1),
             forgotten_at: Some(1),
             questions: vec![Question::default()],
-            call: Some(Box::default()),
-            claim: Some(Box::default()),
-            interrupted_at: Some(1),
+            holder: Some(Box::default()),
             summary_request: Some(Box::default()),
             usage: vec![ModelUsage::default()],
             heap: vec![Chunk::default()],

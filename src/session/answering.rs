@@ -20,7 +20,7 @@ impl Turn<'_> {
         if is_ended {
             self.sessions.subagents.revived(session_id);
         }
-        let is_interrupted = self.tree.node(frame).record().interrupted_at.is_some();
+        let is_interrupted = self.tree.node(frame).record().is_interrupted();
         if is_interrupted && !is_prompt && has_text {
             self.adopt(session_id, frame);
         }

@@ -7,7 +7,7 @@ use super::compaction::{Message, closing_results};
 use super::effect::{Action, Effect, LogLevel};
 use super::turn::Turn;
 use crate::error::{Error, Result};
-use crate::frame::{CompactionType, FrameRef, FrameStatus, Handle, PopStatus, SummaryRequest};
+use crate::frame::{CompactionType, FrameRef, FrameStatus, Handle, Holder, PopStatus, SummaryRequest};
 use crate::text::{beginning, one_line};
 use crate::tree::Command;
 
@@ -37,7 +37,7 @@ impl Turn<'_> {
     /// # Errors
     /// - [`Error::TooDeep`]: see [`Turn::check_depth`].
     /// - [`Error::ParentPlanned`], [`Error::ParentClosed`] if the frame is planned and its parent is not open.
-    /// - [`Error::Running`] if a host already runs the frame and the caller does not want to wait; if a person or a subagent
+    /// - [`Error::Held`] if a host already runs the frame and the caller does not want to wait; if a person or a subagent
     ///   works on it; or if it is the caller's frame or an ancestor of that.
     /// - [`Error::WaitCircle`] if the frame waits for the caller.
     /// - [`Error::Transition`] if the frame is completed, failed or invalidated.
@@ -98,8 +98,8 @@ impl Turn<'_> {
     pub fn check_retriable(&self, handle: Handle, caller: &str) -> Result<()> {
         self.check_depth(self.tree.node(handle).parent())?;
         let record = self.tree.node(handle).record();
-        if record.status == FrameStatus::InProgress && record.interrupted_at.is_none() {
-            return Err(Error::Running { handle });
+        if record.status == FrameStatus::InProgress && !record.is_interrupted() {
+            return Err(self.held(handle));
         }
         self.check_idle(handle, caller)
     }
@@ -107,24 +107,38 @@ impl Turn<'_> {
     /// Checks that no host runs a frame and no worker has it, and that the caller does not work in it or below it.
     ///
     /// # Errors
-    /// [`Error::Running`].
+    /// [`Error::Held`].
     pub fn check_idle(&self, handle: Handle, caller: &str) -> Result<()> {
-        let is_with_worker = self.tree.is_with_worker(handle, self.now);
-        let is_running = self.sessions.calls.runs(handle) || self.runs_elsewhere(handle) || is_with_worker;
+        let holder = self.tree.holder(handle, self.time);
+        let is_elsewhere = holder.is_some_and(|holder| holder.name != self.sessions.host && !holder.name.is_empty());
+        let is_running = self.sessions.calls.runs(handle) || (is_elsewhere && self.is_at_work(handle));
         let record = self.tree.node(handle).record();
         let is_callers = record.conversation() == Some(caller);
         let is_in = record.status.is_open() && self.is_own(handle, caller);
         if is_running || is_in || (self.works_by_itself(handle) && !is_callers) {
-            return Err(Error::Running { handle });
+            return Err(self.held(handle));
         }
         Ok(())
+    }
+
+    /// The error for a frame on which somebody works.
+    fn held(&self, handle: Handle) -> Error {
+        let holder = self.tree.node(handle).record().held_by();
+        let other = holder.filter(|holder| holder.name != self.sessions.host && !holder.name.is_empty());
+        let by = other.map_or_else(|| "a session of this host".to_owned(), Holder::described);
+        Error::Held { handle, by, until: other.and_then(|holder| holder.until) }
+    }
+
+    /// True if a frame is in progress: its host may keep it for a while when it is blocked.
+    fn is_at_work(&self, handle: Handle) -> bool {
+        self.tree.node(handle).status() == FrameStatus::InProgress
     }
 
     /// True if another host runs a frame.
     pub(super) fn runs_elsewhere(&self, handle: Handle) -> bool {
         let record = self.tree.node(handle).record();
-        let call = record.call.as_ref().filter(|_| record.status == FrameStatus::InProgress);
-        call.is_some_and(|call| call.host != self.sessions.host)
+        let host = record.host().filter(|_| record.status == FrameStatus::InProgress);
+        host.is_some_and(|host| host.name != self.sessions.host)
     }
 
     /// True if a session of this host works on a frame although no call runs it: that of a person, or a subagent.
@@ -133,7 +147,7 @@ impl Turn<'_> {
         let session_id = record.conversation().unwrap_or(&record.session_id);
         let is_idle = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.is_idle);
         record.status == FrameStatus::InProgress
-            && record.interrupted_at.is_none()
+            && !record.is_interrupted()
             && self.sessions.is_known(session_id)
             && !self.sessions.is_called(session_id)
             && !is_idle
@@ -448,7 +462,7 @@ impl Turn<'_> {
     /// True if the record of a call was ended by another host, which took this one for ended.
     fn is_lost(&self, call: &Call) -> bool {
         let record = self.tree.node(call.handle).record();
-        let is_own = record.call.as_ref().is_some_and(|begun| begun.host == self.sessions.host);
+        let is_own = record.host().is_some_and(|host| host.name == self.sessions.host);
         record.status == FrameStatus::InProgress && !is_own
     }
 

@@ -64,6 +64,9 @@ pub struct CallSettings {
     /// Maximum number of called sessions that work at the same time. A session that waits for other calls does not work.
     /// Further calls are queued, and begin in their order. 0: no limit. Default 4.
     pub max_concurrent: usize,
+    /// How long a host holds the frames of its calls after it was last heard of, in milliseconds, at most a day: then they count as
+    /// interrupted, and others can resume them. It renews that at each event, tool call and poll. Default 15,000.
+    pub lease: u64,
 }
 
 impl CallSettings {
@@ -71,6 +74,7 @@ impl CallSettings {
         max_depth: usize,
         time_limit: u64,
         max_concurrent: usize,
+        lease: u64,
     }
 
     /// Sets where the work of a call is done, and returns the settings.
@@ -82,7 +86,7 @@ impl CallSettings {
 
 impl Default for CallSettings {
     fn default() -> Self {
-        Self { r#in: CallPlace::default(), max_depth: 5, time_limit: 0, max_concurrent: 4 }
+        Self { r#in: CallPlace::default(), max_depth: 5, time_limit: 0, max_concurrent: 4, lease: 15_000 }
     }
 }
 
@@ -209,6 +213,12 @@ impl Calls {
     /// The frames of the unanswered calls, oldest call first.
     pub fn frames(&self) -> impl Iterator<Item = Handle> + '_ {
         self.running.values().map(|call| call.handle)
+    }
+
+    /// The frames of the calls whose sessions have begun.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = Handle> + '_ {
+        let has_session = |call: &&Call| !matches!(call.progress, Progress::Queued | Progress::Creating);
+        self.running.values().filter(has_session).map(|call| call.handle)
     }
 
     /// The frames of the calls that begin when fewer sessions work, in the order in which they begin.
@@ -560,17 +570,17 @@ pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &
     let mut lines = Vec::new();
     for handle in ended.iter().take(REPORTED) {
         let (name, record) = (name(tree, *handle), tree.node(*handle).record());
-        match (record.status, record.interrupted_at, wait.problems.get(handle)) {
+        match (record.status, record.is_interrupted(), wait.problems.get(handle)) {
             (FrameStatus::Planned, _, Some(problem)) => {
                 lines.push(format!("{name} could not be started: {}.", one_line(problem)));
             }
             (FrameStatus::Planned, _, None) => lines.push(format!("{name} is planned, and nobody has begun it.")),
-            (FrameStatus::InProgress, Some(_), _) => {
+            (FrameStatus::InProgress, true, _) => {
                 let resume =
                     tools.get(ToolRole::Activate).map_or(String::new(), |tool| format!(" {tool} {handle} resumes it."));
-                lines.push(format!("{name} was interrupted: the host that ran it has ended.{resume}"));
+                lines.push(format!("{name} was interrupted: {}.{resume}", one_line(&record.interruption())));
             }
-            (FrameStatus::InProgress, None, _) => lines.push(format!("{name} is in_progress, but no call runs it.")),
+            (FrameStatus::InProgress, false, _) => lines.push(format!("{name} is in_progress, but no call runs it.")),
             _ => lines.extend(report(tree, *handle, characters, tools)),
         }
     }
@@ -598,12 +608,12 @@ pub(super) fn wait_answer(tree: &Tree, wait: &Wait, ended: &[Handle], running: &
     lines.extend(more(left.len(), LISTED, "have not begun"));
     let is_waiting = |child: &Handle| {
         let record = tree.node(*child).record();
-        !is_known(child) && (record.status == FrameStatus::Blocked || record.interrupted_at.is_some())
+        !is_known(child) && (record.status == FrameStatus::Blocked || record.is_interrupted())
     };
     let others = wait.runs_below.into_iter().flat_map(|parent| tree.children(parent)).copied().filter(is_waiting);
     for child in others.take(LISTED) {
         let record = tree.node(child).record();
-        let state = if record.interrupted_at.is_some() { "was interrupted" } else { "is blocked" };
+        let state = if record.is_interrupted() { "was interrupted" } else { "is blocked" };
         lines.push(format!("{} {state}, and was not resumed.", name(tree, child)));
     }
     if lines.is_empty() {
@@ -693,7 +703,7 @@ pub(crate) fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> Option<Str
     let status = |sibling: Handle| tree.node(sibling).status();
     let planned = || tree.siblings(handle).filter(|sibling| status(*sibling) == FrameStatus::Planned);
     let activate = tools.get(ToolRole::Activate).unwrap_or("activate");
-    let was_interrupted = |sibling: &Handle| tree.node(*sibling).record().interrupted_at.is_some();
+    let was_interrupted = |sibling: &Handle| tree.node(*sibling).record().is_interrupted();
     let is_answered = |sibling: &Handle| tree.node(*sibling).record().pending_answer().is_some();
     if let Some(sibling) = tree.siblings(handle).find(is_answered) {
         return Some(format!("Next: {activate} {}, which is answered.", name(tree, sibling)));

@@ -179,8 +179,8 @@ impl Stack {
         let interrupted = self.interrupted();
         let mut hosts: BTreeMap<&str, Vec<Handle>> = BTreeMap::new();
         for handle in tree.called() {
-            if let Some(call) = &tree.node(handle).record().call {
-                hosts.entry(&call.host).or_default().push(handle);
+            if let Some(host) = tree.node(handle).record().host() {
+                hosts.entry(&host.name).or_default().push(handle);
             }
         }
         let hosts = hosts.into_iter().map(|(host, frames)| HostHealth {

@@ -1,28 +1,29 @@
 //! The interface of a stack for hosts with sessions: settings, reported events, effects, and contexts of sessions.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::{Mutex, ReentrantMutex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::Stack;
+use super::deadline::Deadline;
+use super::{Inner, Stack};
 use crate::context::{Advice, Budget, Context, Conversation, FinishedChildren, Key, Settings};
 use crate::error::{Error, ErrorClass, Result};
-use crate::frame::{Change, Event, FrameRef, FrameStatus, Handle};
+use crate::frame::{Change, Event, FrameRef, FrameStatus, Handle, Hold, Holder, Release};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
 use crate::session::call_title;
 use crate::session::calls::{self, CallId, CallSettings};
 use crate::session::compaction::Message;
 use crate::session::subagents::SubagentSettings;
 use crate::session::{Action, Effect, HostEvent, LogLevel, Sessions, TitlePatterns, Turn};
-use crate::store::presence::{self, Presence};
-use crate::store::{DATABASE, LogQuery};
+use crate::store::LogQuery;
 use crate::text::from_json;
-use crate::tree::Command;
+use crate::tree::{Command, decide};
 use crate::variables;
 use crate::vocabulary::{ToolNames, ToolSet};
 
@@ -36,8 +37,11 @@ const COMPARED_LINES: usize = 1_000;
 /// Maximum number of commands that wait for the disk.
 const POSTPONED_COMMANDS: usize = 1_000;
 
-/// Time between two looks at the hosts of calls, which can have ended, in milliseconds.
-const PRESENCE_INTERVAL: u64 = 1_000;
+/// How long the end of a stack waits until its calls are recorded as interrupted.
+const LAST_PATIENCE: Duration = Duration::from_millis(300);
+
+/// Time until commands that wait for the disk are tried again, in milliseconds.
+const RETRY_INTERVAL: u64 = 1_000;
 
 /// The data of a stack about its host.
 #[derive(Default)]
@@ -47,17 +51,15 @@ pub(super) struct HostState {
     order: ReentrantMutex<RefCell<()>>,
     /// Held only for short times, because contexts wait for it too. No code of the host runs meanwhile.
     state: Mutex<State>,
-    /// The ID under which this stack runs calls, from the first one on.
-    identity: OnceLock<Identity>,
-    /// The time of the next look at the hosts of calls.
-    next_presence_look: AtomicU64,
+    /// The ID under which this stack runs calls, from the first one on, and the process: one that is forked has other calls.
+    identity: OnceLock<(String, u32)>,
 }
 
-/// The ID of a host that runs calls. As long as it exists, others can see that.
-#[derive(Debug)]
-struct Identity {
-    id: String,
-    _presence: Option<Presence>,
+impl HostState {
+    /// The ID under which this process runs calls.
+    pub(super) fn id(&self) -> Option<&str> {
+        self.identity.get().filter(|(_, process)| *process == std::process::id()).map(|(id, _)| &**id)
+    }
 }
 
 struct State {
@@ -369,7 +371,7 @@ impl Host<'_> {
         }
         let inner = &self.stack.inner;
         let sessions = sessions.map(|deadline| inner.span_clock.time_of_day(deadline, &inner.clock));
-        let again = has_postponed.then(|| (inner.clock)().saturating_add(PRESENCE_INTERVAL));
+        let again = has_postponed.then(|| (inner.clock)().saturating_add(RETRY_INTERVAL));
         files.into_iter().chain(sessions).chain(again).min()
     }
 
@@ -501,10 +503,8 @@ impl Stack {
         let refused = match action {
             Action::Command(command) => self.execute_or_postpone(command),
             Action::Begin { call, handle, caller, session_id, prompt } => {
-                let begun = self.host_id(true).and_then(|host| {
-                    self.execute(Command::BeginCall { frame: handle.into(), session_id, caller, host })
-                });
-                match begun {
+                let (frame, host, lease) = (handle.into(), self.host_id(), self.call_lease());
+                match self.execute(Command::BeginCall { frame, session_id, caller, host, lease }) {
                     Err(error) => return Some((call, error.to_string())),
                     Ok(_) => {
                         effects.extend(prompt);
@@ -513,11 +513,8 @@ impl Stack {
                 }
             }
             Action::End { handle } => {
-                let command = |host| Command::EndCall { frame: handle.into(), host, interrupted: false };
-                match self.host_id(false) {
-                    Ok(host) => self.execute_or_postpone(command(host)),
-                    Err(error) => Some(error),
-                }
+                let host = self.inner.host.id().unwrap_or_default().to_owned();
+                self.execute_or_postpone(Command::EndCall { frame: handle.into(), host, interrupted: false })
             }
             Action::KeepMessages { frame, messages, may_repeat } => {
                 self.keep_messages(&frame, messages, may_repeat).err()
@@ -545,78 +542,49 @@ impl Stack {
         None
     }
 
-    /// The ID of this stack as a host that runs calls; empty if it has run none and `is_begun` is false. If a call begins,
-    /// the presence of the host is shown first.
-    fn host_id(&self, is_begun: bool) -> Result<String> {
+    /// The ID of this stack as a host that runs calls.
+    fn host_id(&self) -> String {
         let identity = &self.inner.host.identity;
-        if identity.get().is_none() && is_begun {
-            let id = self.fresh_id("host-");
-            let presence = self.inner.log_folder.as_ref().map(|folder| Presence::show(folder, &id)).transpose()?;
-            // Another thread can have been faster. Its presence counts.
-            let _ = identity.set(Identity { id, _presence: presence });
-            let id = identity.get().map(|identity| identity.id.clone());
-            self.inner.host.state.lock().sessions.host = id.unwrap_or_default();
+        if identity.get().is_none() {
+            // Another thread can have been faster. Its ID counts.
+            let _ = identity.set((self.fresh_id("host-"), std::process::id()));
+            let id = self.inner.host.id().unwrap_or_default().to_owned();
+            self.inner.host.state.lock().sessions.host = id;
         }
-        Ok(identity.get().map_or_else(String::new, |identity| identity.id.clone()))
+        self.inner.host.id().unwrap_or_default().to_owned()
     }
 
-    /// True if the host with this ID exists.
-    fn host_exists(&self, id: &str) -> bool {
-        let is_own = self.inner.host.identity.get().is_some_and(|identity| identity.id == id);
-        if is_own {
-            return true;
-        }
-        match &self.inner.log_folder {
-            // Everybody who uses this database has this folder.
-            Some(folder) if folder.has_file(DATABASE) => presence::exists(folder, id),
-            // Others may use the store from other folders and machines, whose hosts cannot be seen from here.
-            _ => self.inner.has_store,
-        }
+    /// How long the calls of this host are its own without a sign of life, in milliseconds.
+    fn call_lease(&self) -> u64 {
+        self.inner.host.state.lock().sessions.calls.settings.lease.clamp(1, Holder::LONGEST_LEASE)
     }
 
-    /// Records that the frames of hosts that do not exist any more were interrupted. Hosts do this at their polls and tool
-    /// calls; a program without sessions can do it before it looks at what runs. Looks at most once per second. A refused
-    /// record is tried again by the next look.
-    pub fn end_abandoned_calls(&self) {
-        if self.read(|tree| tree.called().next().is_none()) {
-            return;
-        }
-        let now = self.inner.span_clock.now();
-        let next = &self.inner.host.next_presence_look;
-        if now < next.load(Ordering::Relaxed) {
-            return;
-        }
-        next.store(now.saturating_add(PRESENCE_INTERVAL), Ordering::Relaxed);
-        for (handle, host) in self.abandoned_calls() {
-            let _ = self.execute(Command::EndCall { frame: handle.into(), host, interrupted: true });
-        }
-    }
-
-    /// The frames with calls of hosts that do not exist any more, with these hosts.
-    fn abandoned_calls(&self) -> Vec<(Handle, String)> {
-        let calls: Vec<(Handle, String)> = self.read(|tree| {
-            let host = |handle| tree.node(handle).record().call.as_ref().map(|call| (handle, call.host.clone()));
-            tree.called().filter_map(host).collect()
+    /// Gives the calls of this host more time, when a third of their lease is over. One that others took for interrupted meanwhile is its
+    /// own again, unless somebody has resumed it. A refused renewal is tried again by the next turn.
+    fn renew_calls(&self) {
+        let Some(host) = self.inner.host.id() else { return };
+        let (now, lease) = ((self.inner.clock)(), self.call_lease());
+        let calls: HashSet<Handle> = self.inner.host.state.lock().sessions.calls.begun().collect();
+        let due: Vec<Hold> = self.read(|tree| {
+            let own = |handle: &Handle| tree.node(*handle).record().holder.as_deref().filter(|holder| holder.name == host);
+            let is_due = |holder: &&Holder| {
+                let left = holder.until.unwrap_or_default().saturating_sub(now);
+                holder.released.is_some() || left <= lease - lease / 3 || left > lease
+            };
+            let is_own = |handle: &Handle| match own(handle) {
+                Some(Holder { released: Some(released), .. }) => {
+                    calls.contains(handle) && released.how == Release::Interrupted {}
+                }
+                Some(_) => true,
+                None => false,
+            };
+            let frames = tree.called().chain(calls.iter().copied()).collect::<std::collections::BTreeSet<Handle>>();
+            let frames = frames.into_iter().filter(is_own);
+            frames.filter_map(|handle| Some(Hold::of(handle, own(&handle).filter(is_due)?))).collect()
         });
-        let mut known: HashMap<String, bool> = HashMap::new();
-        let mut is_abandoned = |host: &str| match known.get(host) {
-            Some(exists) => !exists,
-            None => !*known.entry(host.to_owned()).or_insert_with(|| self.host_exists(host)),
-        };
-        calls.into_iter().filter(|(_, host)| is_abandoned(host)).collect()
-    }
-
-    /// The frames that are in_progress although the host that ran them does not exist any more, in creation order: their
-    /// calls had no end. Each can be run again, in the session that it has.
-    ///
-    /// Only frames that were run by calls are listed. A host notices the end of another one at its next poll or tool call.
-    pub fn interrupted(&self) -> Vec<Handle> {
-        let abandoned: HashSet<Handle> = self.abandoned_calls().into_iter().map(|(handle, _)| handle).collect();
-        self.read(|tree| {
-            let is_interrupted =
-                |handle: &Handle| tree.node(*handle).record().interrupted_at.is_some() || abandoned.contains(handle);
-            tree.with_status(FrameStatus::InProgress).filter(is_interrupted).collect()
-        })
+        for hold in due {
+            let _ = self.execute(Command::Renew { hold, lease });
+        }
     }
 
     /// Appends messages of a session to the log of its frame, each with a time. If they may repeat messages of the log,
@@ -667,12 +635,25 @@ impl Stack {
                 Change::Edited { .. } => "Frame edited",
                 Change::Summarized { .. } => "Frame summarized",
                 Change::Answered { .. } => "Frame answered",
-                Change::CallEnded { interrupted: true } => "Frame interrupted",
+                Change::Released { release: Release::Interrupted {} } => "Frame interrupted",
                 _ => continue,
             };
             let data = json!({ "handle": event.handle, "sessionID": record.session_id, "title": record.title });
             state.log(LogLevel::Info, message, data);
         }
+    }
+}
+
+/// The calls of a host that ends were interrupted: others can resume their frames at once. If that cannot be recorded, their leases end by
+/// themselves.
+pub(super) fn end_calls(inner: &mut Inner) {
+    let Some(host) = inner.host.id().filter(|_| !inner.is_broken.load(Ordering::Acquire)) else { return };
+    let called: Vec<Handle> = inner.tree.read().called().collect();
+    let deadline = Deadline::begin(inner.busy_timeout.min(LAST_PATIENCE)).started();
+    let disk = inner.disk.get_mut().get_mut();
+    for frame in called.into_iter().map(FrameRef::from) {
+        let (command, now) = (Command::EndCall { frame, host: host.to_owned(), interrupted: true }, (inner.clock)());
+        let _ = disk.commit(&inner.tree, &deadline, |tree| decide(tree, command, now));
     }
 }
 
@@ -691,7 +672,8 @@ impl Turns<'_> {
     /// Runs `decide` with a turn, executes the actions of the turn, and returns the value and the effects for the host.
     pub(crate) fn turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
         self.stack.execute_postponed();
-        self.stack.end_abandoned_calls();
+        self.stack.renew_calls();
+        self.stack.note_lapses();
         let (value, actions) = self.decide(decide);
         let mut effects = self.carry_out(actions);
         self.settle(&mut effects);

@@ -190,8 +190,6 @@ impl Stack {
                 counter,
                 folder.as_ref().map(|folder| folder.path().to_owned()).unwrap_or_default(),
             ),
-            #[cfg(feature = "session")]
-            has_store: disk.store.is_some(),
             log_folder: folder,
             stored_logs: disk.store.as_ref().and_then(|store| store.logs()),
             history: disk.store.as_ref().and_then(|store| store.reader()),
@@ -208,7 +206,7 @@ impl Stack {
             #[cfg(feature = "session")]
             host: Default::default(),
         };
-        Self { inner: Arc::new(inner), deadline: None, claim: None }
+        Self { inner: Arc::new(inner), deadline: None, actor: None }
     }
 
     /// Writes the documented files `state.json` and `frames/` to another folder, for other tools or as a copy.
@@ -379,6 +377,8 @@ fn span_clock(options: &StackOptions) -> SpanClock {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        #[cfg(feature = "session")]
+        contained(|| super::host::end_calls(self));
         let Self { disk, tree, span_clock, history, .. } = self;
         let disk = disk.get_mut().get_mut();
         let deadline = Deadline::begin(PATIENCE);

@@ -16,7 +16,6 @@ mod memory;
 pub(crate) mod mirror;
 mod patience;
 #[cfg(feature = "session")]
-pub(crate) mod presence;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 

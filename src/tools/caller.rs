@@ -148,7 +148,7 @@ impl<'a> Caller<'a> {
     /// Begins a frame in the conversation of the caller, or goes on with it there.
     ///
     /// # Errors
-    /// [`Error::TooDeep`], [`Error::Running`], [`Error::Transition`].
+    /// [`Error::TooDeep`], [`Error::Held`], [`Error::Transition`].
     pub(super) fn enter(&mut self, frame: Handle) -> Result<Begun> {
         let session_id = self.session_id;
         let (is_own, status) = self.stack.read(|tree| {

@@ -404,6 +404,11 @@ impl AgentTool for Details {
         });
         let children = caller.stack.children(frame)?;
         let mut shown = with_references(&record);
+        // Who has it is what an agent can use of it.
+        match record.held_by() {
+            Some(holder) => shown["holder"] = holder.described().into(),
+            None => drop(shown.as_object_mut().and_then(|shown| shown.remove("holder"))),
+        }
         if record.log_path.is_some() {
             shown["logPath"] = caller.stack.log_file(frame).into();
         }

@@ -10,7 +10,7 @@ use super::node::{Attempt, Before, Node, push_compact};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, ModelUsage, Question,
-    RunningCall, Target, add_usage,
+    Release, Released, Target, add_usage,
 };
 use crate::steps::step;
 
@@ -104,13 +104,19 @@ impl Tree {
             Change::Answered { .. } if node.status() != FrameStatus::Blocked => {
                 Some(format!("it answers {}, which is {}", event.handle, node.status()))
             }
-            Change::Claimed { .. } if node.status() != FrameStatus::InProgress => {
-                Some(format!("it gives a worker {}, which is {}", event.handle, node.status()))
+            Change::Held { holder } => {
+                let last = node.record().holder.as_ref().map_or(0, |last| last.generation);
+                let (handle, status, generation) = (event.handle, node.status(), holder.generation);
+                match () {
+                    () if generation < last => Some(format!("it gives {handle} to an old generation, {generation}")),
+                    () if generation > last && status != FrameStatus::InProgress => {
+                        Some(format!("it gives {handle} to a holder, which is {status}"))
+                    }
+                    () => None,
+                }
             }
-            Change::Claimed { claim }
-                if node.record().claim.as_ref().is_some_and(|last| last.generation > claim.generation) =>
-            {
-                Some(format!("it gives a worker {} with an old generation, {}", event.handle, claim.generation))
+            Change::Released { .. } if node.record().held_by().is_none() => {
+                Some(format!("it lets {} go, which nobody holds", event.handle))
             }
             Change::Edited { edit } => self.misfit_of_edit(event.handle, edit),
             Change::ActiveChanged { active: true } if !node.status().is_open() => {
@@ -264,20 +270,21 @@ impl Tree {
                 self.answered(handle, answer, time);
                 self.touch_at(handle, time);
             }
-            Change::CallBegun { host, caller } => {
-                let (host, caller) = (host.clone(), caller.clone());
-                let frame = self.frame_mut(handle);
-                frame.call = Some(Box::new(RunningCall { host, caller, begun_at: time }));
-                frame.interrupted_at = None;
-                self.called.insert(handle);
-                self.touch_call(handle);
+            Change::Held { holder } => {
+                let last = self.node(handle).record().held_by();
+                let is_renewed = last.is_some_and(|last| last.generation == holder.generation);
+                self.forget_conversation_of(handle);
+                self.frame_mut(handle).holder = Some(holder.clone());
+                self.note_holder(handle);
+                // Contexts show who works on a child, but not until when.
+                if !is_renewed {
+                    self.touch_holder(handle);
+                }
             }
-            Change::CallEnded { interrupted } => {
-                let frame = self.frame_mut(handle);
-                frame.call = None;
-                frame.interrupted_at = (*interrupted && frame.status == FrameStatus::InProgress).then_some(time);
-                self.called.remove(&handle);
-                self.touch_call(handle);
+            Change::Released { release } => {
+                self.released(handle, release, time);
+                self.note_holder(handle);
+                self.touch_holder(handle);
             }
             Change::Stopped { reason } => drop(self.stops.insert(handle, (self.revision, reason.clone()))),
             Change::SummaryRequested { request } => {
@@ -295,11 +302,6 @@ impl Tree {
             // Contexts show nothing of it, so no revision changes.
             Change::UsageRecorded { model_request } => {
                 add_usage(&mut self.frame_mut(handle).usage, &ModelUsage::from(&**model_request));
-            }
-            // As above.
-            Change::Claimed { claim } => {
-                self.frame_mut(handle).claim = Some(Box::new(claim.clone()));
-                self.note_claim(handle);
             }
             Change::ChunkAllocated { chunk } => {
                 self.frame_mut(handle).heap.push((**chunk).clone());
@@ -376,15 +378,12 @@ impl Tree {
         self.ids.insert(&frame.session_id, handle);
         self.titles.insert(&frame.title, handle);
         self.chunks += frame.heap.len();
-        if frame.call.is_some() {
-            self.called.insert(handle);
-        }
         if status.is_unfinished() {
             self.unfinished.insert(handle);
         }
         self.nodes.push(Node::new(frame, parent, depth, jump));
         self.enter(handle, None);
-        self.note_claim(handle);
+        self.note_holder(handle);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
         self.tell_ancestors(handle, false);
         self.note_root(handle);
@@ -549,14 +548,19 @@ impl Tree {
         let node = &mut self.nodes[handle.index()];
         let (was, was_busy) = (node.status(), node.is_busy());
         node.frame.status = status;
-        node.frame.interrupted_at = None;
+        // What was interrupted goes on, or has ended.
+        if let Some(released) = node.frame.holder.as_mut().and_then(|holder| holder.released.as_mut())
+            && released.how == (Release::Interrupted {})
+        {
+            released.how = Release::Ended {};
+        }
         if status != FrameStatus::InProgress {
             node.frame.summary_request = None;
         }
         self.tell_ancestors(handle, was_busy);
         self.leave_finished(handle, was_held);
         if !status.is_open() {
-            self.claimed.remove(&handle);
+            self.with_workers.remove(&handle);
             self.active = self.active.filter(|active| *active != handle);
         }
         if !status.is_unfinished() {
@@ -567,10 +571,22 @@ impl Tree {
             self.note_end(handle);
         }
         self.note_root(handle);
+        self.forget_stops(handle);
         if self.node(handle).parent.is_none() {
             self.root_statuses[was as usize] = self.root_statuses[was as usize].saturating_sub(1);
             self.root_statuses[status as usize] += 1;
         }
+    }
+
+    /// Forgets who has stopped what in the tree of a frame, if nothing in it is unfinished.
+    fn forget_stops(&mut self, handle: Handle) {
+        let root = self.root(handle);
+        if self.stops.is_empty() || self.node(root).is_busy() {
+            return;
+        }
+        let within = |frame: &Handle| self.root(*frame) == root;
+        let ended: Vec<Handle> = self.stops.keys().copied().filter(within).collect();
+        ended.iter().for_each(|frame| drop(self.stops.remove(frame)));
     }
 
     /// Notes that the tree of a frame can leave the memory, if nothing in it is unfinished.
@@ -628,10 +644,28 @@ impl Tree {
         questions.push(Question { question: question.to_owned(), interruption, asked_at: time, ..Question::default() });
     }
 
+    /// Records that the holder of a frame has let it go.
+    fn released(&mut self, handle: Handle, release: &Release, time: u64) {
+        let frame = self.frame_mut(handle);
+        let is_left = frame.status == FrameStatus::InProgress;
+        let Some(holder) = frame.holder.as_mut() else { return };
+        let how = match release {
+            // It can only be resumed if it is in progress.
+            Release::Interrupted {} if !is_left => Release::Ended {},
+            release => release.clone(),
+        };
+        let is_no_try = matches!(how, Release::PutBack { .. }) || (how == (Release::Ended {}) && is_left);
+        holder.tries = holder.tries.saturating_sub(u64::from(is_no_try));
+        holder.released = Some(Released { at: time, how });
+    }
+
     /// Records an answer to a blocked frame. It does not replace an earlier one, which may be another person's.
     fn answered(&mut self, handle: Handle, answer: &str, time: u64) {
         let frame = self.frame_mut(handle);
         keep_reason(frame);
+        if let Some(holder) = &mut frame.holder {
+            holder.tries = 0;
+        }
         if frame.questions.is_empty() {
             frame.questions.push(Question { asked_at: frame.updated_at, ..Question::default() });
         }
@@ -740,8 +774,8 @@ impl Tree {
         self.touch_parent(handle, true);
     }
 
-    /// Marks a frame and its parent as changed by the beginning or end of a call, which the settled view does not have.
-    fn touch_call(&mut self, handle: Handle) {
+    /// Marks a frame and its parent as changed by who works on it, which the settled view does not have.
+    fn touch_holder(&mut self, handle: Handle) {
         self.nodes[handle.index()].revision = self.revision;
         self.touch_parent(handle, false);
     }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::frame::{
-    ClaimedFrame, Frame, FrameEdit, FrameRef, FrameStatus, Identity, ModelRequest, NewChunk, NewClaim, NewFrame,
-    Parent, PopStatus, RegisterValues, Results, SummaryRequest,
+    Finish, Frame, FrameEdit, FrameRef, FrameStatus, Hold, Identity, ModelRequest, NewChunk, NewFrame, NewHold, Parent,
+    PopStatus, RegisterValues, Release, Results, SummaryRequest,
 };
 
 /// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it out.
@@ -123,6 +123,8 @@ pub enum Command {
         caller: String,
         /// The host.
         host: String,
+        /// The length of its lease in milliseconds: from 1 to [`Holder::LONGEST_LEASE`](crate::frame::Holder::LONGEST_LEASE).
+        lease: u64,
     },
     /// Work on a frame in the conversation of a session that has another frame of its own. A planned or blocked frame becomes
     /// in_progress, and the frame becomes the active one. Its ID becomes that of
@@ -139,19 +141,37 @@ pub enum Command {
         frame: FrameRef,
         /// The host that runs the frame. If it is another one by now, nothing changes.
         host: String,
-        /// True: the host does not exist any more. A frame that is in_progress was interrupted.
+        /// True: the host ends, and has not ended the call. A frame that is in_progress was interrupted.
         interrupted: bool,
     },
-    /// Give a frame that can be claimed to a worker. A planned or blocked frame becomes in_progress; the active frame stays.
-    /// If no frame can be claimed, nothing changes.
-    Claim(NewClaim),
-    /// Give a worker more time for a frame: the lease ends so many milliseconds from now. It can also end now, so that another
-    /// worker can claim the frame, which stays in_progress.
-    RenewClaim {
-        /// The frame and its claim.
-        claimed: ClaimedFrame,
-        /// The length of the lease, as [`NewClaim::lease`], or 0.
+    /// Give a frame that is free to a worker. A planned or blocked frame becomes in_progress; the active frame stays.
+    /// If no frame is free, nothing changes.
+    Hold(NewHold),
+    /// Give a holder more time for a frame: the lease ends so many milliseconds from now.
+    Renew {
+        /// The frame and its holder.
+        hold: Hold,
+        /// The length of the lease, as [`NewHold::lease`].
         lease: u64,
+    },
+    /// Let a frame go. It stays in_progress.
+    Release {
+        /// The frame and its holder.
+        hold: Hold,
+        /// How.
+        release: Release,
+    },
+    /// Record that the holder of a frame was interrupted, if its lease has ended.
+    Interrupt {
+        /// The frame.
+        frame: FrameRef,
+    },
+    /// End the work of a holder on its frame, which must be in_progress.
+    Finish {
+        /// The frame and its holder.
+        hold: Hold,
+        /// How it ends.
+        finish: Finish,
     },
     /// Block the frames that hosts run, from this frame downwards: they stop, and can be resumed.
     Stop {

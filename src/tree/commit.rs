@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Command, Tree, decide};
 use crate::error::Result;
-use crate::frame::{Change, Event, Handle};
+use crate::frame::{Actor, Change, Event, Handle};
 
 /// The outcome of deciding a command: the events that change the tree, and the lines that are added to the full logs of
 /// frames.
@@ -40,12 +40,14 @@ pub struct LogAppend {
 pub(crate) struct Draft<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) now: u64,
+    /// Who gives the command; `None`: whoever has the stack itself.
+    pub(crate) actor: Option<Actor>,
     commit: Commit,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(tree: &'a Tree, now: u64) -> Self {
-        Self { tree, now, commit: Commit::default() }
+        Self { tree, now, actor: None, commit: Commit::default() }
     }
 
     /// A draft that starts with the commit of a command.

@@ -7,7 +7,6 @@
 
 mod apply;
 mod archive;
-mod claims;
 mod command;
 mod commit;
 mod comparison;
@@ -15,6 +14,7 @@ mod decide;
 #[cfg(test)]
 mod growth_tests;
 mod heap_usage;
+mod holding;
 mod ids;
 mod image;
 mod links;
@@ -52,7 +52,7 @@ pub use command::Command;
 pub(crate) use commit::Draft;
 pub use commit::{Commit, LogAppend};
 pub(crate) use comparison::{Compared, Comparison};
-pub use decide::decide;
+pub use decide::{decide, decide_as};
 pub(crate) use decide::known_chunk;
 pub use heap_usage::HeapUsage;
 use ids::Ids;
@@ -140,10 +140,12 @@ pub struct Tree {
     unfinished: BTreeSet<Handle>,
     /// The roots in whose trees something is unfinished, by the keys of their places.
     busy_roots: BTreeSet<(u64, Handle)>,
-    /// The frames whose calls have not ended.
-    called: BTreeSet<Handle>,
-    /// The open frames that a worker has claimed.
-    claimed: BTreeSet<Handle>,
+    /// The frames that somebody holds.
+    held: BTreeSet<Handle>,
+    /// The open frames of workers.
+    with_workers: BTreeSet<Handle>,
+    /// The frames that a conversation holds, or was the last to hold, by its name.
+    conversations: HashMap<String, BTreeSet<Handle>>,
     /// The frames at which somebody has stopped what runs, with the revision and the reason of the last time.
     stops: BTreeMap<Handle, (u64, String)>,
     extra: Map<String, Value>,
@@ -447,11 +449,6 @@ impl Tree {
             let root = *root;
             iter::once(root).filter(|root| self.node(*root).status().is_unfinished()).chain(self.unfinished_below(root))
         })
-    }
-
-    /// The frames whose calls have begun and not ended, in creation order.
-    pub fn called(&self) -> impl Iterator<Item = Handle> + '_ {
-        self.called.iter().copied()
     }
 
     /// The reason for which somebody has stopped what runs at this frame or above it since a revision.

@@ -236,8 +236,8 @@ impl Drawing<'_> {
             let label = if frame.is_salvaged() { "" } else { "Waits for: " };
             self.line(false, &format!("{label}{awaited}"), "");
         }
-        if frame.interrupted_at.is_some() {
-            self.line(false, "It was interrupted: the host that ran it has ended", "");
+        if frame.is_interrupted() {
+            self.line(false, &format!("It was interrupted: {}", one_line(&frame.interruption())), "");
         }
         let above = self.tree.node(handle).parent().map(|parent| self.tree.node(parent).record());
         let is_cascade = above.is_some_and(|above| {

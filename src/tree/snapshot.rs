@@ -183,27 +183,21 @@ impl Tree {
     fn take_in(&mut self, handle: Handle) {
         let node = self.node(handle);
         let (status, record) = (node.status(), node.record());
-        let (id, is_called) = (record.session_id.clone(), record.call.is_some());
+        let id = record.session_id.clone();
         let chunks: Vec<String> = record.heap.iter().map(|chunk| chunk.name.clone()).collect();
         self.ids.insert(&id, handle);
         if status.is_unfinished() {
             self.unfinished.insert(handle);
         }
-        if is_called {
-            self.called.insert(handle);
-        }
-        self.note_claim(handle);
+        self.note_holder(handle);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
     }
 
     /// What a snapshot keeps beside the frames, as JSON.
     pub(crate) fn snapshot_head(&self) -> String {
-        let in_memory = self.unfinished.iter().chain(&self.unsettled).chain(&self.called);
+        let in_memory = self.unfinished.iter().chain(&self.unsettled).chain(&self.held);
         let open: BTreeSet<Handle> = in_memory.map(|frame| self.root(*frame)).collect();
-        let is_open = |(frame, _): &(&Handle, _)| {
-            self.nodes.in_memory(frame.index()).is_some() && open.contains(&self.root(**frame))
-        };
-        let stops = self.stops.iter().filter(is_open);
+        let stops = self.stops.iter();
         let head = Head {
             form: FORM,
             revision: self.revision,
@@ -308,11 +302,11 @@ impl Tree {
         }
     }
 
-    /// True if the frames of a tree have no changes that contexts do not show yet, and no calls.
+    /// True if the frames of a tree have no changes that contexts do not show yet, and no holders.
     pub(super) fn is_settled(&self, root: Handle) -> bool {
         self.subtree(root).all(|frame| {
             let node = self.node(frame);
-            node.before.is_none() && node.frame.call.is_none()
+            node.before.is_none() && node.frame.held_by().is_none()
         })
     }
 
@@ -323,6 +317,7 @@ impl Tree {
         for frame in &frames {
             let node = self.node(*frame);
             let (id, title) = (node.session_id().to_owned(), node.title().to_owned());
+            self.forget_conversation_of(*frame);
             self.ids.remove(&id);
             self.titles.remove(&title, *frame);
             self.nodes.drop_node(*frame);

@@ -113,15 +113,14 @@ fn calls_take_json_with_a_mark() {
         done(reply, &|json, len, error| callstack_run_reply(stack, p(&run), run.len(), json, len, error));
         let over = parsed(ask(|out, error| callstack_advance_run(stack, p(&run), run.len(), out, error)).unwrap());
         assert_eq!(over["results"], "hello");
-        let claimed =
-            ask(|out, error| callstack_claim(stack, p("one"), 3, 1_000, NULL, 0, p("f3"), 2, out, error)).unwrap();
-        asked(&claimed, &|json, len, out, error| callstack_renew_claim(stack, json, len, 1_000, out, error));
+        let held =
+            ask(|out, error| callstack_hold(stack, p("one"), 3, 1_000, NULL, 0, p("f3"), 2, out, error)).unwrap();
+        asked(&held, &|json, len, out, error| callstack_renew(stack, json, len, 1_000, out, error));
         let worker =
-            with_mark(&claimed, |json, len| made(|out, error| callstack_with_claim(stack, json, len, out, error)));
+            with_mark(&held, |json, len| made(|out, error| callstack_as_actor(stack, json, len, out, error)));
         close(worker);
-        done(&claimed, &|json, len, error| {
-            callstack_finish_claim(stack, json, len, CALLSTACK_STATUS_FAILED, p("no"), 2, NULL, 0, error)
-        });
+        let end = r#"{"end": "failed", "results": "no"}"#;
+        asked(&held, &|json, len, out, error| callstack_finish(stack, json, len, p(end), end.len(), out, error));
         let problems = asked(r#"{"calls": {"maxDepth": 3}}"#, &|json, len, out, error| {
             callstack_configure(stack, json, len, out, error)
         });

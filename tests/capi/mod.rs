@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::ptr;
 
-use callstack_core::capi::claims::*;
+use callstack_core::capi::holding::*;
 use callstack_core::capi::code::*;
 use callstack_core::capi::command::*;
 use callstack_core::capi::context::*;
@@ -417,69 +417,78 @@ fn memory_keeps_a_history_if_asked_to() {
 }
 
 #[test]
-fn workers_claim_frames_and_old_claims_are_refused() {
+fn workers_hold_frames_and_old_holds_are_refused() {
     let stack = in_memory("");
     // SAFETY: the stacks are open until they are closed, and every text has its given length.
     unsafe {
         let plan = r#"{"title": "Cart", "parent": null}"#;
         ask(|out, error| callstack_plan(stack, p(plan), plan.len(), out, error)).unwrap();
         let left = || parsed(ask(|out, error| callstack_work_left(stack, NULL, 0, out, error)).unwrap());
-        assert_eq!(left(), json!({"claimable": 1, "claimed": 0, "waiting": 0, "begun": 0, "blocked": 0}));
-        let claim = |worker: &str, lease, frame: Option<&str>| {
+        assert_eq!(left(), json!({"free": 1, "held": 0, "later": 0, "waiting": 0, "begun": 0, "blocked": 0}));
+        let hold = |worker: &str, lease, frame: Option<&str>| {
             let (frame, length) = frame.map_or((NULL, 0), |frame| (p(frame), frame.len()));
-            ask(|out, error| callstack_claim(stack, p(worker), worker.len(), lease, NULL, 0, frame, length, out, error))
+            ask(|out, error| callstack_hold(stack, p(worker), worker.len(), lease, NULL, 0, frame, length, out, error))
         };
-        assert_eq!(claim("", 1_000, None).unwrap_err().code, CALLSTACK_ERROR_EMPTY);
+        assert_eq!(hold("", 1_000, None).unwrap_err().code, CALLSTACK_ERROR_EMPTY);
         for lease in [0, -1, 86_400_001, i32::MIN] {
-            assert_eq!(claim("one", lease, None).unwrap_err().code, CALLSTACK_ERROR_SETTING);
+            assert_eq!(hold("one", lease, None).unwrap_err().code, CALLSTACK_ERROR_SETTING);
         }
-        let first = claim("one", 86_400_000, None).unwrap();
-        let held = parsed(first.clone());
-        assert_eq!((&held["handle"], &held["worker"], &held["generation"]), (&json!("f1"), &json!("one"), &json!(1)));
-        assert_eq!(claim("two", 1_000, None).unwrap(), "null");
-        let failed = claim("two", 1_000, Some("f1")).unwrap_err();
-        assert_eq!(failed.code, CALLSTACK_ERROR_NOT_CLAIMABLE);
-        assert_eq!(failed.details["reason"], "a worker has claimed it, and its lease has not ended");
-        let renew = |claimed: &str, lease| {
-            ask(|out, error| callstack_renew_claim(stack, p(claimed), claimed.len(), lease, out, error))
+        let first = hold("one", 86_400_000, None).unwrap();
+        let first_held = parsed(first.clone());
+        assert_eq!((&first_held["handle"], &first_held["name"], &first_held["generation"]), (&json!("f1"), &json!("one"), &json!(1)));
+        assert_eq!(hold("two", 1_000, None).unwrap(), "null");
+        let failed = hold("two", 1_000, Some("f1")).unwrap_err();
+        assert_eq!(failed.code, CALLSTACK_ERROR_NOT_FREE);
+        assert_eq!(failed.details["reason"], "a worker holds it, and its lease has not ended");
+        let renew = |held: &str, lease| {
+            ask(|out, error| callstack_renew(stack, p(held), held.len(), lease, out, error))
         };
-        assert!(parsed(renew(&first, 1_000).unwrap())["until"].as_u64() < held["until"].as_u64());
+        assert!(parsed(renew(&first, 1_000).unwrap())["until"].as_u64() < first_held["until"].as_u64());
         assert_eq!(renew(&first, -1).unwrap_err().code, CALLSTACK_ERROR_SETTING);
         for wrong in ["", "[]", "{}", "null", r#"{"handle": "f1", "generation": -1}"#, r#"{"handle": 1}"#] {
             assert_eq!(renew(wrong, 1_000).unwrap_err().code, CALLSTACK_ERROR_JSON, "{wrong}");
         }
-        renew(&first, 0).unwrap();
-        let second = claim("two", 1_000, None).unwrap();
-        let with_claim = |claimed: &str| {
+        assert_eq!(renew(&first, 0).unwrap_err().code, CALLSTACK_ERROR_SETTING);
+        let release = |held: &str| run(|error| callstack_release(stack, p(held), held.len(), error));
+        release(&first).unwrap();
+        assert_eq!(renew(&first, 1_000).unwrap_err().code, CALLSTACK_ERROR_NOT_FREE);
+        let second = hold("two", 1_000, None).unwrap();
+        let as_actor = |held: &str| {
             let mut worker = ptr::null_mut();
-            run(|error| callstack_with_claim(stack, p(claimed), claimed.len(), &mut worker, error)).map(|()| worker)
+            run(|error| callstack_as_actor(stack, p(held), held.len(), &mut worker, error)).map(|()| worker)
         };
-        let [late, right] = [&first, &second].map(|claimed| with_claim(claimed).unwrap());
+        let [late, right] = [&first, &second].map(|held| as_actor(held).unwrap());
         let pop = |stack| {
             let status = CALLSTACK_STATUS_COMPLETED;
             ask(|out, error| callstack_pop(stack, p("f1"), 2, status, p("done"), 4, NULL, 0, out, error))
         };
         let failed = pop(late).unwrap_err();
-        assert_eq!(failed.code, CALLSTACK_ERROR_CLAIM_LOST);
-        assert_eq!(failed.details, json!({"handle": "f1", "worker": "two", "generation": 2, "refused": 1}));
-        assert_eq!(with_claim("[]").unwrap_err().code, CALLSTACK_ERROR_JSON);
-        let nowhere = run(|error| callstack_with_claim(stack, p(&second), second.len(), ptr::null_mut(), error));
+        assert_eq!(failed.code, CALLSTACK_ERROR_HOLD_LOST);
+        assert_eq!(failed.details, json!({"handle": "f1", "by": "worker `two`", "generation": 2, "refused": 1}));
+        assert_eq!(as_actor("[]").unwrap_err().code, CALLSTACK_ERROR_JSON);
+        let nowhere = run(|error| callstack_as_actor(stack, p(&second), second.len(), ptr::null_mut(), error));
         assert_eq!(nowhere.unwrap_err().code, CALLSTACK_ERROR_NULL);
         // A part that was planned meanwhile is not lost.
         let part = r#"{"title": "Part", "parent": "f1"}"#;
         ask(|out, error| callstack_plan(stack, p(part), part.len(), out, error)).unwrap();
-        let finish = |claimed: &str, status| {
-            run(|error| callstack_finish_claim(stack, p(claimed), claimed.len(), status, p("done"), 4, NULL, 0, error))
+        let finish = |held: &str, end: &str| {
+            ask(|out, error| callstack_finish(stack, p(held), held.len(), p(end), end.len(), out, error))
         };
-        let failed = finish(&second, CALLSTACK_STATUS_COMPLETED).unwrap_err();
-        assert_eq!(failed.code, CALLSTACK_ERROR_NOT_CLAIMABLE);
-        assert_eq!(failed.details["reason"], "it comes after its children, and f2 is planned");
-        assert_eq!(finish(&first, CALLSTACK_STATUS_FAILED).unwrap_err().code, CALLSTACK_ERROR_CLAIM_LOST);
-        assert_eq!(finish(&second, CALLSTACK_STATUS_PLANNED).unwrap_err().code, CALLSTACK_ERROR_SETTING);
-        assert_eq!(finish("[]", CALLSTACK_STATUS_FAILED).unwrap_err().code, CALLSTACK_ERROR_JSON);
+        let done = r#"{"end": "done", "results": "done"}"#;
+        let split = parsed(finish(&second, done).unwrap());
+        assert!(split["status"] == "in_progress" && split["until"].is_u64(), "{split}");
+        assert_eq!(finish(&first, done).unwrap_err().code, CALLSTACK_ERROR_HOLD_LOST);
+        assert_eq!(
+            finish(&second, r#"{"end": "later", "wait": 86400001}"#).unwrap_err().code,
+            CALLSTACK_ERROR_SETTING
+        );
+        for wrong in ["[]", "{}", r#"{"end": "never"}"#, r#"{"end": "done"}"#, r#"{"end": "asks", "results": "x"}"#] {
+            assert_eq!(finish(&second, wrong).unwrap_err().code, CALLSTACK_ERROR_JSON, "{wrong}");
+        }
+        assert_eq!(finish("[]", done).unwrap_err().code, CALLSTACK_ERROR_JSON);
         ask(|out, error| callstack_invalidate(stack, p("f2"), 2, p("no time"), 7, out, error)).unwrap();
-        finish(&second, CALLSTACK_STATUS_COMPLETED).unwrap();
-        assert_eq!(finish(&second, CALLSTACK_STATUS_COMPLETED).unwrap_err().code, CALLSTACK_ERROR_NOT_CLAIMABLE);
+        assert_eq!(parsed(finish(&second, done).unwrap()), json!({"status": "completed"}));
+        assert_eq!(finish(&second, done).unwrap_err().code, CALLSTACK_ERROR_NOT_FREE);
         close(stack);
         // The stack of a worker lasts until it is closed too.
         assert_eq!(frames(right, r#"{"status": "completed"}"#).unwrap(), json!(["f1"]));

@@ -108,7 +108,7 @@ fn no_id_is_longer_than_a_variable_of_a_command() {
         stack.ensure(&longer, None, None).map(drop),
         stack.replace_id(frame, &longer),
         stack.import(frames).map(drop),
-        stack.claim(callstack_core::NewClaim::new(&longer, 1_000)).map(drop),
+        stack.hold(callstack_core::NewHold::new(&longer, 1_000)).map(drop),
     ] {
         assert_eq!(refused.unwrap_err().code(), "too_long");
     }

@@ -220,7 +220,7 @@ fn a_host_that_comes_too_late_does_not_prompt() {
     let theirs = tools::call(&other, "root", "stack_frame_activate", r#"{"sessionID": "f2"}"#);
     assert!(matches!(&work(theirs.effects)[..], [Effect::Prompt { .. }]));
     let again = host.tool("root", "stack_frame_activate", json!({"sessionID": "f2", "background": true}));
-    assert!(again.is_error && again.text.unwrap().contains("f2 is already running"));
+    assert!(again.is_error && again.text.unwrap().contains("f2 is held by"));
     let waiting = host.tool("root", "stack_frame_activate", json!({"sessionID": "f2"}));
     assert_eq!((waiting.is_error, work(waiting.effects)), (false, vec![]), "it waits for the other host");
 }

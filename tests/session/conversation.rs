@@ -518,7 +518,7 @@ fn a_frame_that_runs_in_the_background_is_not_the_next_one() {
     host.push("Cart");
     let mut next = done("The cart works");
     next["next"] = json!("f2");
-    assert!(host.bad("ses_1", "stack_frame_pop", next.clone()).contains("f2 is already running"));
+    assert!(host.bad("ses_1", "stack_frame_pop", next.clone()).contains("f2 is held by"));
     assert_eq!(host.status("f3"), FrameStatus::InProgress);
     next["next"] = json!("true");
     assert_eq!(

@@ -154,7 +154,7 @@ fn a_blocked_and_a_salvaged_frame_are_begun_anew_in_a_new_session() {
 fn an_interrupted_frame_is_begun_anew_and_a_running_one_is_not() {
     let host = Host::new();
     let running = host.refused("root", json!({"sessionID": "f2", "retry": true, "answer": "faster"}));
-    assert!(running.contains("frame f2 is already running"), "{running}");
+    assert!(running.contains("frame f2 is held by"), "{running}");
     // The host has died: nobody runs the frame in the next one.
     let (stack, _) = Stack::from_state(host.stack.state(), Default::default());
     let next = Host { stack, call: 0 };
@@ -171,7 +171,7 @@ fn what_cannot_be_begun_anew_is_refused_with_advice_and_nothing_changes() {
     let host = Host::new();
     let retry = |frame: &str| json!({"sessionID": frame, "retry": true});
     let own = host.refused("root", retry("f1"));
-    assert!(own.contains("frame f1 is already running"), "an agent cannot begin its own frame anew: {own}");
+    assert!(own.contains("frame f1 is held by"), "an agent cannot begin its own frame anew: {own}");
     host.pop("child", "failed", "no");
     host.ended(host.call);
     let activated = host.refused("root", json!({"sessionID": "f2"}));

@@ -1,7 +1,7 @@
 //! Tests of stacks on disk: histories, files, faults and processes.
 
 #[cfg(feature = "tools")]
-mod claims;
+mod holding;
 mod database;
 #[cfg(feature = "tools")]
 mod faults;

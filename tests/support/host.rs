@@ -167,6 +167,9 @@ impl Host {
             arguments["level"] = ["manual", "suggest", "auto"][random.below(3)].into();
         }
         let session = self.session(random);
+        // A poll gives the calls of this host more time, so the tool call does not.
+        let effects = self.stack.host().poll();
+        self.take(effects);
         let revision = self.stack.read(Tree::revision);
         let answer = tools::call(&self.stack, &session, name, &arguments.to_string());
         if answer.is_error {

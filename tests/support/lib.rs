@@ -2,7 +2,7 @@
 
 #[cfg(feature = "tools")]
 pub mod agent;
-pub mod claims;
+pub mod workers;
 pub mod conversations;
 #[cfg(feature = "tools")]
 pub mod faults;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 #[cfg(feature = "tools")]
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callstack_core::frame::{Claim, NewChunk, Register};
+use callstack_core::frame::{Holder, NewChunk, Register, Release, Released};
+use callstack_core::tree::decide_as;
 use callstack_core::{
-    ClaimedFrame, Command, Event, FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewClaim, NewFrame, Parent,
-    PopStatus, Results, Tree, decide,
+    Actor, Command, Event, Finish, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, Identity, NewFrame, NewHold,
+    Parent, PopStatus, Results, Tree,
 };
 #[cfg(feature = "tools")]
 use callstack_core::{Stack, StackOptions};
@@ -40,8 +41,8 @@ struct Plain {
     held: bool,
     /// The attempt before it.
     retry_of: Option<usize>,
-    /// The last claim.
-    claim: Option<Claim>,
+    /// The last holder.
+    holder: Option<Holder>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -79,8 +80,83 @@ enum Ask {
     FreeChunk { frame: usize, name: String },
     UpdateRegisters { frame: usize, register: usize, value: String },
     Retry { frame: usize, id: String, note: Option<String>, is_interrupted: bool },
-    Claim { worker: &'static str, lease: u64, below: Option<usize>, frame: Option<usize> },
-    RenewClaim { frame: usize, worker: &'static str, generation: u64, lease: u64 },
+    Hold { worker: &'static str, lease: u64, below: Option<usize>, frame: Option<usize> },
+    Renew { proof: Proof, lease: u64 },
+    Release { proof: Proof },
+    Finish { proof: Proof, finish: End },
+    Interrupt { frame: usize },
+    BeginCall { frame: usize, host: &'static str, lease: u64 },
+    EndCall { frame: usize, host: &'static str, interrupted: bool },
+    Stop { frame: Option<usize> },
+}
+
+/// What a holder names to prove that a frame is its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Proof {
+    frame: usize,
+    worker: &'static str,
+    generation: u64,
+}
+
+impl Proof {
+    fn hold(self) -> Hold {
+        let Proof { frame, worker, generation } = self;
+        let handle = Handle::from_index(frame).unwrap();
+        Hold { handle, kind: HolderKind::Worker, name: worker.into(), generation, until: 0, tries: 0 }
+    }
+}
+
+/// How a holder ends its work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Done,
+    Failed,
+    Asks,
+    Later(Option<u64>),
+}
+
+/// Who gives a command.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Who {
+    /// Whoever has the stack itself.
+    Nobody,
+    /// A conversation or a person, and whether it takes over what others hold.
+    Named(HolderKind, &'static str, bool),
+    Worker(Proof),
+    Host(&'static str),
+}
+
+impl Who {
+    fn random(random: &mut Random, count: usize) -> Self {
+        match random.below(12) {
+            0..6 => Who::Nobody,
+            6..10 => Who::Named(HolderKind::Conversation, ["c1", "c2"][random.below(2)], random.once_in(4)),
+            10 => Who::Named(HolderKind::Person, "ann", random.once_in(2)),
+            _ => Who::Worker(Proof {
+                frame: random.below(count + 1),
+                worker: ["one", "two"][random.below(2)],
+                generation: random.below(3) as u64,
+            }),
+        }
+    }
+
+    fn actor(self) -> Option<Actor> {
+        match self {
+            Who::Nobody | Who::Host(_) => None,
+            Who::Named(kind, name, takes_over) => Some(Actor::new(kind, name).taking_over(takes_over)),
+            Who::Worker(proof) => Some(Actor::from(&proof.hold())),
+        }
+    }
+
+    /// True if the holder of a frame is this one.
+    fn is(self, holder: &Holder) -> bool {
+        match self {
+            Who::Nobody => false,
+            Who::Named(kind, name, _) => holder.kind == kind && holder.name == name,
+            Who::Worker(Proof { worker, .. }) => holder.kind == HolderKind::Worker && holder.name == worker,
+            Who::Host(name) => holder.kind == HolderKind::Host && holder.name == name,
+        }
+    }
 }
 
 /// An edit with frames as indices.
@@ -115,17 +191,27 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
     let name = |random: &mut Random| ["", "one", "two", "three", "tw\no"][random.below(5)].to_owned();
     let content = |random: &mut Random| "x".repeat([0, 5, 100_000, 100_001][random.below(4)]);
     let worker = |random: &mut Random| ["", "one", "two", "two"][random.below(4)];
-    let lease = |random: &mut Random| [0, 2, 20, 20, Claim::LONGEST_LEASE, Claim::LONGEST_LEASE + 1][random.below(6)];
-    match random.below(54) {
-        44..51 => Ask::Claim {
+    let lease = |random: &mut Random| [0, 2, 20, 20, Holder::LONGEST_LEASE, Holder::LONGEST_LEASE + 1][random.below(6)];
+    let proof = |random: &mut Random| Proof { frame, worker: worker(random), generation: random.below(3) as u64 };
+    let host = |random: &mut Random| ["h1", "h2"][random.below(2)];
+    match random.below(66) {
+        44..51 => Ask::Hold {
             worker: worker(random),
             lease: lease(random),
             below: random.once_in(4).then_some(frame),
             frame: random.once_in(3).then(|| random.below(count + 1)),
         },
-        51..54 => {
-            Ask::RenewClaim { frame, worker: worker(random), generation: random.below(3) as u64, lease: lease(random) }
+        51..54 => Ask::Renew { proof: proof(random), lease: lease(random) },
+        54 => Ask::Release { proof: proof(random) },
+        55..58 => {
+            let wait = [None, Some(5), Some(Holder::LONGEST_LEASE + 1)][random.below(3)];
+            let finish = [End::Done, End::Done, End::Failed, End::Asks, End::Later(wait)][random.below(5)];
+            Ask::Finish { proof: proof(random), finish }
         }
+        58..60 => Ask::Interrupt { frame },
+        60..63 => Ask::BeginCall { frame, host: host(random), lease: lease(random) },
+        63..65 => Ask::EndCall { frame, host: host(random), interrupted: random.once_in(2) },
+        65 => Ask::Stop { frame: random.once_in(2).then_some(frame) },
         33..37 => Ask::Retry {
             frame,
             id: id(random),
@@ -283,24 +369,41 @@ fn command(model: &Model, ask: &Ask) -> Command {
             note: note.clone(),
             is_interrupted: *is_interrupted,
         },
-        Ask::Claim { worker, lease, below, frame: at } => {
-            let mut claim = NewClaim::new(*worker, *lease);
-            (claim.below, claim.frame) = (below.as_ref().map(frame), at.as_ref().map(frame));
-            Command::Claim(claim)
+        Ask::Hold { worker, lease, below, frame: at } => {
+            let mut hold = NewHold::new(*worker, *lease);
+            (hold.below, hold.frame) = (below.as_ref().map(frame), at.as_ref().map(frame));
+            Command::Hold(hold)
         }
-        Ask::RenewClaim { frame: at, worker, generation, lease } => {
-            let handle = Handle::from_index(*at).unwrap();
-            let claimed = ClaimedFrame { handle, worker: (*worker).to_owned(), generation: *generation, until: 0 };
-            Command::RenewClaim { claimed, lease: *lease }
+        Ask::Renew { proof, lease } => Command::Renew { hold: proof.hold(), lease: *lease },
+        Ask::Release { proof } => Command::Release { hold: proof.hold(), release: Release::Ended {} },
+        Ask::Finish { proof, finish } => {
+            let results = Results::new("done").compacted("d");
+            let finish = match *finish {
+                End::Done => Finish::Done(results),
+                End::Failed => Finish::Failed(results),
+                End::Asks => Finish::Asks { question: "which?".into(), results: None },
+                End::Later(wait) => Finish::Later { wait },
+            };
+            Command::Finish { hold: proof.hold(), finish }
         }
+        Ask::Interrupt { frame: at } => Command::Interrupt { frame: frame(at) },
+        Ask::BeginCall { frame: at, host, lease } => {
+            let (frame, host) = (frame(at), (*host).to_owned());
+            Command::BeginCall { frame, session_id: None, caller: "caller".into(), host, lease: *lease }
+        }
+        Ask::EndCall { frame: at, host, interrupted } => {
+            Command::EndCall { frame: frame(at), host: (*host).to_owned(), interrupted: *interrupted }
+        }
+        Ask::Stop { frame: at } => Command::Stop { frame: at.as_ref().map(frame), reason: "why".into() },
     }
 }
 
 type Answer = Result<(), &'static str>;
 
-/// True if a worker has a frame at this time.
-fn is_held(claim: &Claim, now: u64) -> bool {
-    claim.until > now && claim.until <= now + Claim::LONGEST_LEASE
+/// True if somebody has a frame at this time.
+fn holds(holder: &Holder, now: u64) -> bool {
+    let lasts = |until: u64| until > now && until <= now + Holder::LONGEST_LEASE;
+    holder.released.is_none() && holder.until.is_none_or(lasts)
 }
 
 impl Model {
@@ -335,13 +438,23 @@ impl Model {
         self.frames[frame].retry_of.map_or(frame, |earlier| self.first(earlier))
     }
 
+    fn is_interrupted(&self, frame: usize) -> bool {
+        let plain = &self.frames[frame];
+        let released = plain.holder.as_ref().and_then(|holder| holder.released.as_ref());
+        plain.status == FrameStatus::InProgress
+            && released.is_some_and(|released| released.how == Release::Interrupted {})
+    }
+
     /// Begins a frame anew.
-    fn retry(&mut self, frame: usize, id: &str, note: Option<&str>, is_interrupted: bool) -> Answer {
+    fn retry(&mut self, frame: usize, id: &str, note: Option<&str>, is_interrupted: bool, who: Who, now: u64) -> Answer {
         let old = self.frames[frame].clone();
         match old.status {
             FrameStatus::Failed | FrameStatus::Blocked if !self.is_retried(frame) => {}
-            FrameStatus::InProgress if is_interrupted => {}
+            FrameStatus::InProgress if is_interrupted || self.is_interrupted(frame) => {}
             _ => return Err("not_retriable"),
+        }
+        if old.holder.as_ref().is_some_and(|holder| holder.kind == HolderKind::Host && holder.released.is_none()) {
+            return Err("held");
         }
         self.free(id)?;
         if let Some(parent) = old.parent {
@@ -349,14 +462,18 @@ impl Model {
             self.fix_identity(parent);
         }
         if old.status != FrameStatus::Failed {
-            self.change(frame, FrameStatus::Failed)?;
+            self.change(frame, FrameStatus::Failed, who, now)?;
         }
         if old.status == FrameStatus::InProgress {
             let so_far = old.results.as_deref().unwrap_or("It left no results.");
             self.frames[frame].results = Some(format!("[interrupted, and begun anew] {so_far}"));
         }
         self.frames[frame].held = false;
-        let open = old.questions.last().filter(|(_, answer)| old.status == FrameStatus::Blocked && answer.is_none());
+        // Who has stopped it has asked nothing.
+        let asks = |question: &str, answer: &Option<String>| {
+            old.status == FrameStatus::Blocked && answer.is_none() && !question.starts_with("It was stopped")
+        };
+        let open = old.questions.last().filter(|(question, answer)| asks(question, answer));
         let question = match open {
             Some((question, _)) => question.clone(),
             None => format!("What must be done differently than in f{}?", frame + 1),
@@ -407,7 +524,7 @@ impl Model {
         self.frames.iter_mut().filter(|child| child.parent == Some(frame)).for_each(|child| child.held = false);
     }
 
-    fn change(&mut self, frame: usize, status: FrameStatus) -> Answer {
+    fn change(&mut self, frame: usize, status: FrameStatus, who: Who, now: u64) -> Answer {
         use FrameStatus::*;
         let legal = match self.frames[frame].status {
             Planned => vec![InProgress, Invalidated],
@@ -419,11 +536,18 @@ impl Model {
         if !legal.contains(&status) {
             return Err("transition");
         }
+        self.check_actor(frame, who, now)?;
+        let from = self.frames[frame].status;
         self.frames[frame].status = status;
         self.frames[frame].held = false;
+        self.goes_on(frame);
         if status == InProgress {
+            self.take(frame, from, who, now);
             self.active = Some(frame);
-        } else if self
+            return Ok(());
+        }
+        self.leave(frame, who, now);
+        if self
             .active
             .is_some_and(|active| active == frame || status != Invalidated && self.above(active).contains(&frame))
         {
@@ -441,13 +565,13 @@ impl Model {
     }
 
     /// Blocks a frame with a question, results so far, or both.
-    fn block(&mut self, frame: usize, question: &str, results: Option<&str>) -> Answer {
+    fn block(&mut self, frame: usize, question: &str, results: Option<&str>, who: Who, now: u64) -> Answer {
         let plain = &self.frames[frame];
         let was_blocked = plain.status == FrameStatus::Blocked;
         let has_partial = plain.results.is_some() && !(was_blocked && plain.questions.is_empty());
         let has_own_texts = self.is_open(frame) && has_partial || !plain.questions.is_empty();
         let mut after = self.clone();
-        after.change(frame, FrameStatus::Blocked)?;
+        after.change(frame, FrameStatus::Blocked, who, now)?;
         let is_asked = !question.is_empty() || has_own_texts;
         let results = results.filter(|results| !results.is_empty() || !is_asked);
         let replaces = results.is_some() && (!question.is_empty() || !has_own_texts);
@@ -468,11 +592,11 @@ impl Model {
         Ok(())
     }
 
-    fn invalidate(&mut self, frame: usize, reason: &str) -> Answer {
+    fn invalidate(&mut self, frame: usize, reason: &str, who: Who, now: u64) -> Answer {
         if reason.is_empty() {
             return Err("empty");
         }
-        self.change(frame, FrameStatus::Invalidated)?;
+        self.change(frame, FrameStatus::Invalidated, who, now)?;
         self.frames[frame].reason = Some(reason.into());
         for below in 0..self.frames.len() {
             if self.above(below).contains(&frame) && self.frames[below].status == FrameStatus::Planned {
@@ -633,64 +757,266 @@ impl Model {
         self.level(below).into_iter().flat_map(with_parts).collect()
     }
 
-    /// True if a worker can claim a frame at this time.
-    fn can_be_claimed(&self, frame: usize, now: u64) -> bool {
+    /// The last holder of a frame, if it was a worker.
+    fn worker(&self, frame: usize) -> Option<&Holder> {
+        self.frames[frame].holder.as_ref().filter(|holder| holder.kind == HolderKind::Worker)
+    }
+
+    /// True if a worker can have a frame at this time.
+    fn is_free(&self, frame: usize, now: u64) -> bool {
         let plain = &self.frames[frame];
-        match (plain.status, &plain.claim) {
+        let is_put_back = |holder: &Holder| match holder.released {
+            Some(Released { how: Release::PutBack { until }, .. }) => until > now && until <= now + Holder::LONGEST_LEASE,
+            _ => false,
+        };
+        match (plain.status, self.worker(frame)) {
             (FrameStatus::Planned, _) => self.can_begin(frame),
-            (_, Some(claim)) if claim.worker.is_empty() => false,
-            (FrameStatus::InProgress, Some(claim)) => !is_held(claim, now) && !self.has_child_for_workers(frame),
+            (FrameStatus::InProgress, Some(holder)) => {
+                !holds(holder, now) && !is_put_back(holder) && !self.has_part_for_workers(frame)
+            }
             (FrameStatus::Blocked, Some(_)) => {
-                plain.questions.last().is_some_and(|(_, answer)| answer.is_some()) && !self.has_child_for_workers(frame)
+                plain.questions.last().is_some_and(|(_, answer)| answer.is_some()) && !self.has_part_for_workers(frame)
             }
             _ => false,
         }
     }
 
     /// True if workers have something left to do below a frame, also below what is open there.
-    fn has_child_for_workers(&self, frame: usize) -> bool {
+    fn has_part_for_workers(&self, frame: usize) -> bool {
         (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame)).any(|child| {
-            let Plain { status, claim, .. } = &self.frames[child];
+            let Plain { status, holder, .. } = &self.frames[child];
             let is_left = match status {
                 FrameStatus::Planned => true,
-                FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => claim.is_some(),
+                FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => holder.is_some(),
                 FrameStatus::Completed | FrameStatus::Invalidated => false,
             };
             let is_own = !is_left && self.is_open(child);
-            is_left && !self.is_retried(child) || is_own && self.has_child_for_workers(child)
+            is_left && !self.is_retried(child) || is_own && self.has_part_for_workers(child)
         })
     }
 
-    /// A frame that somebody begins or goes on with by hand is marked, if it is a worker's, or a planned part of a worker's frame.
-    fn take_over(&mut self, frame: usize) {
-        let is_of_worker =
-            |frame: usize| self.frames[frame].claim.as_ref().is_some_and(|claim| !claim.worker.is_empty());
-        let Plain { status, parent, claim, .. } = &self.frames[frame];
-        if is_of_worker(frame) || *status == FrameStatus::Planned && parent.is_some_and(is_of_worker) {
-            let generation = claim.as_ref().map_or(1, |claim| claim.generation + 1);
-            self.frames[frame].claim = Some(Claim { worker: String::new(), generation, until: 0 });
+    /// Whether somebody may begin, end or take a frame.
+    fn check_free(&self, frame: usize, who: Who, now: u64) -> Answer {
+        let Some(holder) = self.frames[frame].holder.as_ref().filter(|holder| holds(holder, now)) else { return Ok(()) };
+        let runs = matches!(holder.kind, HolderKind::Host | HolderKind::Worker);
+        let takes = match who {
+            Who::Nobody => !runs,
+            Who::Named(_, _, takes_over) => takes_over && !runs,
+            Who::Worker(_) | Who::Host(_) => false,
+        };
+        if takes || who.is(holder) || holder.name.is_empty() { Ok(()) } else { Err("held") }
+    }
+
+    /// As above, for what whoever has the stack itself may always do.
+    fn check_actor(&self, frame: usize, who: Who, now: u64) -> Answer {
+        if who == Who::Nobody { Ok(()) } else { self.check_free(frame, who, now) }
+    }
+
+    fn check_hold(&self, proof: Proof) -> Answer {
+        self.there(proof.frame)?;
+        let holder = self.frames[proof.frame].holder.as_ref();
+        let is_own = holder.is_some_and(|holder| {
+            (holder.kind, &*holder.name, holder.generation) == (HolderKind::Worker, proof.worker, proof.generation)
+        });
+        if is_own { Ok(()) } else { Err("hold_lost") }
+    }
+
+    fn check_in_progress(&self, frame: usize) -> Answer {
+        if self.frames[frame].status == FrameStatus::InProgress { Ok(()) } else { Err("not_free") }
+    }
+
+    /// Gives a frame to another holder.
+    fn held(&mut self, frame: usize, new: Holder, now: u64) {
+        let tries = self.worker(frame).map_or(0, |last| last.tries);
+        let plain = &mut self.frames[frame];
+        plain.holder = Some(Holder {
+            generation: plain.holder.as_ref().map_or(1, |last| last.generation + 1),
+            since: new.since.max(now),
+            tries: tries + u64::from(new.kind == HolderKind::Worker),
+            ..new
+        });
+    }
+
+    /// The holder of a frame lets it go.
+    fn released(&mut self, frame: usize, how: Release, now: u64) {
+        let plain = &mut self.frames[frame];
+        let is_left = plain.status == FrameStatus::InProgress;
+        let Some(holder) = plain.holder.as_mut().filter(|holder| holder.released.is_none()) else { return };
+        let how = if how == (Release::Interrupted {}) && !is_left { Release::Ended {} } else { how };
+        if matches!(how, Release::PutBack { .. }) || how == (Release::Ended {}) && is_left {
+            holder.tries = holder.tries.saturating_sub(1);
+        }
+        holder.released = Some(Released { at: now, how });
+    }
+
+    /// A frame is not in progress any more. Its host has it until its call is over.
+    fn leave(&mut self, frame: usize, who: Who, now: u64) {
+        let status = self.frames[frame].status;
+        let holder = self.frames[frame].holder.clone().filter(|holder| holder.released.is_none());
+        let Some(holder) = holder.filter(|holder| holder.kind != HolderKind::Host) else { return };
+        let is_own = if who == Who::Nobody { holder.kind == HolderKind::Person } else { who.is(&holder) };
+        let stopped = Release::Stopped { reason: status.to_string() };
+        self.released(frame, if is_own { Release::Ended {} } else { stopped }, now);
+    }
+
+    /// The frames of a conversation that it has not left, the last one that it has entered first, each with the time.
+    fn entered(&self, name: &str, is_held: bool) -> Vec<(u64, usize)> {
+        let mut entered: Vec<(u64, usize)> = Vec::new();
+        for (frame, plain) in self.frames.iter().enumerate() {
+            let Some(holder) = &plain.holder else { continue };
+            let is_lost = holder.released.as_ref().is_some_and(|released| {
+                matches!(released.how, Release::Interrupted {} | Release::Stopped { .. })
+            });
+            let counts = holder.released.is_none() || is_lost && !is_held;
+            if holder.kind == HolderKind::Conversation && holder.name == name && counts {
+                entered.push((holder.since, frame));
+            }
+        }
+        entered.sort_unstable_by(|one, other| other.cmp(one));
+        entered
+    }
+
+    /// Somebody begins a frame, or goes on with it: a conversation and a person hold it. `status`: before that.
+    fn take(&mut self, frame: usize, status: FrameStatus, who: Who, now: u64) {
+        let Who::Named(kind, name, _) = who else {
+            let is_part = status == FrameStatus::Planned
+                && self.frames[frame].parent.is_some_and(|parent| self.worker(parent).is_some());
+            let has_it = |holder: &Holder| holder.released.is_none() && matches!(who, Who::Worker(_)) && who.is(holder);
+            let is_own = matches!(who, Who::Host(_)) || self.frames[frame].holder.as_ref().is_some_and(has_it);
+            if !is_own && (is_part || self.worker(frame).is_some()) {
+                self.held(frame, Holder::default(), now);
+            }
+            return;
+        };
+        let mut since = now;
+        if kind == HolderKind::Conversation {
+            let way = self.entered(name, true);
+            if let Some((newest, _)) = self.entered(name, false).first() {
+                since = now.max(newest + 1);
+            }
+            let before = way.iter().position(|(_, place)| *place == frame).unwrap_or(0);
+            for (place, (_, left)) in way.into_iter().enumerate() {
+                if place < before || self.above(left).contains(&frame) {
+                    self.released(left, Release::Ended {}, now);
+                }
+            }
+        }
+        let until = Some(now + Holder::LONGEST_LEASE);
+        match self.frames[frame].holder.as_mut().filter(|own| own.kind == kind && own.name == name) {
+            Some(own) => (own.since, own.until, own.released) = (since, until, None),
+            None => self.held(frame, Holder { kind, name: name.into(), until, since, ..Holder::default() }, now),
         }
     }
 
-    fn claim(&mut self, worker: &str, until: u64, below: Option<usize>, frame: Option<usize>, now: u64) -> Answer {
-        let is_meant =
-            |at: &usize| below.is_none_or(|below| self.above(*at).contains(&below)) && self.can_be_claimed(*at, now);
+    fn hold(&mut self, worker: &str, until: u64, below: Option<usize>, frame: Option<usize>, now: u64) -> Answer {
+        let is_meant = |at: &usize| below.is_none_or(|below| self.above(*at).contains(&below)) && self.is_free(*at, now);
         if frame.is_some_and(|frame| !is_meant(&frame)) {
-            return Err("not_claimable");
+            return Err("not_free");
         }
         let begun = |at: &usize| self.frames[*at].status != FrameStatus::Planned;
-        let until_of = |at: &usize| self.frames[*at].claim.as_ref().map_or(0, |claim| claim.until);
-        let lapsed = (0..self.frames.len()).filter(is_meant).filter(begun).min_by_key(until_of);
-        let first = frame.or(lapsed).or_else(|| self.in_plan_order(None).into_iter().find(is_meant));
+        let free_since = |at: &usize| {
+            let holder = self.frames[*at].holder.as_ref().unwrap();
+            match &holder.released {
+                Some(Released { how: Release::PutBack { until }, .. }) => *until,
+                Some(Released { at, .. }) => holder.until.map_or(*at, |until| until.min(*at)),
+                None => holder.until.unwrap(),
+            }
+        };
+        let left = (0..self.frames.len()).filter(is_meant).filter(begun).min_by_key(free_since);
+        let first = frame.or(left).or_else(|| self.in_plan_order(None).into_iter().find(is_meant));
         let Some(first) = first else { return Ok(()) };
         if !begun(&first) && self.frames[first].registers.is_none() {
             self.begin_registers(first);
         }
-        let plain = &mut self.frames[first];
-        plain.status = FrameStatus::InProgress;
-        let generation = plain.claim.as_ref().map_or(1, |claim| claim.generation + 1);
-        plain.claim = Some(Claim { worker: worker.to_owned(), generation, until });
+        self.goes_on(first);
+        self.frames[first].status = FrameStatus::InProgress;
+        let (kind, name, until) = (HolderKind::Worker, worker.to_owned(), Some(until));
+        self.held(first, Holder { kind, name, until, ..Holder::default() }, now);
         Ok(())
+    }
+
+    /// What was interrupted goes on, or has ended.
+    fn goes_on(&mut self, frame: usize) {
+        let released = self.frames[frame].holder.as_mut().and_then(|holder| holder.released.as_mut());
+        if let Some(released) = released.filter(|released| released.how == Release::Interrupted {}) {
+            released.how = Release::Ended {};
+        }
+    }
+
+    fn finish(&mut self, proof: Proof, finish: End, now: u64) -> Answer {
+        self.check_hold(proof)?;
+        self.check_in_progress(proof.frame)?;
+        let (frame, who) = (proof.frame, Who::Worker(proof));
+        let pause = 60_000.min(1_000 << proof.generation.saturating_sub(1).min(16));
+        match finish {
+            End::Later(Some(wait)) if wait > Holder::LONGEST_LEASE => return Err("setting"),
+            End::Later(wait) => self.released(frame, Release::PutBack { until: now + wait.unwrap_or(pause) }, now),
+            End::Done if self.has_part_for_workers(frame) => {
+                self.frames[frame].results = Some("done".into());
+                self.released(frame, Release::PutBack { until: now + pause }, now);
+            }
+            End::Done => self.pop(frame, FrameStatus::Completed, who, now)?,
+            End::Failed => self.pop(frame, FrameStatus::Failed, who, now)?,
+            End::Asks => self.block(frame, "which?", None, who, now)?,
+        }
+        Ok(())
+    }
+
+    fn pop(&mut self, frame: usize, status: FrameStatus, who: Who, now: u64) -> Answer {
+        self.change(frame, status, who, now)?;
+        self.frames[frame].results = Some("done".into());
+        self.end_registers(frame, "d");
+        Ok(())
+    }
+
+    fn begin_call(&mut self, frame: usize, host: &'static str, lease: u64, now: u64) -> Answer {
+        let (who, from) = (Who::Host(host), self.frames[frame].status);
+        self.check_free(frame, who, now)?;
+        match from {
+            FrameStatus::InProgress => self.active = Some(frame),
+            _ => {
+                let mut after = self.clone();
+                after.keep_reason(frame);
+                after.change(frame, FrameStatus::InProgress, who, now)?;
+                *self = after;
+            }
+        }
+        if from == FrameStatus::Planned && self.frames[frame].registers.is_none() {
+            self.begin_registers(frame);
+        }
+        let until = match lease {
+            1..=Holder::LONGEST_LEASE => Some(now + lease),
+            _ => return Err("setting"),
+        };
+        let (kind, name, caller) = (HolderKind::Host, host.to_owned(), "caller".to_owned());
+        self.held(frame, Holder { kind, name, caller, until, ..Holder::default() }, now);
+        Ok(())
+    }
+
+    fn stop(&mut self, top: Option<usize>, now: u64) {
+        let is_stopped = |frame: &usize| {
+            let plain = &self.frames[*frame];
+            let is_held = plain.holder.as_ref().is_some_and(|holder| holder.released.is_none());
+            let is_below = top.is_none_or(|top| *frame == top || self.above(*frame).contains(&top));
+            is_below && plain.status == FrameStatus::InProgress && (is_held || self.worker(*frame).is_some())
+        };
+        let stopped: Vec<usize> = (0..self.frames.len()).filter(is_stopped).collect();
+        for frame in &stopped {
+            let plain = &mut self.frames[*frame];
+            plain.status = FrameStatus::Blocked;
+            plain.questions.pop_if(|(_, answer)| answer.is_none());
+            plain.questions.push(("It was stopped: why".into(), None));
+            self.goes_on(*frame);
+            if self.frames[*frame].holder.as_ref().is_some_and(|holder| holder.kind != HolderKind::Host) {
+                self.released(*frame, Release::Stopped { reason: "why".into() }, now);
+            }
+        }
+        let Some(active) = self.active else { return };
+        let lineage = std::iter::once(active).chain(self.above(active));
+        if let Some(highest) = lineage.filter(|frame| stopped.contains(frame)).last() {
+            // As the frames were before: those that are stopped are open too.
+            self.active = self.above(highest).into_iter().find(|above| self.is_open(*above));
+        }
     }
 
     /// The children of a frame, or the roots, in their order.
@@ -740,38 +1066,65 @@ impl Model {
     }
 
     /// Executes a command on the model. After an error the model is in no defined state.
-    fn carry_out(&mut self, ask: &Ask, now: u64) -> Answer {
-        self.execute(ask, now)?;
+    fn carry_out(&mut self, ask: &Ask, who: Who, now: u64) -> Answer {
+        if let Who::Worker(proof) = who {
+            self.check_hold(proof)?;
+        }
+        self.execute(ask, who, now)?;
         self.order.extend(self.order.len()..self.frames.len());
         Ok(())
     }
 
-    fn execute(&mut self, ask: &Ask, now: u64) -> Answer {
+    fn execute(&mut self, ask: &Ask, who: Who, now: u64) -> Answer {
         let end_of = |lease: u64| match lease {
-            1..=Claim::LONGEST_LEASE => Ok(now + lease),
+            1..=Holder::LONGEST_LEASE => Ok(now + lease),
             _ => Err("setting"),
         };
         match ask {
-            Ask::Claim { worker, lease, below, frame } => {
+            Ask::Hold { worker, lease, below, frame } => {
                 if worker.is_empty() {
                     return Err("empty");
                 }
                 let until = end_of(*lease)?;
                 below.iter().chain(frame).try_for_each(|frame| self.there(*frame))?;
-                self.claim(worker, until, *below, *frame, now)?;
+                self.hold(worker, until, *below, *frame, now)?;
             }
-            Ask::RenewClaim { frame, worker, generation, lease } => {
-                let until = if *lease == 0 { now } else { end_of(*lease)? };
+            Ask::Renew { proof, lease } => {
+                let until = end_of(*lease)?;
+                self.check_hold(*proof)?;
+                self.check_in_progress(proof.frame)?;
+                let holder = self.frames[proof.frame].holder.as_mut().unwrap();
+                match holder.released.as_ref().map(|released| &released.how) {
+                    None | Some(Release::Interrupted {}) => (holder.until, holder.released) = (Some(until), None),
+                    Some(_) => return Err("not_free"),
+                }
+            }
+            Ask::Release { proof } => {
+                self.check_hold(*proof)?;
+                self.released(proof.frame, Release::Ended {}, now);
+            }
+            Ask::Finish { proof, finish } => self.finish(*proof, *finish, now)?,
+            Ask::Interrupt { frame } => {
                 self.there(*frame)?;
-                let plain = &mut self.frames[*frame];
-                let claim = plain.claim.clone().ok_or("claim_lost")?;
-                if (claim.worker.as_str(), claim.generation) != (*worker, *generation) {
-                    return Err("claim_lost");
+                if self.frames[*frame].holder.as_ref().is_some_and(|holder| !holds(holder, now)) {
+                    self.released(*frame, Release::Interrupted {}, now);
                 }
-                if plain.status != FrameStatus::InProgress {
-                    return Err("not_claimable");
+            }
+            Ask::BeginCall { frame, host, lease } => {
+                self.there(*frame)?;
+                self.begin_call(*frame, host, *lease, now)?;
+            }
+            Ask::EndCall { frame, host, interrupted } => {
+                self.there(*frame)?;
+                let is_own = |holder: &Holder| holder.kind == HolderKind::Host && holder.name == *host;
+                if self.frames[*frame].holder.as_ref().is_some_and(is_own) {
+                    let how = if *interrupted { Release::Interrupted {} } else { Release::Ended {} };
+                    self.released(*frame, how, now);
                 }
-                plain.claim = Some(Claim { until, ..claim });
+            }
+            Ask::Stop { frame } => {
+                frame.map_or(Ok(()), |frame| self.there(frame))?;
+                self.stop(*frame, now);
             }
             Ask::Edit { frame, edit } => self.edit(*frame, edit)?,
             Ask::Add { id, parent, status, depends_on } => {
@@ -795,8 +1148,12 @@ impl Model {
                 self.frames.push(Plain { depends_on: once, ..frame });
                 parent.iter().for_each(|parent| self.fix_identity(*parent));
                 if *status == FrameStatus::InProgress {
-                    self.active = Some(self.frames.len() - 1);
-                    self.begin_registers(self.frames.len() - 1);
+                    let new = self.frames.len() - 1;
+                    self.active = Some(new);
+                    if let Who::Named(..) = who {
+                        self.take(new, FrameStatus::InProgress, who, now);
+                    }
+                    self.begin_registers(new);
                 }
             }
             Ask::PlanChildren { parent, ids, depends_on } => {
@@ -856,8 +1213,7 @@ impl Model {
                 if self.frames[*frame].status != FrameStatus::Planned {
                     return Err("transition");
                 }
-                self.take_over(*frame);
-                self.change(*frame, FrameStatus::InProgress)?;
+                self.change(*frame, FrameStatus::InProgress, who, now)?;
                 if self.frames[*frame].registers.is_none() {
                     self.begin_registers(*frame);
                 }
@@ -878,15 +1234,15 @@ impl Model {
             }
             Ask::SetStatus { frame, status: FrameStatus::Invalidated } => {
                 self.there(*frame)?;
-                self.invalidate(*frame, "because")?;
+                self.invalidate(*frame, "because", who, now)?;
             }
             Ask::SetStatus { frame, status: FrameStatus::Blocked } => {
                 self.there(*frame)?;
-                self.block(*frame, "", Some("because"))?;
+                self.block(*frame, "", Some("because"), who, now)?;
             }
             Ask::Block { frame, question, results } => {
                 self.there(*frame)?;
-                self.block(*frame, question, results.as_deref())?;
+                self.block(*frame, question, results.as_deref(), who, now)?;
                 if let Some(results) = results.as_ref().filter(|results| !results.is_empty() && !question.is_empty()) {
                     self.end_registers(*frame, results);
                 }
@@ -899,6 +1255,9 @@ impl Model {
                     _ => return Err("not_blocked"),
                 }
                 self.keep_reason(*frame);
+                if let Some(holder) = &mut self.frames[*frame].holder {
+                    holder.tries = 0;
+                }
                 let questions = &mut self.frames[*frame].questions;
                 if questions.is_empty() {
                     questions.push((String::new(), None));
@@ -908,41 +1267,33 @@ impl Model {
             }
             Ask::SetStatus { frame, status } => {
                 self.there(*frame)?;
-                let Plain { status: from, claim, .. } = &self.frames[*frame];
-                let worker = claim.as_ref().filter(|claim| !claim.worker.is_empty());
-                if (*status, *from) == (FrameStatus::InProgress, FrameStatus::InProgress)
-                    && let Some(claim) = worker
-                {
-                    if is_held(claim, now) {
-                        return Err("running");
-                    }
-                    self.take_over(*frame);
+                let goes_on = (*status, self.frames[*frame].status) == (FrameStatus::InProgress, FrameStatus::InProgress);
+                if goes_on && (self.worker(*frame).is_some() || who != Who::Nobody) {
+                    self.check_free(*frame, who, now)?;
+                    self.take(*frame, FrameStatus::InProgress, who, now);
                     self.active = Some(*frame);
                     return Ok(());
                 }
                 let mut after = self.clone();
                 if *status == FrameStatus::InProgress {
                     after.keep_reason(*frame);
-                    after.take_over(*frame);
                 }
-                after.change(*frame, *status)?;
+                after.change(*frame, *status, who, now)?;
                 *self = after;
                 self.frames[*frame].results = Some("because".into());
             }
             Ask::Pop { frame, status: PopStatus::Blocked } => {
                 self.there(*frame)?;
-                self.block(*frame, "", Some("done"))?;
+                self.block(*frame, "", Some("done"), who, now)?;
                 self.end_registers(*frame, "d");
             }
             Ask::Pop { frame, status } => {
                 self.there(*frame)?;
-                self.change(*frame, (*status).into())?;
-                self.frames[*frame].results = Some("done".into());
-                self.end_registers(*frame, "d");
+                self.pop(*frame, (*status).into(), who, now)?;
             }
             Ask::Invalidate { frame, reason } => {
                 self.there(*frame)?;
-                self.invalidate(*frame, reason)?;
+                self.invalidate(*frame, reason, who, now)?;
             }
             Ask::AddArtifact { frame, artifact: text } | Ask::AddDecision { frame, decision: text } => {
                 self.there(*frame)?;
@@ -984,7 +1335,7 @@ impl Model {
             }
             Ask::Retry { frame, id, note, is_interrupted } => {
                 self.there(*frame)?;
-                self.retry(*frame, id, note.as_deref(), *is_interrupted)?;
+                self.retry(*frame, id, note.as_deref(), *is_interrupted, who, now)?;
             }
             Ask::SetActive { frame } => {
                 self.there(*frame)?;
@@ -1067,7 +1418,7 @@ fn view(tree: &Tree) -> Model {
                 .map(|file| std::array::from_fn(|index| file.get(Register::ALL[index]).to_owned())),
             held: tree.is_held(handle),
             retry_of: node.retry_of().map(|earlier| earlier.index()),
-            claim: frame.claim.map(|claim| *claim),
+            holder: frame.holder.map(|holder| *holder),
         }
     });
     let children = tree.handles().flat_map(|handle| tree.children(handle));
@@ -1127,20 +1478,21 @@ pub fn check(random: &mut Random, length: usize) {
     let mut history: Vec<Event> = Vec::new();
     for now in 1..=length as u64 {
         let ask = random_ask(random, model.frames.len());
+        let who = Who::random(random, model.frames.len());
         let before = tree.state();
-        let decided = decide(&tree, command(&model, &ask), now);
+        let decided = decide_as(&tree, who.actor().as_ref(), command(&model, &ask), now);
         assert_eq!(tree.state(), before, "deciding changed the tree");
         let events = decided.as_ref().map_or(&[][..], |commit| &commit.events);
         events.iter().for_each(|event| tree.apply(event));
         history.extend_from_slice(events);
 
         let mut expected = model.clone();
-        let answer = expected.carry_out(&ask, now);
-        assert_eq!(decided.map(drop).map_err(|error| error.code()), answer, "{ask:?}");
+        let answer = expected.carry_out(&ask, who, now);
+        assert_eq!(decided.map(drop).map_err(|error| error.code()), answer, "{who:?}: {ask:?}");
         if answer.is_ok() {
             model = expected;
         }
-        assert_eq!(view(&tree), model.settled(), "after {ask:?}");
+        assert_eq!(view(&tree), model.settled(), "after {who:?}: {ask:?}");
     }
     check_queries(&tree, &model);
 
@@ -1195,16 +1547,18 @@ pub fn check_in_store(
         }
         let ask = random_ask(random, model.frames.len());
         let user = if random.once_in(8) { &other } else { &stack };
+        let who = Who::random(random, model.frames.len());
+        let user = who.actor().map_or_else(|| user.clone(), |actor| user.as_actor(actor));
         let done = user.execute(command(&model, &ask));
         let mut expected = model.clone();
-        let answer = expected.carry_out(&ask, now.load(Ordering::Relaxed));
-        assert_eq!(done.map(drop).map_err(|error| error.code()), answer, "{ask:?}");
+        let answer = expected.carry_out(&ask, who, now.load(Ordering::Relaxed));
+        assert_eq!(done.map(drop).map_err(|error| error.code()), answer, "{who:?}: {ask:?}");
         if answer.is_ok() {
             model = expected;
         }
         if random.once_in(4) {
             stack.refresh().unwrap();
-            assert_eq!(stack.read(view), model.settled(), "after {ask:?}");
+            assert_eq!(stack.read(view), model.settled(), "after {who:?}: {ask:?}");
         }
     }
     for user in [&stack, &other] {

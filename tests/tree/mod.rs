@@ -1,6 +1,6 @@
 //! Tests of trees: commands, queries, states and imports.
 
-mod claims;
+mod holding;
 mod damage;
 mod edits;
 mod errors;

@@ -3,7 +3,7 @@
 use callstack_core::session::calls::{CallPlace, CallSettings};
 use callstack_core::tree::Obstacle;
 use callstack_core::{
-    FrameEdit, Handle, HostSettings, NewClaim, NewFrame, PopStatus, Results, Settings, Stack, Tree, tools,
+    Finish, FrameEdit, Handle, HostSettings, NewFrame, NewHold, PopStatus, Results, Settings, Stack, Tree, tools,
 };
 use serde_json::json;
 
@@ -145,9 +145,9 @@ fn what_is_next_follows_the_order_of_the_plan() {
     assert_eq!(stack.ready(), [f(6), f(2), other]);
     stack.edit(other, FrameEdit::default().before(f(1))).unwrap();
     assert_eq!(stack.ready(), [other, f(6), f(2)]);
-    let claim = |claim: NewClaim| stack.claim(claim).unwrap().unwrap().handle;
-    assert_eq!(claim(NewClaim::new("one", 60_000).below(f(1))), f(6));
-    assert_eq!(claim(NewClaim::new("two", 60_000)), other);
+    let hold = |new: NewHold| stack.hold(new).unwrap().unwrap().handle;
+    assert_eq!(hold(NewHold::new("one", 60_000).below(f(1))), f(6));
+    assert_eq!(hold(NewHold::new("two", 60_000)), other);
     // Below a root that has begun, and a root that has ended.
     stack.edit(f(2), FrameEdit::default().root()).unwrap();
     assert_eq!(stack.ready(), [f(2)], "the last root");
@@ -156,14 +156,14 @@ fn what_is_next_follows_the_order_of_the_plan() {
     assert_eq!(stack.ready(), []);
 }
 
-/// Who takes what is next gets the same from a list, by a claim, and by a tool.
+/// Who takes what is next gets the same from a list, by a hold, and by a tool.
 #[test]
 fn lists_workers_and_tools_have_the_same_rule() {
     let stack = plan();
     let calls = CallSettings::default().place(CallPlace::Conversation);
     assert_eq!(stack.host().configure(HostSettings::default().calls(calls)), []);
-    let claim = || stack.claim(NewClaim::new("worker", 60_000)).unwrap().unwrap();
-    let schema = claim();
+    let hold = || stack.hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
+    let schema = hold();
     assert_eq!(schema.handle, f(2));
     stack.activate(f(1)).unwrap();
     let activate =
@@ -176,6 +176,6 @@ fn lists_workers_and_tools_have_the_same_rule() {
     refused("f3", "f2 (Schema) is in_progress; run f2 first");
     assert_eq!(stack.read(|tree| tree.ready_children(f(1), None).collect::<Vec<_>>()), [f(6)]);
     assert_eq!(stack.read(|tree| tree.ready_children(f(1), Some(f(2))).collect::<Vec<_>>()), [f(3), f(6)]);
-    stack.finish_claim(&schema, PopStatus::Completed, Results::new("it works")).unwrap();
-    assert_eq!(claim().handle, f(4), "the parts of f3 come before it");
+    stack.finish(&schema, Finish::Done(Results::new("it works"))).unwrap();
+    assert_eq!(hold().handle, f(4), "the parts of f3 come before it");
 }

@@ -478,7 +478,7 @@ export class Flame {
         const handles = running.map((frame) => frame.handle)
         await this.#wait(handles)
         // That process may have been killed meanwhile.
-        const wasKilled = (other: Handle) => other !== handle && this.stack.frame(other).interruptedAt !== undefined
+        const wasKilled = (other: Handle) => other !== handle && hasLapsed(this.stack.frame(other))
         await this.#goOn(handles.filter(wasKilled), isStopped)
       } else if (!isInterrupted(this.stack.frame(handle))) {
         return
@@ -501,12 +501,13 @@ export class Flame {
   }
 
   /** Logs who runs a frame: the session in whose name its tree was begun names the process. */
-  #tellRunner({ handle, call }: Frame): void {
-    const line = [handle, ...this.stack.ancestors(handle)].map((above) => this.stack.frame(above).call?.caller ?? "")
+  #tellRunner({ handle, holder }: Frame): void {
+    const running = [handle, ...this.stack.ancestors(handle)].map((above) => this.stack.frame(above)).filter(isCalled)
+    const line = running.map((above) => above.holder?.caller ?? "")
     const found = line.map((caller) => /^flame-(\d+)-/.exec(caller)?.[1]).find((id) => id !== undefined)
     const who = found === undefined ? "another process" : `process ${found}`
     const message = `${who} runs ${handle}; this one waits for its end`
-    this.#orchestrator.log("info", message, { handle, process: Number(found ?? 0), host: call?.host ?? "" })
+    this.#orchestrator.log("info", message, { handle, process: Number(found ?? 0), host: holder?.name ?? "" })
   }
 
   async #changed(): Promise<void> {
@@ -531,8 +532,13 @@ export class Flame {
 }
 
 /** True if a process runs a frame. */
-function isCalled({ call, interruptedAt }: Frame): boolean {
-  return call !== undefined && interruptedAt === undefined
+function isCalled({ holder }: Frame): boolean {
+  return holder?.kind === "host" && holder.released === undefined
+}
+
+/** True if the process that ran a frame has ended. */
+function hasLapsed({ status, holder }: Frame): boolean {
+  return status === "in_progress" && holder?.released?.how === "interrupted"
 }
 
 function isFinished({ status }: Frame): boolean {
@@ -544,8 +550,9 @@ function isOpen({ status }: Frame): boolean {
 }
 
 /** True if a frame can go on without a person: its process has ended, it was stopped or salvaged, or it was answered. */
-function isInterrupted({ status, interruptedAt, questions }: Frame): boolean {
-  if (status === "in_progress") return interruptedAt !== undefined
+function isInterrupted(frame: Frame): boolean {
+  const { status, questions } = frame
+  if (status === "in_progress") return hasLapsed(frame)
   const last = questions?.at(-1)
   return status === "blocked" && last !== undefined && (last.interruption === true || last.answer !== undefined)
 }

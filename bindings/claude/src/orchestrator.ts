@@ -380,10 +380,11 @@ export class Orchestrator implements HostActions, SessionOwner {
   }
 
   #tellChange(event: StackEvent): void {
-    if (event.kind !== "statusChanged" && event.kind !== "callBegun" && event.kind !== "invalidated") return
+    if (event.kind !== "statusChanged" && event.kind !== "held" && event.kind !== "invalidated") return
     const frame = this.#stack.frame(event.handle)
     const { handle, title, sessionID } = frame
-    if (event.kind === "callBegun") {
+    if (event.kind === "held") {
+      if (event.holder.kind !== "host" || event.holder.since !== event.time) return
       const parent = this.#stack.ancestors(handle)[0]
       const again = frame.usage !== undefined || frame.questions !== undefined
       this.events.emit({ kind: "begun", frame: handle, title, parent, sessionID, again })

@@ -21,7 +21,7 @@ export type ErrorCode =
   | "results_fixed"
   | "no_frame"
   | "too_deep"
-  | "running"
+  | "held"
   | "chunk_exists"
   | "unknown_chunk"
   | "too_long"
@@ -56,8 +56,8 @@ export type ErrorCode =
   | "not_planned"
   | "not_sibling"
   | "not_ready"
-  | "not_claimable"
-  | "claim_lost"
+  | "not_free"
+  | "hold_lost"
   | "inside_read"
   /** The stack was closed. */
   | "closed"
@@ -98,12 +98,14 @@ export interface ErrorDetails {
   readonly frame?: string
   /** `transition`: the present status. */
   readonly from?: FrameStatus
-  /** `claim_lost`: the generation of the newest claim. */
+  /** `hold_lost`: the generation of the newest holder. */
   readonly generation?: number
   /** The handle of the frame that the call is about. */
   readonly handle?: Handle
   /** `disconnected`: false if nothing was changed; true if the command may have been committed. */
   readonly isOutcomeUnknown?: boolean
+  /** `held`, `hold_lost`: who has the frame now. */
+  readonly by?: string
   /** `unknown_chunk`: the names of the chunks that the frame sees. */
   readonly known?: readonly string[]
   /** `too_long`: the length, in characters. */
@@ -130,7 +132,7 @@ export interface ErrorDetails {
   readonly reason?: string
   /** `unknown_frame`, `ambiguous_frame`: the name that was given. */
   readonly reference?: string
-  /** `claim_lost`: the generation of the refused command. */
+  /** `hold_lost`: the generation of the refused command. */
   readonly refused?: number
   /** `history`: the event that does not fit. */
   readonly revision?: number
@@ -146,12 +148,12 @@ export interface ErrorDetails {
   readonly total?: number
   /** `budget_too_small`: whether `total` or `bytes` of the budget is too small. */
   readonly unit?: "tokens" | "bytes"
+  /** `held`: until when, unless its holder renews that, in milliseconds since the Unix epoch. Null: without an end. */
+  readonly until?: number | null
   /** `setting`: the value that was given. */
   readonly value?: string
   /** `busy`: how long the call has waited in all, in milliseconds. */
   readonly waited?: number
-  /** `claim_lost`: the worker that has the frame now. */
-  readonly worker?: string
   /** `json`, `version`, `in_memory`: the thing that the error is about. */
   readonly what?: string
 }

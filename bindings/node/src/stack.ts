@@ -5,12 +5,14 @@ import { CallstackError } from "./error.js"
 import { readJson, writeJson } from "./json.js"
 import { type Address, type Inputs, Native, type StackTextName } from "./native.js"
 import type {
+  Actor,
   Budget,
   Chunk,
-  ClaimedFrame,
   Effect,
   EventKind,
   EventQuery,
+  Finish,
+  Finished,
   Frame,
   FrameEdit,
   FrameQuery,
@@ -19,6 +21,7 @@ import type {
   FrameUsage,
   Handle,
   HistoryCompaction,
+  Hold,
   HostEvent,
   HostSettings,
   Identity,
@@ -30,13 +33,13 @@ import type {
   MemoryOptions,
   ModelRequest,
   NewChunk,
-  NewClaim,
   NewFrame,
+  NewHold,
   NewRun,
   Next,
   OutlineOptions,
-  Popped,
   PopStatus,
+  Popped,
   PrunedLogs,
   Register,
   Reply,
@@ -417,71 +420,69 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Gives a frame that can begin to a worker, for the length of a lease. Of several workers that claim at the same time, in any
-   * processes, each gets another frame. Returns undefined if there is nothing to claim now: {@link workLeft} says whether that can
+   * Gives a frame that is free to a worker, for the length of a lease. Of several workers that ask at the same time, in any
+   * processes, each gets another frame. Returns undefined if none is free now: {@link workLeft} says whether that can
    * change. The frame becomes in_progress; the active frame stays.
    *
-   * First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then planned frames
-   * in the order of the plan. A planned frame can be claimed when its dependencies, and those of the planned frames above it, are
+   * First come the frames whose worker has let its lease end or has let them go, and blocked ones of workers that were answered, then
+   * planned frames in the order of the plan. A planned frame is free when its dependencies, and those of the planned frames above it, are
    * completed, and when its children are completed or invalidated; unless the frame above it has ended.
    *
    * ```js
-   * const claimed = stack.claim({ worker: "build-1", lease: 60_000 })
-   * if (claimed) {
-   *   stack.finishClaim(claimed, "completed", "Cart in src/cart.ts")
+   * const hold = stack.hold({ name: "build-1", lease: 60_000 })
+   * if (hold) {
+   *   stack.finish(hold, { end: "done", results: "Cart in src/cart.ts" })
    * }
    * ```
    *
-   * @throws `empty` for the worker, `setting` for the lease, `not_claimable` if `frame` cannot be claimed.
+   * @throws `empty` for the name, `setting` for the lease, `not_free` if `frame` is not free.
    */
-  claim({ worker, lease, below, frame }: NewClaim): ClaimedFrame | undefined {
-    const claimed = this.#native.text("claim", this.#address, worker, milliseconds(lease), below, frame)
-    return readJson<ClaimedFrame | null>(claimed) ?? undefined
+  hold({ name, lease, below, frame }: NewHold): Hold | undefined {
+    const hold = this.#native.text("hold", this.#address, name, milliseconds(lease), below, frame)
+    return readJson<Hold | null>(hold) ?? undefined
   }
 
   /**
-   * Gives a worker more time: the lease ends so many milliseconds from now. Returns the claim with its new end.
+   * Gives a holder more time: the lease ends so many milliseconds from now. Returns the hold with its new end.
    *
-   * @throws `claim_lost` if the frame was claimed again, `not_claimable` if it is not in progress any more: then the worker should
-   * stop. `setting` for the lease.
+   * @throws `hold_lost` if somebody else has held the frame since, `not_free` if it was let go or is not in progress any more: then the
+   * holder should stop. `setting` for the lease.
    */
-  renewClaim(claimed: ClaimedFrame, lease: number): ClaimedFrame {
-    return this.#record("renew_claim", writeJson(claimed), milliseconds(lease))
+  renew(hold: Hold, lease: number): Hold {
+    return this.#record("renew", writeJson(hold), milliseconds(lease))
   }
 
   /**
-   * Ends the lease of a frame now, so that another worker can claim it. The frame stays in progress.
+   * Lets a frame go, so that another worker can have it at once. It stays in progress, and this time does not count as a try.
    *
-   * @throws As {@link renewClaim}, but for the lease.
+   * @throws `hold_lost` if somebody else has held the frame since.
    */
-  releaseClaim(claimed: ClaimedFrame): void {
-    this.renewClaim(claimed, 0)
+  release(hold: Hold): void {
+    this.#native.run("release", this.#address, writeJson(hold))
   }
 
   /**
-   * Ends the frame of a claim with its results, as {@link pop} does, but only if it is still in progress, and completes it only if no
-   * part is left that was planned below it: both are checked in the same transaction. So what a person stops or plans in this moment
-   * is not lost.
+   * Ends the work of a holder on its frame, which must be in progress, all of it in one commit: so what a person stops or plans in this
+   * moment is not lost. A frame below which parts were planned is put back until these are done, and its results are those so far.
    *
-   * @param results - The results in full; with `"blocked"` the question: what the frame waits for.
-   * @param resultsCompacted - A short form for the contexts of other frames.
-   * @throws `claim_lost` if the frame was claimed again, `not_claimable` if it is not in progress any more or if a part is left.
+   * @throws `hold_lost` if somebody else has held the frame since, `not_free` if it is not in progress any more; `setting`, `empty`.
    */
-  finishClaim(claimed: ClaimedFrame, status: PopStatus, results: string, resultsCompacted?: string): void {
-    this.#native.run("finish_claim", this.#address, writeJson(claimed), numberOf(status), results, resultsCompacted)
+  finish(hold: Hold, finish: Finish): Finished {
+    return this.#record("finish", writeJson(hold), writeJson(finish))
   }
 
   /**
-   * Returns the same stack for the worker that has a claim: each command of the returned one throws `claim_lost` if the frame was
-   * claimed again since, whichever frame the command changes. Close it too. Commands of this stack work as before.
+   * Returns the same stack for an actor: what others hold is theirs, so its commands that begin, go on with, end, block or invalidate such
+   * a frame throw `held`; and a conversation or a person with a name holds what it begins. With a hold, each command throws `hold_lost` if
+   * somebody else has held that frame since. Close the returned stack too. Commands of this stack work as before.
    */
-  withClaim(claimed: ClaimedFrame): Stack {
-    return new Stack(this.#native.value("with_claim", this.#address, writeJson(claimed)))
+  asActor(actor: Actor): Stack {
+    return new Stack(this.#native.value("as_actor", this.#address, writeJson(actor)))
   }
 
   /**
-   * Counts what is left to do for workers, below a frame or everywhere. If nothing is claimable and nothing is claimed, nothing
-   * becomes claimable unless a person or a host does something.
+   * Counts what is left to do for workers, below a frame or everywhere. If nothing is free, held or put back for later, nothing
+   * becomes free unless a person or a host does something.
    */
   workLeft(below?: FrameRef): WorkLeft {
     return this.#record("work_left", below)

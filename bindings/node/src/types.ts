@@ -192,12 +192,8 @@ export interface FrameRecord {
   forgottenAt?: number
   /** What the frame has waited for, with the answers, oldest first. The last one is open while the frame is blocked. */
   questions?: Question[]
-  /** The call that runs the frame: the host, the calling session, and when it began, in milliseconds since the Unix epoch. */
-  call?: { host: string; caller: string; begunAt: number }
-  /** The last claim of a worker, also when its lease has ended or the frame is finished. */
-  claim?: Claim
-  /** When it was noticed that the host of the call does not exist any more, in milliseconds since the Unix epoch. */
-  interruptedAt?: number
+  /** Who works on the frame, or did last: then `released` says how the frame was let go. */
+  holder?: Holder
   /** The summary that was requested of the frame's conversation. */
   summaryRequest?: {
     type: "frame_completion" | "manual_summary" | "overflow"
@@ -465,26 +461,58 @@ export interface FoldedStretch {
   returned: number
 }
 
-/** The claim of a worker: {@link Stack.claim}. */
-export interface Claim {
-  /** The name of the worker. */
-  worker: string
-  /** Which claim of the frame it is, counted from 1. Only the newest one counts. */
+/**
+ * Kinds of holders: a host runs the frame in a session of its own, a worker holds one frame after the other, a conversation is that of an
+ * agent, and a person works by hand.
+ */
+export type HolderKind = "host" | "worker" | "conversation" | "person"
+
+/** Who works on a frame, or did last. */
+export interface Holder {
+  kind: HolderKind
+  /** The name: of a host an ID that each open stack has for itself. Empty: somebody who works by hand. */
+  name: string
+  /** Which holder of the frame it is, counted from 1. Only the newest one counts. */
+  generation: number
+  /** The end of the lease, in milliseconds since the Unix epoch. */
+  until?: number
+  /** Since when it has the frame, in milliseconds since the Unix epoch. */
+  since: number
+  /** The session or conversation that has given it the frame. */
+  caller?: string
+  /** How often workers have begun the frame without an end, since it was planned or last answered. */
+  tries?: number
+  /** How it has let the frame go, and when, in milliseconds since the Unix epoch. */
+  released?: Release & { at: number }
+}
+
+/**
+ * How a frame is let go. `ended`: the holder does not go on. `putBack`: it waits until a time, in milliseconds since the Unix epoch.
+ * `interrupted`: nobody has heard of the holder until the end of its lease. `stopped`: somebody else has stopped or ended it.
+ */
+export type Release =
+  | { how: "ended" }
+  | { how: "putBack"; until: number }
+  | { how: "interrupted" }
+  | { how: "stopped"; reason: string }
+
+/** A frame that somebody holds. */
+export interface Hold {
+  handle: Handle
+  kind: HolderKind
+  name: string
+  /** Which holder of the frame it is, counted from 1. */
   generation: number
   /** The end of the lease, in milliseconds since the Unix epoch. */
   until: number
+  /** How often workers have begun the frame without an end, this time included, since it was planned or last answered. */
+  tries: number
 }
 
-/** A frame that a worker has claimed. */
-export interface ClaimedFrame extends Claim {
-  /** The frame. */
-  handle: Handle
-}
-
-/** What a worker claims. */
-export interface NewClaim {
+/** What a worker wants to hold. */
+export interface NewHold {
   /** The name of the worker. It should differ from those of others. */
-  worker: string
+  name: string
   /** The length of the lease in milliseconds, from 1 to 86,400,000. */
   lease: number
   /** Only frames below this one. */
@@ -493,15 +521,45 @@ export interface NewClaim {
   frame?: FrameRef
 }
 
+/** Who gives commands: {@link Stack.asActor}. */
+export type Actor =
+  | Hold
+  | {
+      kind: HolderKind
+      name: string
+      /** The session or conversation for which it works. */
+      caller?: string
+      /** True: it may end and begin what a person or a conversation holds. */
+      takesOver?: boolean
+    }
+
+/** How a holder ends its work: {@link Stack.finish}. */
+export type Finish =
+  | { end: "done" | "failed"; results: string; resultsCompacted?: string }
+  /** It waits for an answer. */
+  | { end: "asks"; question: string; results?: string; resultsCompacted?: string }
+  /** It waits for so many milliseconds; without `wait` longer each time, at most a minute. */
+  | { end: "later"; wait?: number }
+
+/** How the work on a frame has ended. */
+export interface Finished {
+  /** `in_progress`: the frame was put back. */
+  status: FrameStatus
+  /** Until when nobody gets it, in milliseconds since the Unix epoch. */
+  until?: number
+}
+
 /** What is left to do for workers: numbers of unfinished frames. */
 export interface WorkLeft {
-  /** Frames that can be claimed now. */
-  claimable: number
+  /** Frames that a worker can hold now. */
+  free: number
   /** Frames that workers hold. */
-  claimed: number
-  /** Planned frames that wait for others. */
+  held: number
+  /** Frames that workers have put back for later. */
+  later: number
+  /** Frames that wait for others. */
   waiting: number
-  /** Frames in progress that a person or a host has begun. */
+  /** Frames in progress that are no worker's. */
   begun: number
   /** Blocked frames. */
   blocked: number
@@ -746,10 +804,10 @@ export type Change =
   | { kind: "asked"; question: string; interruption?: true }
   /** The blocked frame was answered. It can be resumed. */
   | { kind: "answered"; answer: string }
-  /** A host runs the frame in its session, which the session `caller` has asked for. */
-  | { kind: "callBegun"; host: string; caller: string }
-  /** The call of the frame has ended; `interrupted`: its host does not exist any more. */
-  | { kind: "callEnded"; interrupted?: true }
+  /** Somebody holds the frame from now on, or has another end of the lease: then the generation is that of before. */
+  | { kind: "held"; holder: Holder }
+  /** The holder of the frame has let it go, or has lost it. */
+  | { kind: "released"; release: Release }
   /** A summary of the frame's conversation was requested; without `request` the request has ended. */
   | { kind: "summaryRequested"; request?: NonNullable<Frame["summaryRequest"]> }
   /** Somebody has stopped the frames that run at or below the frame. */
@@ -758,8 +816,6 @@ export type Change =
   | { kind: "edited"; edit: FrameEdit }
   /** A model was asked in the frame's session. Contexts do not show it. */
   | { kind: "usageRecorded"; modelRequest: Required<ModelRequest> }
-  /** A worker has claimed the frame, has got more time, or has released it. Contexts do not show it. */
-  | { kind: "claimed"; claim: Claim }
   /** An artifact was recorded. */
   | { kind: "artifactAdded"; artifact: string }
   /** A decision was recorded. */
@@ -898,6 +954,8 @@ export interface HostSettings {
     timeLimit?: number
     /** How many called sessions work at the same time; others are queued. 0 means no limit. Default 4. */
     maxConcurrent?: number
+    /** How long a host holds the frames of its calls after it was last heard of, in milliseconds. Default 15,000. */
+    lease?: number
   }
 }
 

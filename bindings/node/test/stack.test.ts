@@ -94,41 +94,52 @@ test("a failed frame is begun anew", () => {
   )
 })
 
-test("workers claim frames, and old claims are refused", () => {
+test("workers hold frames, and old holds are refused", () => {
   using stack = Stack.inMemory()
   const shop = stack.plan({ title: "Shop", parent: null })
   const cart = stack.plan({ title: "Cart", parent: shop })
-  assert.deepEqual(stack.workLeft(), { claimable: 1, claimed: 0, waiting: 1, begun: 0, blocked: 0 })
-  const first = stack.claim({ worker: "one", lease: 60_000, below: shop })
+  assert.deepEqual(stack.workLeft(), { free: 1, held: 0, later: 0, waiting: 1, begun: 0, blocked: 0 })
+  const first = stack.hold({ name: "one", lease: 60_000, below: shop })
   assert.ok(first)
-  assert.deepEqual([first.handle, first.worker, first.generation], [cart, "one", 1])
-  assert.equal(stack.claim({ worker: "two", lease: 60_000 }), undefined)
-  assert.ok(stack.renewClaim(first, 90_000).until > first.until)
-  stack.releaseClaim(first)
-  const second = stack.claim({ worker: "two", lease: 60_000, frame: cart })
+  assert.deepEqual([first.handle, first.name, first.generation], [cart, "one", 1])
+  assert.equal(stack.hold({ name: "two", lease: 60_000 }), undefined)
+  assert.ok(stack.renew(first, 90_000).until > first.until)
+  stack.release(first)
+  const second = stack.hold({ name: "two", lease: 60_000, frame: cart })
   assert.ok(second)
-  using late = stack.withClaim(first)
+  using late = stack.asActor(first)
   assert.throws(
     () => late.pop(cart, "completed", "done"),
     (error: CallstackError) =>
-      error.code === "claim_lost" && error.details.generation === 2 && error.details.refused === 1,
+      error.code === "hold_lost" && error.details.generation === 2 && error.details.refused === 1,
   )
-  using worker = stack.withClaim(second)
+  using worker = stack.asActor(second)
   worker.addArtifact(cart, "cart.ts")
   // A part that somebody plans meanwhile is not lost.
   const part = stack.plan({ title: "Part", parent: cart })
-  fails(() => stack.finishClaim(second, "completed", "done"), "not_claimable")
+  const split = stack.finish(second, { end: "done", results: "half" })
+  assert.deepEqual([split.status, stack.frame(cart).results], ["in_progress", "half"])
+  assert.deepEqual(stack.frame(cart).holder?.released?.how, "putBack")
   stack.invalidate(part, "no time")
-  fails(() => stack.finishClaim(first, "completed", "done"), "claim_lost")
-  stack.finishClaim(second, "completed", "done in full", "done")
+  fails(() => stack.finish(first, { end: "failed", results: "no" }), "hold_lost")
+  const other = { kind: "conversation", name: "codex/1" } as const
+  using conversation = stack.asActor(other)
+  const end = { end: "done", results: "done in full", resultsCompacted: "done" } as const
+  assert.deepEqual(stack.finish(second, end), { status: "completed" })
+  const mail = conversation.push({ title: "Mail", parent: null })
+  assert.equal(stack.frame(mail).holder?.name, "codex/1")
+  using another = stack.asActor({ ...other, name: "codex/2" })
+  fails(() => another.pop(mail, "completed", "done"), "held")
+  using taker = stack.asActor({ ...other, name: "codex/2", takesOver: true })
+  taker.pop(mail, "completed", "done")
   assert.deepEqual([stack.frame(cart).results, stack.frame(cart).resultsCompacted], ["done in full", "done"])
-  fails(() => stack.finishClaim(second, "failed", "no"), "not_claimable")
-  assert.equal(stack.frame(cart).claim?.generation, 2)
-  assert.deepEqual(stack.workLeft(shop), { claimable: 0, claimed: 0, waiting: 0, begun: 0, blocked: 0 })
-  fails(() => stack.renewClaim(second, 60_000), "not_claimable")
-  fails(() => stack.claim({ worker: "one", lease: 1e12 }), "setting")
-  fails(() => stack.claim({ worker: "one", lease: -1 }), "setting")
-  fails(() => stack.claim({ worker: " ", lease: 1 }), "empty")
+  fails(() => stack.finish(second, { end: "failed", results: "no" }), "not_free")
+  assert.equal(stack.frame(cart).holder?.generation, 2)
+  assert.deepEqual(stack.workLeft(shop), { free: 0, held: 0, later: 0, waiting: 0, begun: 0, blocked: 0 })
+  fails(() => stack.renew(second, 60_000), "not_free")
+  fails(() => stack.hold({ name: "one", lease: 1e12 }), "setting")
+  fails(() => stack.hold({ name: "one", lease: -1 }), "setting")
+  fails(() => stack.hold({ name: " ", lease: 1 }), "empty")
 })
 
 test("histories are compacted, and old logs removed", () => {

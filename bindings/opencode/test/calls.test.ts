@@ -229,7 +229,7 @@ test("a blocked child asks, its parent answers, another process answers, and it 
   other.close()
   await until("the child has gone on and popped, and its turn has ended", () => {
     const child = frames().get("Taxes")
-    return child?.status === "completed" && child.call === undefined
+    return child?.status === "completed" && child.holder?.released !== undefined
   })
   const contexts = child()
     .map((request) => contextOf(request).volatile)

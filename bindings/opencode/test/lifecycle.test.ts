@@ -16,6 +16,7 @@ import {
   task,
   until,
   WITH_ALL_TOOLS,
+  WITH_SHORT_LEASES,
 } from "./harness/index.js"
 
 const never = new Promise(() => undefined)
@@ -74,7 +75,7 @@ test("a background frame reports in the next request of its parent, and then as 
   finish()
   await until(
     "the child is done",
-    () => frames().get("Taxes")?.call === undefined && frames().get("Taxes")?.status === "completed",
+    () => frames().get("Taxes")?.holder?.released !== undefined && frames().get("Taxes")?.status === "completed",
   )
   await server.prompt("What is there?", sessionID)
   const first = contextOf(model.work(sessionID).at(-1))
@@ -205,7 +206,7 @@ test("after a kill with three frames running, all are listed as interrupted and 
       "frame f3": worked,
       "frame f4": worked,
     }),
-    { plugin: WITH_ALL_TOOLS },
+    { plugin: [WITH_ALL_TOOLS[0], { ...WITH_ALL_TOOLS[1], ...WITH_SHORT_LEASES[1] }] },
   )
   const { sessionID } = await server.prompt("Build a shop")
   await until("all three are asked", () => new Set(model.requests.map((request) => request.sessionID)).size === 4)
@@ -214,6 +215,7 @@ test("after a kill with three frames running, all are listed as interrupted and 
   t.after(() => other.close())
   assert.deepEqual(other.interrupted(), [], "the server runs them")
   await server.kill("SIGKILL")
+  await until("the leases of its host have ended", () => other.interrupted().length === 3)
   assert.deepEqual(other.interrupted(), ["f2", "f3", "f4"])
 
   const again = await serve(project)

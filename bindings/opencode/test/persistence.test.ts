@@ -16,6 +16,7 @@ import {
   startModel,
   task,
   until,
+  WITH_SHORT_LEASES,
 } from "./harness/index.js"
 
 test("after a kill during the work and a restart, the tree is complete and the work continues", async (t) => {
@@ -42,11 +43,12 @@ test("after a kill during the work and a restart, the tree is complete and the w
         call("stack_frame_pop", done("Totals are right")),
       ],
     }),
+    { plugin: WITH_SHORT_LEASES },
   )
   void server.prompt("Build a shop").catch(() => undefined)
   await until("the cart is worked on", () => frames().get("Cart")?.decisions.length === 1)
   // The usage of the step that has just ended may be recorded between the reading and the kill.
-  const tree = () => [...frames().values()].map(({ usage: _, ...frame }) => frame)
+  const tree = () => [...frames().values()].map(({ usage: _, holder: __, ...frame }) => frame)
   const before = tree()
   await server.kill("SIGKILL")
   assert.deepEqual(tree(), before, "the tree is what it was")
@@ -55,6 +57,7 @@ test("after a kill during the work and a restart, the tree is complete and the w
     ["Test in_progress", "Catalogue completed", "Cart in_progress"],
   )
 
+  await until("the lease of its host has ended", () => (frames().get("Cart")?.holder?.until ?? 0) < Date.now())
   const again = await serve(project)
   t.after(() => again.stop())
   const root = before[0]?.sessionID ?? ""

@@ -58,7 +58,7 @@ test("a person stops one child of three, answers another, retries the third, and
 
   const stopped = JSON.parse(program(project, "stop", "f3", "--reason", "the catalogue is bought", "--json"))
   assert.deepEqual([stopped.kind, stopped.schemaVersion], ["stopped", 1])
-  await until("the host has let the stopped frame go", () => frames().get("Catalogue")?.call === undefined)
+  await until("the host has let the stopped frame go", () => frames().get("Catalogue")?.holder?.released !== undefined)
   assert.deepEqual([status("Taxes"), status("Search")], ["in_progress", "in_progress"], "the others go on")
 
   release()

@@ -71,36 +71,44 @@ def test_blocked_frames_are_answered_stopped_and_begun_anew(stack: Stack) -> Non
     assert stack.stop("f1", "The user is away") == stack.stop_all("The user is away") == stack.interrupted() == []
 
 
-def test_workers_claim_frames_and_old_claims_are_refused(stack: Stack) -> None:
+def test_workers_hold_frames_and_old_holds_are_refused(stack: Stack) -> None:
     plan = stack.plan({"title": "Plan", "parent": None})
     cart = stack.plan({"title": "Cart", "parent": plan})
-    first = stack.claim("one", 60_000, below=plan)
+    first = stack.hold("one", 60_000, below=plan)
     assert first is not None
-    assert (first["handle"], first["worker"], first["generation"]) == (cart, "one", 1)
-    assert stack.claim("two", 60_000, below=plan) is None
-    assert stack.renew_claim(first, 90_000)["until"] > first["until"]
-    stack.release_claim(first)
-    second = stack.claim("two", 60_000, frame=cart)
+    assert (first["handle"], first["name"], first["generation"]) == (cart, "one", 1)
+    assert stack.hold("two", 60_000, below=plan) is None
+    assert stack.renew(first, 90_000)["until"] > first["until"]
+    stack.release(first)
+    second = stack.hold("two", 60_000, frame=cart)
     assert second is not None
-    with stack.with_claim(first) as late, pytest.raises(errors.ClaimLostError) as lost:
+    with stack.as_actor(first) as late, pytest.raises(errors.HoldLostError) as lost:
         late.pop(cart, "completed", "done")
     assert (lost.value.details["generation"], lost.value.details["refused"]) == (2, 1)
-    with stack.with_claim(second) as worker:
+    with stack.as_actor(second) as worker:
         worker.add_artifact(cart, "cart.py")
     part = stack.plan({"title": "Part", "parent": cart})
-    with pytest.raises(errors.NotClaimableError):
-        stack.finish_claim(second, "completed", "done")
+    assert stack.finish(second, {"end": "done", "results": "half"})["status"] == "in_progress"
+    assert stack.frame(cart)["results"] == "half"
     stack.invalidate(part, "no time")
-    with pytest.raises(errors.ClaimLostError):
-        stack.finish_claim(first, "completed", "done")
-    stack.finish_claim(second, "completed", "done in full", "done")
+    with pytest.raises(errors.HoldLostError):
+        stack.finish(first, {"end": "failed", "results": "no"})
+    done = stack.finish(second, {"end": "done", "results": "done in full", "resultsCompacted": "done"})
+    assert done == {"status": "completed"}
+    mail = stack.plan({"title": "Mail", "parent": None})
+    third = stack.hold("three", 60_000, frame=mail)
+    assert third is not None
+    with stack.as_actor({"kind": "conversation", "name": "codex/1"}) as other, pytest.raises(errors.HeldError) as held:
+        other.pop(mail, "completed", "done")
+    assert held.value.details["by"] == "worker `three`"
+    assert stack.finish(third, {"end": "failed", "results": "no"})["status"] == "failed"
     assert (stack.frame(cart)["results"], stack.frame(cart)["resultsCompacted"]) == ("done in full", "done")
-    assert stack.work_left(plan) == {"claimable": 0, "claimed": 0, "waiting": 0, "begun": 0, "blocked": 0}
-    with pytest.raises(errors.NotClaimableError):
-        stack.renew_claim(second, 60_000)
+    assert stack.work_left(plan) == {"free": 0, "held": 0, "later": 0, "waiting": 0, "begun": 0, "blocked": 0}
+    with pytest.raises(errors.NotFreeError):
+        stack.renew(second, 60_000)
     for lease in (-1, 0, 10**12):
         with pytest.raises(errors.SettingError):
-            stack.claim("one", lease)
+            stack.hold("one", lease)
 
 
 def test_placeholders_are_identified(stack: Stack) -> None:

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
-use crate::claims::{go_on, with_worker};
+use crate::holding::{go_on, with_worker};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::{SameStack, StackFolder};

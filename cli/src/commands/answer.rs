@@ -145,7 +145,7 @@ pub fn answer_frame(stack: &Stack, handle: Handle, answer: String, same_stack: S
             answer: record.pending_answer().unwrap_or_default().to_owned(),
             has_session: record.has_session(),
             is_in_conversation: record.conversation().is_some(),
-            has_worker: record.worker_claim().is_some(),
+            has_worker: record.worker().is_some(),
             same_stack,
         }
     }))

@@ -154,7 +154,7 @@ impl Diagnosis {
             content: Some(stack.read(|tree| Content {
                 frames: tree.len(),
                 revision: tree.revision(),
-                with_workers: tree.claimed().filter(|frame| tree.is_with_worker(*frame, now())).count(),
+                with_workers: tree.with_workers().filter(|frame| tree.holder(*frame, now()).is_some()).count(),
             })),
         })
     }

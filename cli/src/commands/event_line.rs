@@ -2,9 +2,9 @@
 
 use std::io;
 
-use callstack_core::frame::{Message, ModelRequest, ModelUsage};
+use callstack_core::frame::{Message, ModelRequest, ModelUsage, Release};
 use callstack_core::text::one_line;
-use callstack_core::{Change, Event, FrameStatus, Tree};
+use callstack_core::{Change, Event, FrameStatus, HolderKind, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ impl EventLine {
         };
         let place =
             Line::new().styled(FAINT, format!("{revision:>5}  {}  ", moment(*time))).plain(format!("{handle} "));
-        let said = Line::new().said(&self.title).plain(": ").styled(style, one_line(&said(change, *time)));
+        let said = Line::new().said(&self.title).plain(": ").styled(style, one_line(&said(change)));
         if page.width() >= LEAST_WIDTH {
             return page.line(place.followed_by(said));
         }
@@ -50,7 +50,7 @@ impl EventLine {
 }
 
 /// Describes a change in a few words, followed by its texts. `time`: the time of the event.
-fn said(change: &Change, time: u64) -> String {
+fn said(change: &Change) -> String {
     let with =
         |words: &str, text: &str| if text.trim().is_empty() { words.to_owned() } else { format!("{words}: {text}") };
     match change {
@@ -65,9 +65,6 @@ fn said(change: &Change, time: u64) -> String {
         Change::Asked { question, interruption: true } => with("waits, interrupted", question),
         Change::Asked { question, .. } => with("waits for", question),
         Change::Answered { answer } => with("answered", answer),
-        Change::CallBegun { host, .. } => with("runs in", host),
-        Change::CallEnded { interrupted: true } => "was interrupted: its host has ended".to_owned(),
-        Change::CallEnded { .. } => "runs no more".to_owned(),
         Change::Stopped { reason } => with("stopped", reason),
         Change::SummaryRequested { request: Some(_) } => "a summary was requested".to_owned(),
         Change::SummaryRequested { .. } => "the request for a summary has ended".to_owned(),
@@ -98,11 +95,19 @@ fn said(change: &Change, time: u64) -> String {
             let keys = keys.as_ref().and_then(|edit| edit.as_object()).into_iter().flat_map(|edit| edit.keys());
             with("edited", &keys.cloned().collect::<Vec<_>>().join(", "))
         }
-        Change::Claimed { claim } if !claim.has_worker() => "was taken over by hand".to_owned(),
-        Change::Claimed { claim } if claim.until <= time => with("released by a worker", &claim.worker),
-        Change::Claimed { claim } => {
-            with(&format!("with a worker until {} (claim {})", moment(claim.until), claim.generation), &claim.worker)
+        Change::Held { holder } if holder.name.is_empty() && holder.kind == HolderKind::Person => {
+            "was taken in hand".to_owned()
         }
+        Change::Held { holder } => {
+            let until = holder.until.map_or(String::new(), |until| format!(" until {}", moment(until)));
+            with(&format!("held by a {}{until} (hold {})", holder.kind, holder.generation), &holder.name)
+        }
+        Change::Released { release } => match release {
+            Release::PutBack { until } => format!("was put back until {}", moment(*until)),
+            Release::Interrupted {} => "was interrupted: nobody has heard of its holder".to_owned(),
+            Release::Stopped { reason } => with("was taken from its holder", reason),
+            _ => "was let go".to_owned(),
+        },
         Change::UsageRecorded { model_request } => requested(model_request),
         other => other.kind().to_owned(),
     }

@@ -132,7 +132,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         still_open: popped.still_open,
         still_planned: popped.still_planned,
         // The command of a worker leaves it to workers to begin the others.
-        next_ready: next_ready(tree, handle).filter(|_| stack.own_claim().is_none()),
+        next_ready: next_ready(tree, handle).filter(|_| stack.actor().is_none()),
         same_stack: folder.same_stack(),
     }))
 }
@@ -146,9 +146,9 @@ fn chosen(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
     }
     let (has_session, has_worker) = stack.read(|tree| {
         let frame = tree.node(handle).record();
-        (frame.call.is_some() || frame.has_session(), frame.worker_claim().is_some())
+        (frame.host().is_some() || frame.has_session(), frame.worker().is_some())
     });
-    let is_own = || stack.own_claim().is_some_and(|own| own.handle == handle);
+    let is_own = || stack.actor().and_then(|own| own.hold.as_ref()).is_some_and(|own| own.handle == handle);
     let (code, owner) = match (has_session, has_worker) {
         (true, _) => ("frame_of_session", "a session"),
         (false, true) if !is_own() => ("frame_of_worker", "workers, who go on with it"),

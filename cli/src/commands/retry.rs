@@ -67,17 +67,17 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
 
 /// Plans the next attempt of a frame.
 pub fn retry(stack: &Stack, retry_of: Handle, note: Option<String>, same_stack: SameStack) -> Result<Retried, Failure> {
-    if stack.read(|tree| tree.node(retry_of).record().call.is_some()) {
-        stack.end_abandoned_calls();
+    if stack.read(|tree| tree.node(retry_of).record().held_by().is_some()) {
+        stack.note_interruptions();
     }
     let retried = stack.retry(retry_of, note).map_err(|error| match error {
-        Error::Running { .. } => {
+        Error::Held { .. } => {
             Failure::from(error).next("its host notices within a second that it was stopped; then repeat the command")
         }
         other => other.into(),
     })?;
     Ok(Retried {
-        has_worker: stack.read(|tree| tree.node(retry_of).record().worker_claim().is_some()),
+        has_worker: stack.read(|tree| tree.node(retry_of).record().worker().is_some()),
         frame: stack.read(|tree| ChangedFrame::of(tree, retried.handle)),
         retry_of,
         attempt: retried.attempt,

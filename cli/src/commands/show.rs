@@ -4,7 +4,7 @@ use std::io;
 
 use anstyle::Style;
 use callstack_core::frame::{Chunk, Frame, FrameSpans, FrameUsage, Question};
-use callstack_core::{FrameRef, FrameStatus, Handle, Stack};
+use callstack_core::{FrameRef, FrameStatus, Handle, HolderKind, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -127,24 +127,14 @@ impl FrameDetails {
 
     /// Writes the short facts below each other.
     fn facts(&self, page: &mut Page<'_>, times: fn(&Self, &mut Page<'_>) -> io::Result<()>) -> io::Result<()> {
-        let Frame { session_id, log_path, call, status, .. } = &self.record;
+        let Frame { session_id, log_path, .. } = &self.record;
         page.field("id", Style::new(), session_id)?;
         if let Some(parent) = &self.parent {
             page.field("below", Style::new(), &parent.plain())?;
         }
         self.attempts(page)?;
         times(self, page)?;
-        if let Some(call) = call {
-            page.field("runs in", Style::new(), &format!("{}, since {}", call.host, moment(call.begun_at)))?;
-        }
-        if let Some(claim) = self.record.worker_claim() {
-            match status == &FrameStatus::InProgress && claim.is_held(now()) {
-                true => {
-                    page.field("worker", Style::new(), &format!("{}, until {}", claim.worker, moment(claim.until)))?
-                }
-                false => page.field("worker", Style::new(), &claim.worker)?,
-            }
-        }
+        self.holder(page)?;
         if let Some(path) = log_path {
             page.field("log", Style::new(), path)?;
         }
@@ -157,6 +147,23 @@ impl FrameDetails {
         }
     }
 
+    /// Writes who has the frame, or which worker had it last.
+    fn holder(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let Some(holder) = self.record.holder.as_deref().filter(|holder| !holder.name.is_empty()) else { return Ok(()) };
+        let name = match holder.kind {
+            HolderKind::Host => "runs in",
+            kind => kind.as_str(),
+        };
+        match (self.record.held_by().is_some(), holder.until.filter(|_| holder.holds(now()))) {
+            (_, Some(until)) => {
+                let times = format!("{}, since {}, until {}", holder.name, moment(holder.since), moment(until));
+                page.field(name, Style::new(), &times)
+            }
+            (false, None) if holder.kind != HolderKind::Worker => Ok(()),
+            _ => page.field(name, Style::new(), &holder.name),
+        }
+    }
+
     /// Writes for how long a frame was worked on that has ended.
     fn whole_work(&self, page: &mut Page<'_>) -> io::Result<()> {
         match (self.spans.begun_at, self.spans.ended_at) {
@@ -166,8 +173,9 @@ impl FrameDetails {
     }
 
     fn remark_on_status(&self) -> String {
-        match (&self.record.interrupted_at, self.record.placeholder) {
-            (Some(time), _) => format!(", interrupted {}: the host that ran it has ended", moment(*time)),
+        let released = self.record.holder.as_deref().and_then(|holder| holder.released.as_ref());
+        match (released.filter(|_| self.record.is_interrupted()), self.record.placeholder) {
+            (Some(released), _) => format!(", interrupted {}: {}", moment(released.at), self.record.interruption()),
             (None, true) => ", a placeholder: its title follows its session".to_owned(),
             (None, false) => String::new(),
         }

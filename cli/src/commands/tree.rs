@@ -196,7 +196,7 @@ impl TreeFrame {
                 _ => Vec::new(),
             },
             invalidation_reason: frame.invalidation_reason.as_deref().filter(|_| !is_with_parent).and_then(text),
-            interrupted: frame.interrupted_at.is_some(),
+            interrupted: frame.is_interrupted(),
             hidden_below: 0,
             leads: false,
             is_over: !frame.status.is_unfinished() && !node.has_unfinished_below() && !is_in_the_way,

@@ -13,9 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callstack_core::context::FinishedChildren;
-use callstack_core::frame::WorkLeft;
+use callstack_core::frame::{Finished, WorkLeft};
 use callstack_core::{
-    Budget, Change, ClaimedFrame, Error, ErrorClass, EventQuery, FrameRef, FrameStatus, Guidance, Handle, NewClaim,
+    Budget, Change, Error, ErrorClass, EventQuery, Finish, FrameRef, FrameStatus, Guidance, Handle, Hold, NewHold,
     PopStatus, Results, Settings, Stack, ToolNames, Tree,
 };
 use clap::Args;
@@ -28,15 +28,13 @@ use super::changed::{ChangedFrame, list, next};
 use super::context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::{CLAIM_VARIABLES, SameStack, StackFolder};
+use crate::folder::{HOLD_VARIABLES, SameStack, StackFolder};
 use crate::output::{Medium, Output, Page, Report, count};
 
 /// The exit status of a command that cannot be carried out now (EX_TEMPFAIL of sysexits.h).
 const LATER: i32 = 75;
 /// The exit status of a command that may not go on by itself (EX_NOPERM of sysexits.h).
 const BLOCKED: i32 = 77;
-/// A frame that was put back waits for so long after its first claim, and for twice as long after each further one.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// A frame whose command could not be started so often by this worker is blocked, unless `--tries` says how often.
 const STARTS: u64 = 3;
 /// A worker whose machine could start no command so often in a row ends.
@@ -44,7 +42,7 @@ const MACHINE_STARTS: u32 = 4;
 /// How long a worker waits after the machine could not start a command, and twice as long after each further time in a row. The frames
 /// are free meanwhile.
 const MACHINE_PAUSE: Duration = Duration::from_millis(500);
-/// How often the stack is looked at while nothing can be claimed: soon after a change, and then more seldom.
+/// How often the stack is looked at while nothing can be hold: soon after a change, and then more seldom.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 /// How often the frame of a running command is looked at: somebody may have stopped it.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -146,6 +144,18 @@ enum Outcome {
     Interrupted,
 }
 
+impl Outcome {
+    /// The outcome of the end that was recorded.
+    fn of(finished: Finished) -> Self {
+        match finished.status {
+            FrameStatus::Completed => Self::Ended(PopStatus::Completed),
+            FrameStatus::Failed => Self::Ended(PopStatus::Failed),
+            FrameStatus::Blocked => Self::Ended(PopStatus::Blocked),
+            _ => Self::Later,
+        }
+    }
+}
+
 /// How a frame stands while its command runs.
 enum Standing {
     /// It is with this worker.
@@ -177,7 +187,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     process::check(&arguments.command)
         .map_err(|error| Failure::of_file("run", arguments.command[0].to_string_lossy(), &error))?;
     let stack = folder.open_to_write()?;
-    if let (Some(own), None) = (stack.own_claim(), &arguments.below) {
+    if let (Some(own), None) = (stack.actor().and_then(|actor| actor.hold.as_ref()), &arguments.below) {
         let message = format!("this program works on {} for a worker already, which waits for it", own.handle);
         return Err(Failure::new(Exit::Refused, "within_worker", message)
             .next(r#"name the frames that it may do: callstack work --below "$CALLSTACK_FRAME" -- COMMAND"#));
@@ -235,9 +245,9 @@ impl Worked {
     /// True if something is left of which nothing can begin: it waits for frames that are blocked, that persons or hosts have, or that have
     /// ended without completion.
     fn is_stuck(&self) -> bool {
-        let WorkLeft { claimable, claimed, waiting, blocked, .. } = self.left;
+        let WorkLeft { free, held, later, waiting, blocked, .. } = self.left;
         let is_left = blocked + waiting + self.by_hand.len() + self.in_the_way.len() > 0;
-        claimable == 0 && claimed == 0 && is_left
+        free + held + later == 0 && is_left
     }
 }
 
@@ -249,9 +259,9 @@ impl Worker<'_> {
         let mut not_started: BTreeMap<Handle, u64> = BTreeMap::new();
         let mut machine_failures = 0;
         while !self.is_interrupted() && arguments.limit.is_none_or(|limit| frames < limit) {
-            let Some(claimed) = self.claim()? else {
+            let Some(hold) = self.hold()? else {
                 let left = self.left()?;
-                if left.claimable == 0 && left.claimed == 0 && !arguments.wait {
+                if left.free + left.held + left.later == 0 && !arguments.wait {
                     break;
                 }
                 thread::sleep(pause);
@@ -261,20 +271,20 @@ impl Worker<'_> {
             pause = LOOKS.0;
             frames += 1;
             let mut outcome = match arguments.tries {
-                Some(tries) if self.tries(&claimed)? > tries => {
-                    self.give_up(&claimed, &format!("begun {} without a result", count(tries as usize, "time")))?
+                Some(tries) if hold.tries > tries => {
+                    self.give_up(&hold, &format!("begun {} without a result", count(tries as usize, "time")))?
                 }
-                _ => self.work_on(&claimed)?,
+                _ => self.work_on(&hold)?,
             };
             // A frame that was begun, or given up, has a new count.
-            let starts = not_started.remove(&claimed.handle).unwrap_or(0) + 1;
+            let starts = not_started.remove(&hold.handle).unwrap_or(0) + 1;
             match &outcome {
                 Outcome::NotStarted(why) if starts >= arguments.tries.unwrap_or(STARTS) => {
                     let tried = count(starts as usize, "time");
-                    outcome = self.give_up(&claimed, &format!("tried {tried}, and could not be started: {why}"))?;
+                    outcome = self.give_up(&hold, &format!("tried {tried}, and could not be started: {why}"))?;
                 }
-                Outcome::NotStarted(_) => drop(not_started.insert(claimed.handle, starts)),
-                Outcome::MachineFailed(_) if starts > 1 => drop(not_started.insert(claimed.handle, starts - 1)),
+                Outcome::NotStarted(_) => drop(not_started.insert(hold.handle, starts)),
+                Outcome::MachineFailed(_) if starts > 1 => drop(not_started.insert(hold.handle, starts - 1)),
                 _ => {}
             }
             machine_failures = if let Outcome::MachineFailed(_) = outcome { machine_failures + 1 } else { 0 };
@@ -282,7 +292,7 @@ impl Worker<'_> {
                 Outcome::MachineFailed(failure) if machine_failures >= MACHINE_STARTS => return Err(failure),
                 outcome => outcome,
             };
-            self.say(claimed.handle, &outcome);
+            self.say(hold.handle, &outcome);
             *match outcome {
                 Outcome::Ended(PopStatus::Completed) => &mut worked.completed,
                 Outcome::Ended(PopStatus::Failed) => &mut worked.failed,
@@ -307,13 +317,13 @@ impl Worker<'_> {
         }
     }
 
-    fn claim(&self) -> Result<Option<ClaimedFrame>, Failure> {
-        let mut claim = NewClaim::new(self.name.clone(), milliseconds(self.lease));
-        claim.below = self.below.map(FrameRef::from);
-        match self.stack.claim(claim) {
-            // The next look may succeed. A claim of which nobody knows ends with its lease.
+    fn hold(&self) -> Result<Option<Hold>, Failure> {
+        let mut hold = NewHold::new(self.name.clone(), milliseconds(self.lease));
+        hold.below = self.below.map(FrameRef::from);
+        match self.stack.hold(hold) {
+            // The next look may succeed. A hold of which nobody knows ends with its lease.
             Err(error) if error.class() == ErrorClass::Passing => Ok(None),
-            claimed => Ok(claimed?),
+            held => Ok(held?),
         }
     }
 
@@ -336,7 +346,7 @@ impl Worker<'_> {
         let by_hand = |tree: &Tree| {
             let is_meant = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
             let begun = tree.with_status(FrameStatus::InProgress).filter(is_meant);
-            begun.filter(|handle| tree.node(*handle).record().worker_claim().is_none()).collect()
+            begun.filter(|handle| tree.node(*handle).record().worker().is_none()).collect()
         };
         let mut in_the_way = self.stack.read(|tree| needed(tree, below));
         in_the_way.extend(self.work_among(failed)?);
@@ -351,7 +361,7 @@ impl Worker<'_> {
             // With the answer to a frame of a worker, a worker goes on.
             let (answered, asking): (Vec<Handle>, Vec<Handle>) =
                 blocked.partition(|handle| tree.node(*handle).record().pending_answer().is_some());
-            let is_by_hand = |handle: &Handle| tree.node(*handle).record().worker_claim().is_none();
+            let is_by_hand = |handle: &Handle| tree.node(*handle).record().worker().is_none();
             worked.steps = Steps {
                 failed: in_the_way.iter().copied().find(|handle| is_failed(tree, *handle)),
                 asks: !asking.is_empty(),
@@ -369,7 +379,7 @@ impl Worker<'_> {
             let is_planned = |parent: Handle| tree.node(parent).status() == FrameStatus::Planned;
             let is_work = |handle: &Handle| {
                 let node = tree.node(*handle);
-                node.record().claim.is_some() || node.parent().is_some_and(is_planned)
+                node.record().holder.is_some() || node.parent().is_some_and(is_planned)
             };
             candidates(tree).into_iter().partition(is_work)
         });
@@ -390,51 +400,34 @@ impl Worker<'_> {
         Ok(matches!(added, Some(Change::Added { frame }) if frame.status == FrameStatus::Planned))
     }
 
-    /// How often a frame was begun since it was planned, or last answered. What was put back or released by its worker does not count:
-    /// such a lease is shorter than the first one of its generation.
-    fn tries(&self, claimed: &ClaimedFrame) -> Result<u64, Failure> {
-        let mut leases: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        for event in self.patiently(|| self.stack.history(&EventQuery::default().frame(claimed.handle)))? {
-            match event.change {
-                Change::Claimed { claim } => {
-                    let lease = claim.until.saturating_sub(event.time);
-                    leases.entry(claim.generation).or_insert((lease, lease)).1 = lease;
-                }
-                Change::Answered { .. } => leases.clear(),
-                _ => {}
-            }
-        }
-        Ok(leases.into_values().filter(|(first, last)| last >= first).count() as u64)
-    }
-
     /// Blocks a frame that was begun too often. `what` has happened to it.
-    fn give_up(&self, claimed: &ClaimedFrame, what: &str) -> Result<Outcome, Failure> {
+    fn give_up(&self, hold: &Hold, what: &str) -> Result<Outcome, Failure> {
         let question = format!("It was {what}. What is to be done?");
-        let stack = self.stack.with_claim(claimed);
-        match self.patiently(|| stack.block(claimed.handle, question.clone(), None)) {
+        let asks = || Finish::Asks { question: question.clone(), results: None };
+        match self.patiently(|| self.stack.finish(hold, asks())) {
             Ok(_) => Ok(Outcome::Ended(PopStatus::Blocked)),
             Err(error) => lost(error),
         }
     }
 
     /// Runs the command on a frame, and records how it has ended.
-    fn work_on(&self, claimed: &ClaimedFrame) -> Result<Outcome, Failure> {
-        let mut process = match self.start(claimed) {
+    fn work_on(&self, hold: &Hold) -> Result<Outcome, Failure> {
+        let mut process = match self.start(hold) {
             Ok(Ok(process)) => process,
             Ok(Err(outcome @ Outcome::NotStarted(_))) => return Ok(outcome),
             other => {
                 // If that fails, the lease ends by itself.
-                let _ = self.stack.release_claim(claimed);
+                let _ = self.stack.release(hold);
                 return other.map(|started| started.err().unwrap_or(Outcome::Interrupted));
             }
         };
-        match self.follow(claimed, &mut process)? {
-            Ok(status) => self.record(claimed, status, process),
+        match self.follow(hold, &mut process)? {
+            Ok(status) => self.record(hold, status, process),
             Err(outcome) => {
                 process.stop();
                 if let Outcome::Interrupted = outcome {
                     // If that fails, the lease ends by itself.
-                    let _ = self.stack.release_claim(claimed);
+                    let _ = self.stack.release(hold);
                 }
                 Ok(outcome)
             }
@@ -445,8 +438,8 @@ impl Worker<'_> {
     ///
     /// # Errors
     /// Those that concern all frames and do not pass: of the stack, of the budget, or if there is no such program any more.
-    fn start(&self, claimed: &ClaimedFrame) -> Result<Result<Process, Outcome>, Failure> {
-        let handle = claimed.handle;
+    fn start(&self, hold: &Hold) -> Result<Result<Process, Outcome>, Failure> {
+        let handle = hold.handle;
         let context = match self.patiently(|| self.stack.context_uncached(handle, &self.settings)) {
             Err(error @ Error::BudgetTooSmall { .. }) => {
                 // A frame with room in the default budget is like others: then the one of the environment is wrong.
@@ -461,11 +454,11 @@ impl Worker<'_> {
             context => context?,
         };
         let frame = self.patiently(|| self.stack.frame(handle))?;
-        let [handle_name, worker_name, generation_name] = CLAIM_VARIABLES;
+        let [handle_name, worker_name, generation_name] = HOLD_VARIABLES;
         let mut variables = Vec::from([
             (handle_name, handle.to_string()),
-            (worker_name, claimed.worker.clone()),
-            (generation_name, claimed.generation.to_string()),
+            (worker_name, hold.name.clone()),
+            (generation_name, hold.generation.to_string()),
             ("CALLSTACK_SESSION", frame.session_id),
             // The system refuses to start a command with a longer variable than some 100 KB.
             ("CALLSTACK_TITLE", frame.title.chars().take(LONGEST_TITLE).collect()),
@@ -487,7 +480,7 @@ impl Worker<'_> {
     }
 
     /// Waits for the end of the command, and keeps the frame meanwhile. Returns why it is not to go on, if so.
-    fn follow(&self, claimed: &ClaimedFrame, process: &mut Process) -> Result<Result<ExitStatus, Outcome>, Failure> {
+    fn follow(&self, hold: &Hold, process: &mut Process) -> Result<Result<ExitStatus, Outcome>, Failure> {
         // The time of the system, not that of the stack: the command takes real time.
         let begun = Instant::now();
         let (mut renew_at, mut look_at, mut ended_at) = (begun + self.lease / 3, begun + NOTICE, None);
@@ -501,18 +494,18 @@ impl Worker<'_> {
             }
             let now = Instant::now();
             if now >= renew_at && ended_at.is_none() {
-                match self.stack.renew_claim(claimed, milliseconds(self.lease)) {
+                match self.stack.renew(hold, milliseconds(self.lease)) {
                     Ok(_) => renew_at = now + self.lease / 3,
                     // Tried again at the next look.
                     Err(error) if error.class() == ErrorClass::Passing => {}
                     // The frame has ended.
-                    Err(Error::NotClaimable { .. }) => {}
+                    Err(Error::NotFree { .. }) => {}
                     Err(error) => return Ok(Err(lost(error)?)),
                 }
             }
             if now >= look_at {
                 look_at = now + NOTICE;
-                let standing = match self.standing(claimed) {
+                let standing = match self.standing(hold) {
                     // While nobody can say, the command goes on.
                     Err(error) if error.class() == ErrorClass::Passing => Standing::Held,
                     standing => standing?,
@@ -520,7 +513,7 @@ impl Worker<'_> {
                 match standing {
                     Standing::Held => {}
                     Standing::Ended if *ended_at.get_or_insert(now) + TIDYING > now => {}
-                    Standing::Ended => return Ok(Err(self.own_end(claimed).map_or(Outcome::Stopped, Outcome::Ended))),
+                    Standing::Ended => return Ok(Err(self.own_end(hold).map_or(Outcome::Stopped, Outcome::Ended))),
                     Standing::Gone(outcome) => return Ok(Err(outcome)),
                 }
             }
@@ -530,17 +523,17 @@ impl Worker<'_> {
     }
 
     /// How the frame stands now.
-    fn standing(&self, claimed: &ClaimedFrame) -> Result<Standing, Error> {
+    fn standing(&self, hold: &Hold) -> Result<Standing, Error> {
         self.stack.refresh()?;
         Ok(self.stack.read(|tree| {
-            if let Err(error) = tree.check_claim(claimed) {
+            if let Err(error) = tree.check_holds(hold) {
                 return Standing::Gone(Outcome::Lost(error));
             }
-            let frame = tree.node(claimed.handle).record();
+            let frame = tree.node(hold.handle).record();
             match frame.status {
                 FrameStatus::InProgress => Standing::Held,
                 FrameStatus::Invalidated => Standing::Gone(Outcome::Stopped),
-                _ if tree.node(claimed.handle).retried_as().is_some() => Standing::Gone(Outcome::Stopped),
+                _ if tree.node(hold.handle).retried_as().is_some() => Standing::Gone(Outcome::Stopped),
                 _ if frame.current_question().is_some_and(|question| question.interruption) => {
                     Standing::Gone(Outcome::Stopped)
                 }
@@ -550,50 +543,36 @@ impl Worker<'_> {
     }
 
     /// Ends a frame by the exit status of its command and by what it has written.
-    fn record(&self, claimed: &ClaimedFrame, status: ExitStatus, process: Process) -> Result<Outcome, Failure> {
+    fn record(&self, hold: &Hold, status: ExitStatus, process: Process) -> Result<Outcome, Failure> {
         let written = process.written(self.lease)?;
-        let stack = self.stack.with_claim(claimed);
-        let handle = claimed.handle;
-        let put_back = || stack.renew_claim(claimed, milliseconds(self.pause(claimed)));
-        let finish = |status, results: Results| self.stack.finish_claim(claimed, status, results).map(|()| status);
+        let finish = match status.code() {
+            Some(0) => Finish::Done(results(&written)),
+            Some(LATER) => Finish::Later { wait: None },
+            Some(BLOCKED) => Finish::Asks { question: question(&written), results: None },
+            _ => Finish::Failed(failure(status, &written)),
+        };
         loop {
-            // Also whether the command has split the frame can only be told when all is known.
-            match self.patiently(|| self.standing(claimed))? {
+            match self.patiently(|| self.standing(hold))? {
                 Standing::Held => {}
                 // The command has ended the frame itself, or somebody else has.
-                Standing::Ended => return Ok(self.own_end(claimed).map_or(Outcome::Stopped, Outcome::Ended)),
+                Standing::Ended => return Ok(self.own_end(hold).map_or(Outcome::Stopped, Outcome::Ended)),
                 Standing::Gone(outcome) => {
                     if matches!(outcome, Outcome::Stopped) && status.success() {
                         // Whoever goes on with the frame may use it. It fails if the frame has ended.
-                        let _ = stack.summarize(handle, results(&written));
+                        let _ = self.stack.as_actor(hold).summarize(hold.handle, results(&written));
                     }
                     return Ok(outcome);
                 }
             }
-            let has_split = || stack.read(|tree| tree.child_for_workers(handle).is_some());
-            let recorded = match status.code() {
-                // What it has planned below the frame comes first. Then it puts the results together.
-                Some(0) if has_split() => match stack.summarize(handle, results(&written)).and_then(|_| put_back()) {
-                    Ok(_) => return Ok(Outcome::Later),
-                    Err(error) => Err(error),
-                },
-                Some(0) => finish(PopStatus::Completed, results(&written)),
-                Some(LATER) => match put_back() {
-                    Ok(_) => return Ok(Outcome::Later),
-                    Err(error) => Err(error),
-                },
-                Some(BLOCKED) => finish(PopStatus::Blocked, Results::new(question(&written))),
-                _ => finish(PopStatus::Failed, failure(status, &written)),
-            };
-            match recorded {
-                Ok(status) => return Ok(Outcome::Ended(status)),
-                // Somebody has stopped the frame in this moment, or planned a part below it.
-                Err(Error::NotClaimable { .. }) => {}
+            match self.stack.finish(hold, finish.clone()) {
+                Ok(finished) => return Ok(Outcome::of(finished)),
+                // Somebody has stopped the frame in this moment.
+                Err(Error::NotFree { .. }) => {}
                 // What the command has done must not be lost.
                 Err(error) if error.class() == ErrorClass::Passing && !self.is_interrupted() => thread::sleep(LOOKS.1),
                 // The frame has ended in this moment, or a try of which nobody knew has ended it.
                 Err(error @ (Error::Transition { .. } | Error::ResultsFixed { .. })) => {
-                    return self.own_end(claimed).map_or_else(|| lost(error), |status| Ok(Outcome::Ended(status)));
+                    return self.own_end(hold).map_or_else(|| lost(error), |status| Ok(Outcome::Ended(status)));
                 }
                 Err(error) => return lost(error),
             }
@@ -601,22 +580,16 @@ impl Worker<'_> {
     }
 
     /// How the frame has ended, if its newest claim is still this one.
-    fn own_end(&self, claimed: &ClaimedFrame) -> Option<PopStatus> {
+    fn own_end(&self, hold: &Hold) -> Option<PopStatus> {
         self.stack.refresh().ok()?;
-        let frame = self.stack.frame(claimed.handle).ok()?;
-        let is_own = frame.claim.is_some_and(|claim| claim.generation == claimed.generation);
+        let frame = self.stack.frame(hold.handle).ok()?;
+        let is_own = frame.holder.is_some_and(|holder| holder.generation == hold.generation);
         match frame.status {
             FrameStatus::Completed if is_own => Some(PopStatus::Completed),
             FrameStatus::Failed if is_own => Some(PopStatus::Failed),
             FrameStatus::Blocked if is_own => Some(PopStatus::Blocked),
             _ => None,
         }
-    }
-
-    /// How long a frame waits that was put back: longer each time, and shorter than the lease.
-    fn pause(&self, claimed: &ClaimedFrame) -> Duration {
-        let doublings = claimed.generation.saturating_sub(1).min(16) as u32;
-        (self.lease - Duration::from_millis(1)).min(FIRST_PAUSE * 2_u32.pow(doublings))
     }
 
     fn left(&self) -> Result<WorkLeft, Failure> {
@@ -661,7 +634,7 @@ impl Worker<'_> {
 /// Errors that are no such refusal.
 fn lost(error: Error) -> Result<Outcome, Failure> {
     match error {
-        Error::ClaimLost { .. } | Error::NotClaimable { .. } | Error::Transition { .. } => Ok(Outcome::Lost(error)),
+        Error::HoldLost { .. } | Error::NotFree { .. } | Error::Transition { .. } => Ok(Outcome::Lost(error)),
         other => Err(other.into()),
     }
 }
@@ -719,7 +692,7 @@ fn failure(status: ExitStatus, written: &Written) -> Results {
 fn needed(tree: &Tree, below: Option<Handle>) -> BTreeSet<Handle> {
     let is_meant = |handle: &Handle| is_within(tree, below, *handle);
     let top = below.filter(|below| tree.node(*below).status().is_unfinished());
-    let waiting = tree.with_status(FrameStatus::Planned).chain(tree.claimed()).filter(is_meant).chain(top);
+    let waiting = tree.with_status(FrameStatus::Planned).chain(tree.with_workers()).filter(is_meant).chain(top);
     let mut needed = BTreeSet::new();
     for handle in waiting {
         needed.extend(tree.waits_for(handle).filter(|dependency| !tree.node(*dependency).status().is_unfinished()));
@@ -741,7 +714,7 @@ impl Report for Worked {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let mut done = count(self.completed, "frame") + " completed";
-        let WorkLeft { claimable, claimed, waiting, begun, blocked, .. } = self.left;
+        let WorkLeft { free, held, later, waiting, begun, blocked, .. } = self.left;
         let add = |text: &mut String, parts: &[(usize, &str)]| {
             for (number, what) in parts.iter().filter(|(number, _)| *number > 0) {
                 let separator = if text.is_empty() { "" } else { ", " };
@@ -763,8 +736,9 @@ impl Report for Worked {
         add(
             &mut left,
             &[
-                (claimable, "can begin"),
-                (claimed, "with workers"),
+                (free, "can begin"),
+                (held, "with workers"),
+                (later, "put back for later"),
                 (waiting, "waiting for others"),
                 (begun, "begun by persons or hosts"),
                 (blocked, "blocked"),

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::callers::Callers;
-use crate::claims::with_worker;
+use crate::holding::with_worker;
 
 /// The longest title in an answer, in bytes. Titles are in the last line of each.
 const LONGEST_TITLE: usize = 200;

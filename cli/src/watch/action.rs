@@ -140,7 +140,7 @@ impl Action {
             Self::Invalidate(_) => Command::Invalidate { frame, reason: text },
             // The retry itself finds out whether a host still runs it.
             Self::Retry(_) => {
-                let is_interrupted = stack.read(|tree| tree.node(handle).record().call.is_some());
+                let is_interrupted = stack.read(|tree| tree.node(handle).record().host().is_some());
                 Command::Retry { frame, session_id: stack.planned_id(), note: None, is_interrupted }
             }
         };

@@ -259,7 +259,7 @@ fn run_child(stack: &Stack) {
             tell(json!({"kind": "callStarted", "call": call, "sessionID": "cart"}));
         }
     }
-    assert!(stack.frame("f2").unwrap().call.is_some(), "the host runs f2");
+    assert!(stack.frame("f2").unwrap().host().is_some(), "the host runs f2");
 }
 
 #[test]

@@ -21,6 +21,7 @@ impl Draft<'_> {
         let inherited = parent.and_then(|parent| inherited_registers(tree, parent, &frame));
         let handle = self.add(vec![frame])?;
         self.push(handle, Change::ActiveChanged { active: true });
+        self.take_new(handle, parent);
         if let Some(registers) = inherited {
             self.push(handle, Change::RegistersChanged { registers });
         }
@@ -59,15 +60,15 @@ impl Draft<'_> {
         let newest = node.retried_as().map(|_| tree.newest_attempt(handle));
         let can_be_retried = match status {
             FrameStatus::Failed | FrameStatus::Blocked => newest.is_none(),
-            FrameStatus::InProgress => is_interrupted || frame.interrupted_at.is_some(),
+            FrameStatus::InProgress => is_interrupted || frame.is_interrupted(),
             _ => false,
         };
         if !can_be_retried {
             return Err(Error::NotRetriable { handle, status, newest });
         }
-        if frame.call.is_some() {
-            // Its host has not noticed yet that it was stopped. What its session has done is not recorded.
-            return Err(Error::Running { handle });
+        if let Some(host) = frame.host() {
+            // It has not noticed yet that it was stopped. What its session has done is not recorded.
+            return Err(Error::Held { handle, by: host.described(), until: host.until });
         }
         check_id(tree, &session_id)?;
         if let Some(parent) = node.parent() {

@@ -5,7 +5,7 @@ use std::iter;
 
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle};
+use crate::frame::{Actor, Change, Frame, FrameRef, FrameStatus, Handle, HolderKind, Release};
 use crate::tree::Draft;
 
 impl Draft<'_> {
@@ -16,14 +16,16 @@ impl Draft<'_> {
         session_id: Option<String>,
         caller: String,
         host: String,
+        lease: u64,
     ) -> Result<()> {
         let node = self.tree.node(handle);
         let has_session = node.status().is_open() && node.record().has_session();
         let is_begun = node.status() == FrameStatus::InProgress && session_id.is_some() && has_session;
-        let is_called = node.record().call.as_ref().is_some_and(|call| call.host != host);
-        if is_called || is_begun || self.tree.is_with_worker(handle, self.now) {
-            return Err(Error::Running { handle });
+        if is_begun {
+            return Err(Error::Held { handle, by: format!("session `{}`", node.session_id()), until: None });
         }
+        self.actor = Some(Actor::new(HolderKind::Host, &host).caller(&caller));
+        self.check_free(handle)?;
         if let Some(session_id) = session_id {
             self.replace_id(handle, session_id)?;
         }
@@ -32,8 +34,7 @@ impl Draft<'_> {
             FrameStatus::InProgress => self.go_on(handle)?,
             _ => self.set_status(handle, FrameStatus::InProgress, None, None)?,
         }
-        self.push(handle, Change::CallBegun { host, caller });
-        Ok(())
+        self.held_by_host(handle, host, caller, lease)
     }
 
     /// Begins a frame, or goes on with it, in the conversation of a session.
@@ -41,9 +42,10 @@ impl Draft<'_> {
         let node = self.tree.node(handle);
         let (record, id) = (node.record(), Frame::id_in_conversation(session_id, handle));
         let is_elsewhere = record.status == FrameStatus::InProgress && record.has_session() && record.session_id != id;
-        if record.call.is_some() || is_elsewhere || self.tree.is_with_worker(handle, self.now) {
-            return Err(Error::Running { handle });
+        if is_elsewhere {
+            return Err(Error::Held { handle, by: format!("session `{}`", record.session_id), until: None });
         }
+        self.check_free(handle)?;
         self.replace_id(handle, id)?;
         match record.status {
             FrameStatus::Planned => self.begin(handle),
@@ -53,8 +55,9 @@ impl Draft<'_> {
     }
 
     pub(super) fn end_call(&mut self, handle: Handle, host: &str, interrupted: bool) {
-        if self.tree.node(handle).record().call.as_ref().is_some_and(|call| call.host == host) {
-            self.push(handle, Change::CallEnded { interrupted });
+        if self.tree.node(handle).record().host().is_some_and(|holder| holder.name == host) {
+            let release = if interrupted { Release::Interrupted {} } else { Release::Ended {} };
+            self.push(handle, Change::Released { release });
         }
     }
 
@@ -66,13 +69,17 @@ impl Draft<'_> {
         let is_working = |handle: &Handle| tree.node(*handle).status() == FrameStatus::InProgress;
         let in_conversations = tree.with_status(FrameStatus::InProgress);
         let in_conversations = in_conversations.filter(|frame| tree.node(*frame).record().conversation().is_some());
-        let running = tree.called().chain(tree.claimed()).chain(in_conversations);
+        let running = tree.held().chain(tree.with_workers()).chain(in_conversations);
         let stopped: BTreeSet<Handle> = running.filter(is_below).filter(is_working).collect();
         for handle in &stopped {
             let status = FrameStatus::Blocked;
             self.push(*handle, Change::StatusChanged { status, results: None, results_compacted: None });
             let question = format!("It was stopped: {}", reason.trim());
             self.push(*handle, Change::Asked { question, interruption: true });
+            let holder = tree.node(*handle).record().held_by();
+            if holder.is_some_and(|holder| holder.kind != HolderKind::Host) {
+                self.push(*handle, Change::Released { release: Release::Stopped { reason: reason.trim().to_owned() } });
+            }
         }
         // Hosts have queued frames as well, of which the tree does not know. Where all has ended there are none.
         let tops = top.map_or_else(|| tree.unfinished_roots(), |top| vec![top]);

@@ -110,9 +110,8 @@ impl Draft<'_> {
         results_compacted: Option<String>,
     ) -> Result<()> {
         let frame = self.tree.node(handle).record();
-        if frame.worker_claim().is_some()
-            && (frame.status, status) == (FrameStatus::InProgress, FrameStatus::InProgress)
-        {
+        let goes_on = (frame.status, status) == (FrameStatus::InProgress, FrameStatus::InProgress);
+        if goes_on && (frame.worker().is_some() || self.actor.is_some()) {
             return self.go_on(handle);
         }
         let has_own_texts = frame.has_partial_results() || !frame.questions.is_empty();
@@ -137,11 +136,13 @@ impl Draft<'_> {
         results_compacted: Option<String>,
     ) -> Result<()> {
         self.check_transition(handle, status)?;
+        self.check_actor(handle)?;
         self.push(handle, Change::StatusChanged { status, results, results_compacted });
         if status == FrameStatus::InProgress {
-            self.take_over(handle);
+            self.take(handle);
             self.activate(Some(handle));
         } else {
+            self.leave(handle, status);
             let at_or_below = |active: Handle| active == handle || self.tree.is_ancestor(handle, active);
             if self.tree.active().is_some_and(at_or_below) {
                 self.return_above(handle);
@@ -169,10 +170,12 @@ impl Draft<'_> {
         let tree = self.tree;
         not_empty("reason", &reason)?;
         self.check_transition(handle, FrameStatus::Invalidated)?;
+        self.check_actor(handle)?;
         let planned = tree.unfinished_below(handle).filter(|frame| tree.node(*frame).status() == FrameStatus::Planned);
         for frame in iter::once(handle).chain(planned) {
             self.push(frame, Change::Invalidated { reason: reason.clone() });
         }
+        self.leave(handle, FrameStatus::Invalidated);
         if tree.active() == Some(handle) {
             self.return_above(handle);
         }
@@ -188,12 +191,10 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Goes on by hand with a frame that is in_progress, and whose worker has let its lease end.
+    /// Goes on by hand with a frame that is in_progress.
     pub(super) fn go_on(&mut self, handle: Handle) -> Result<()> {
-        if self.tree.is_with_worker(handle, self.now) {
-            return Err(Error::Running { handle });
-        }
-        self.take_over(handle);
+        self.check_free(handle)?;
+        self.take(handle);
         self.activate(Some(handle));
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 mod adding;
 mod calls;
-mod claims;
 mod editing;
+mod holding;
 mod lifecycle;
 mod memory;
 mod recording;
 
 use super::{Command, Commit, Draft, Tree};
 use crate::error::{Error, Result};
-use crate::frame::FrameStatus;
+use crate::frame::{Actor, FrameStatus};
 
 pub(crate) use memory::known_chunk;
 
@@ -33,17 +33,27 @@ pub(crate) use memory::known_chunk;
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
 /// - [`Error::NotReady`]: the next frame of [`Command::PopAndBegin`].
-/// - [`Error::Running`]: [`Command::BeginCall`] or [`Command::Enter`] of a frame that a host runs or a worker has already, or on
-///   which another conversation works; [`Command::SetStatus`] with in_progress of one that a worker has.
-/// - [`Error::NotClaimable`], [`Error::ClaimLost`], [`Error::Setting`]: the commands for claims.
+/// - [`Error::Held`]: a frame that somebody else holds, of commands that begin it or go on with it, and of [`decide_as`] also of those that
+///   end, block or invalidate it.
+/// - [`Error::NotFree`], [`Error::HoldLost`], [`Error::Setting`]: the commands for holds.
 /// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that cannot be; another parent for an attempt by
 ///   [`Command::Edit`].
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
-/// - [`Error::TooLong`]: also an ID with more than [`Frame::LONGEST_ID`](crate::Frame::LONGEST_ID) characters, or the name of a worker
-///   with more than [`Claim::LONGEST_WORKER`](crate::frame::Claim::LONGEST_WORKER).
+/// - [`Error::TooLong`]: also an ID with more than [`Frame::LONGEST_ID`](crate::Frame::LONGEST_ID) characters, or a name
+///   with more than [`Holder::LONGEST_NAME`](crate::frame::Holder::LONGEST_NAME).
 /// - [`Error::Json`]: an entry of [`Command::AppendLog`] is nested more than 100 levels deep.
 pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
+    decide_as(tree, None, command, now)
+}
+
+/// As [`decide`], for a command of an actor: what others hold is theirs, and what it begins it holds.
+///
+/// # Errors
+/// As [`decide`]; [`Error::HoldLost`] if the actor has lost the hold without which it does nothing.
+pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64) -> Result<Commit> {
+    actor.map_or(Ok(()), |actor| tree.check_hold(actor))?;
     let mut draft = Draft::new(tree, now);
+    draft.actor = actor.cloned();
     match command {
         Command::Push(frame) => draft.push_frame(frame)?,
         Command::Plan(frame) => draft.plan_frame(frame)?,
@@ -75,13 +85,16 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
         Command::ReplaceId { frame, session_id } => draft.replace_id(tree.resolve(&frame)?, session_id)?,
         Command::Summarize { frame, results } => draft.summarize(tree.resolve(&frame)?, results)?,
-        Command::BeginCall { frame, session_id, caller, host } => {
-            draft.begin_call(tree.resolve(&frame)?, session_id, caller, host)?;
+        Command::BeginCall { frame, session_id, caller, host, lease } => {
+            draft.begin_call(tree.resolve(&frame)?, session_id, caller, host, lease)?;
         }
         Command::Enter { frame, session_id } => draft.enter(tree.resolve(&frame)?, &session_id)?,
         Command::EndCall { frame, host, interrupted } => draft.end_call(tree.resolve(&frame)?, &host, interrupted),
-        Command::Claim(claim) => draft.claim(claim)?,
-        Command::RenewClaim { claimed, lease } => draft.renew_claim(claimed, lease)?,
+        Command::Hold(hold) => draft.hold(hold)?,
+        Command::Renew { hold, lease } => draft.renew(&hold, lease)?,
+        Command::Release { hold, release } => draft.release(&hold, release)?,
+        Command::Interrupt { frame } => draft.interrupt(tree.resolve(&frame)?),
+        Command::Finish { hold, finish } => draft.finish_hold(&hold, finish)?,
         Command::Stop { frame, reason } => draft.stop(frame, &reason)?,
         Command::RequestSummary { frame, request } => draft.request_summary(tree.resolve(&frame)?, request)?,
         Command::Deliver { frame } => draft.deliver(tree.resolve(&frame)?)?,

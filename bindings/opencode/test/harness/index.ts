@@ -30,6 +30,7 @@ export {
   until,
   WIRES,
   WITH_ALL_TOOLS,
+  WITH_SHORT_LEASES,
 } from "./opencode.js"
 export { PROGRAM, program } from "./program.js"
 

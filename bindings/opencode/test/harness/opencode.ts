@@ -76,6 +76,9 @@ export const PLUGIN = require.resolve("opencode-callstack")
 /** The plugin with all tools, also those that agents do not need. */
 export const WITH_ALL_TOOLS: [string, object] = [PLUGIN, { tools: "all" }]
 
+/** The plugin whose calls count as interrupted soon after a kill. */
+export const WITH_SHORT_LEASES: [string, object] = [PLUGIN, { calls: { lease: 1_500 } }]
+
 /** Creates a project in a temporary folder. */
 export function makeProject(modelUrl: string, options: ProjectOptions = {}): Project {
   const folder = mkdtempSync(join(tmpdir(), "callstack-opencode-"))

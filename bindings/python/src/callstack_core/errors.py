@@ -259,10 +259,10 @@ class TooDeepError(CallstackError):
     code = "too_deep"
 
 
-class RunningError(CallstackError):
-    """The frame already runs, so it cannot be started."""
+class HeldError(CallstackError):
+    """Somebody else works on the frame. The details hold `by`, and `until` when."""
 
-    code = "running"
+    code = "held"
 
 
 class ChunkExistsError(CallstackError):
@@ -361,19 +361,19 @@ class DisconnectedError(CallstackError):
     code = "disconnected"
 
 
-class NotClaimableError(CallstackError):
-    """The frame cannot be given to a worker, or a worker cannot keep it. The details hold the `reason`."""
+class NotFreeError(CallstackError):
+    """The frame is not free for a worker, or its holder cannot keep it. The details hold the `reason`."""
 
-    code = "not_claimable"
+    code = "not_free"
 
 
-class ClaimLostError(CallstackError):
-    """The frame was claimed again, so what its earlier worker still sends is refused.
+class HoldLostError(CallstackError):
+    """Somebody else has held the frame since, so what its earlier holder still sends is refused.
 
-    The details hold the `worker` and the `generation` of the newest claim.
+    The details hold `by`, the newest holder, and its `generation`.
     """
 
-    code = "claim_lost"
+    code = "hold_lost"
 
 
 class WaitCircleError(CallstackError):

@@ -15,9 +15,11 @@ from callstack_core._library import has
 from callstack_core.context import Context
 from callstack_core.errors import JsonError, LibraryError, SettingError
 from callstack_core.types import (
-    ClaimedFrame,
+    Actor,
     Effect,
     EventQuery,
+    Finish,
+    Finished,
     Frame,
     FrameEdit,
     FrameQuery,
@@ -26,6 +28,7 @@ from callstack_core.types import (
     FrameUsage,
     Handle,
     HistoryCompaction,
+    Hold,
     HostEvent,
     HostSettings,
     Identity,
@@ -41,8 +44,8 @@ from callstack_core.types import (
     NewRun,
     Next,
     OutlineOptions,
-    Popped,
     PopStatus,
+    Popped,
     PrunedLogs,
     Register,
     Reply,
@@ -372,65 +375,61 @@ class Stack:
         """
         return self._record("retry", frame, optional(note))
 
-    def claim(
-        self, worker: str, lease: int, *, below: FrameRef | None = None, frame: FrameRef | None = None
-    ) -> ClaimedFrame | None:
-        """Gives a frame that can begin to a worker, for the length of a lease in milliseconds (at most 86,400,000).
+    def hold(self, name: str, lease: int, *, below: FrameRef | None = None, frame: FrameRef | None = None) -> Hold | None:
+        """Gives a frame that is free to a worker, for the length of a lease in milliseconds (at most 86,400,000).
 
-            if claimed := stack.claim("build-1", 60_000):
-                stack.finish_claim(claimed, "completed", "Cart in src/cart.py")
+            if hold := stack.hold("build-1", 60_000):
+                stack.finish(hold, {"end": "done", "results": "Cart in src/cart.py"})
 
-        Of several workers that claim at the same time, in any processes, each gets another frame. The answer is None if
-        there is nothing to claim now: `work_left` says whether that can change. The frame becomes in_progress; the active
+        Of several workers that ask at the same time, in any processes, each gets another frame. The answer is None if
+        none is free now: `work_left` says whether that can change. The frame becomes in_progress; the active
         frame stays. `below` admits only frames below that one, `frame` only that one.
 
-        First come the frames whose worker has let its lease end, and blocked ones of workers that were answered, then
-        planned frames in the order of the plan. A planned frame can be claimed when its dependencies, and those of the planned
-        frames above it, are completed, and when its children are completed or invalidated; unless the frame above it has
-        ended. Raises `EmptyError` for the worker, `SettingError` for the lease, and `NotClaimableError` if `frame` cannot be
-        claimed.
+        First come the frames whose worker has let its lease end or has let them go, and blocked ones of workers that were
+        answered, then planned frames in the order of the plan. A planned frame is free when its dependencies, and those of the
+        planned frames above it, are completed, and when its children are completed or invalidated; unless the frame above it
+        has ended. Raises `EmptyError` for the name, `SettingError` for the lease, and `NotFreeError` if `frame` is not free.
         """
-        return self._record("claim", worker, _milliseconds(lease), optional(below), optional(frame))
+        return self._record("hold", name, _milliseconds(lease), optional(below), optional(frame))
 
-    def renew_claim(self, claimed: ClaimedFrame, lease: int) -> ClaimedFrame:
-        """Gives a worker more time: the lease ends so many milliseconds from now.
+    def renew(self, hold: Hold, lease: int) -> Hold:
+        """Gives a holder more time: the lease ends so many milliseconds from now.
 
-        Returns the claim with its new end. Raises `ClaimLostError` if the frame was claimed again, and `NotClaimableError`
-        if it is not in progress any more: then the worker should stop. `SettingError` for the lease.
+        Returns the hold with its new end. Raises `HoldLostError` if somebody else has held the frame since, and `NotFreeError`
+        if it was let go or is not in progress any more: then the holder should stop. `SettingError` for the lease.
         """
-        return self._record("renew_claim", write_json(claimed), _milliseconds(lease))
+        return self._record("renew", write_json(hold), _milliseconds(lease))
 
-    def release_claim(self, claimed: ClaimedFrame) -> None:
-        """Ends the lease of a frame now, so that another worker can claim it. The frame stays in progress.
+    def release(self, hold: Hold) -> None:
+        """Lets a frame go, so that another worker can have it at once.
 
-        Raises the errors of `renew_claim`, but for the lease.
+        It stays in progress, and this time does not count as a try. Raises `HoldLostError` if somebody else has held the frame
+        since.
         """
-        self.renew_claim(claimed, 0)
+        self._run("release", write_json(hold))
 
-    def finish_claim(
-        self, claimed: ClaimedFrame, status: PopStatus, results: str, results_compacted: str | None = None
-    ) -> None:
-        """Ends the frame of a claim with its results, as `pop` does, but only if it is still in progress.
+    def finish(self, hold: Hold, finish: Finish) -> Finished:
+        """Ends the work of a holder on its frame, which must be in progress.
 
-        It is completed only if no part is left that was planned below it. Both are checked in the same transaction, so what
-        a person stops or plans in this moment is not lost. With `blocked` the results are the question: what the frame waits
-        for. Raises `ClaimLostError` if the frame was claimed again, and `NotClaimableError` if it is not in progress any more
-        or if a part is left.
+        All of it is one commit, so what a person stops or plans in this moment is not lost. A frame below which parts were
+        planned is put back until these are done, and its results are those so far. Raises `HoldLostError` if somebody else has
+        held the frame since, and `NotFreeError` if it is not in progress any more.
         """
-        self._run("finish_claim", write_json(claimed), _number(status, _ENDS), results, optional(results_compacted))
+        return self._record("finish", write_json(hold), write_json(finish))
 
-    def with_claim(self, claimed: ClaimedFrame) -> Stack:
-        """Returns the same stack for the worker that has a claim.
+    def as_actor(self, actor: Hold | Actor) -> Stack:
+        """Returns the same stack for an actor: what others hold is theirs.
 
-        Each command of the returned one raises `ClaimLostError` if the frame was claimed again since, whichever frame the
-        command changes. Close it too. Commands of this stack work as before.
+        Its commands that begin, go on with, end, block or invalidate such a frame raise `HeldError`, and a conversation or a
+        person with a name holds what it begins. With a hold, each command raises `HoldLostError` if somebody else has held
+        that frame since. Close the returned stack too. Commands of this stack work as before.
         """
-        return self._made("with_claim", write_json(claimed), owner=self._native)
+        return self._made("as_actor", write_json(actor), owner=self._native)
 
     def work_left(self, below: FrameRef | None = None) -> WorkLeft:
         """Counts what is left to do for workers, below a frame or everywhere.
 
-        If nothing is claimable and nothing is claimed, nothing becomes claimable unless a person or a host does something.
+        If nothing is free, held or put back for later, nothing becomes free unless a person or a host does something.
         """
         return self._record("work_left", optional(below))
 

@@ -69,13 +69,12 @@ EventKind: TypeAlias = Literal[
     "forgotten",
     "asked",
     "answered",
-    "callBegun",
-    "callEnded",
+    "held",
+    "released",
     "summaryRequested",
     "edited",
     "stopped",
     "usageRecorded",
-    "claimed",
 ]
 """The kinds of changes that an event can record."""
 
@@ -213,43 +212,106 @@ class Question(TypedDict):
     answeredAt: NotRequired[int]
 
 
-class FrameCall(TypedDict):
-    """The call that runs a frame."""
-
-    host: str
-    #: The ID of the calling session.
-    caller: str
-    #: When it began, in milliseconds since the Unix epoch.
-    begunAt: int
+HolderKind = Literal["host", "worker", "conversation", "person"]
+"""A host runs the frame in a session of its own, a worker holds one frame after the other, a conversation is that of an agent,
+and a person works by hand."""
 
 
-class Claim(TypedDict):
-    """The claim of a worker: `Stack.claim`."""
+class Release(TypedDict):
+    """How a frame is let go.
 
-    #: The name of the worker.
-    worker: str
-    #: Which claim of the frame it is, counted from 1. Only the newest one counts.
+    `ended`: the holder does not go on. `putBack`: it waits until a time. `interrupted`: nobody has heard of the holder until the
+    end of its lease. `stopped`: somebody else has stopped or ended it.
+    """
+
+    how: Literal["ended", "putBack", "interrupted", "stopped"]
+    #: For `putBack`, in milliseconds since the Unix epoch.
+    until: NotRequired[int]
+    #: For `stopped`.
+    reason: NotRequired[str]
+    #: In a record: when, in milliseconds since the Unix epoch.
+    at: NotRequired[int]
+
+
+class Holder(TypedDict):
+    """Who works on a frame, or did last."""
+
+    kind: HolderKind
+    #: Of a host an ID that each open stack has for itself. Empty: somebody who works by hand.
+    name: str
+    #: Which holder of the frame it is, counted from 1. Only the newest one counts.
+    generation: int
+    #: The end of the lease, in milliseconds since the Unix epoch.
+    until: NotRequired[int]
+    #: Since when it has the frame, in milliseconds since the Unix epoch.
+    since: int
+    #: The session or conversation that has given it the frame.
+    caller: NotRequired[str]
+    #: How often workers have begun the frame without an end, since it was planned or last answered.
+    tries: NotRequired[int]
+    #: How it has let the frame go.
+    released: NotRequired[Release]
+
+
+class Hold(TypedDict):
+    """A frame that somebody holds."""
+
+    handle: Handle
+    kind: HolderKind
+    name: str
+    #: Which holder of the frame it is, counted from 1.
     generation: int
     #: The end of the lease, in milliseconds since the Unix epoch.
     until: int
+    #: How often workers have begun the frame without an end, this time included, since it was planned or last answered.
+    tries: int
 
 
-class ClaimedFrame(Claim):
-    """A frame that a worker has claimed."""
+class Actor(TypedDict):
+    """Who gives commands: `Stack.as_actor`."""
 
-    handle: Handle
+    kind: HolderKind
+    name: str
+    #: The session or conversation for which it works.
+    caller: NotRequired[str]
+    #: True: it may end and begin what a person or a conversation holds.
+    takesOver: NotRequired[bool]
+
+
+class Finish(TypedDict):
+    """How a holder ends its work: `Stack.finish`."""
+
+    end: Literal["done", "failed", "asks", "later"]
+    #: For `done` and `failed`; for `asks` those so far.
+    results: NotRequired[str]
+    resultsCompacted: NotRequired[str]
+    #: For `asks`: what the frame needs, and from whom.
+    question: NotRequired[str]
+    #: For `later`: how many milliseconds. Default: longer each time, at most a minute.
+    wait: NotRequired[int]
+
+
+class Finished(TypedDict):
+    """How the work on a frame has ended."""
+
+    #: `in_progress`: the frame was put back.
+    status: FrameStatus
+    #: Until when nobody gets it, in milliseconds since the Unix epoch.
+    until: NotRequired[int]
 
 
 class WorkLeft(TypedDict):
     """What is left to do for workers: numbers of unfinished frames."""
 
-    #: Frames that can be claimed now.
-    claimable: int
+    #: Frames that a worker can hold now.
+    free: int
     #: Frames that workers hold.
-    claimed: int
-    #: Planned frames that wait for others.
+    held: int
+    #: Frames that workers have put back for later.
+    later: int
+    #: Frames that wait for others.
     waiting: int
-    #: Frames in progress that a person or a host has begun.
+    #: Frames in progress that are no worker's.
     begun: int
     #: Blocked frames.
     blocked: int
@@ -342,12 +404,8 @@ class FrameRecord(TypedDict):
     forgottenAt: NotRequired[int]
     #: What the frame has waited for, with the answers, oldest first. The last one is open while the frame is blocked.
     questions: NotRequired[list[Question]]
-    #: The call that runs the frame.
-    call: NotRequired[FrameCall]
-    #: The last claim of a worker, also when its lease has ended or the frame is finished.
-    claim: NotRequired[Claim]
-    #: When it was noticed that the host of the call does not exist any more.
-    interruptedAt: NotRequired[int]
+    #: Who works on the frame, or did last.
+    holder: NotRequired[Holder]
     #: The summary that was requested of the frame's conversation.
     summaryRequest: NotRequired[SummaryRequest]
     #: The frame's own requests to models: their sums, an entry for each model. Absent if there are none.
@@ -787,13 +845,11 @@ class StackEvent(TypedDict):
     question: NotRequired[str]
     interruption: NotRequired[Literal[True]]
     answer: NotRequired[str]
-    host: NotRequired[str]
-    caller: NotRequired[str]
-    interrupted: NotRequired[Literal[True]]
+    holder: NotRequired[Holder]
+    release: NotRequired[Release]
     request: NotRequired[SummaryRequest]
     edit: NotRequired[FrameEdit]
     modelRequest: NotRequired[ModelRequest]
-    claim: NotRequired[Claim]
     artifact: NotRequired[str]
     decision: NotRequired[str]
     active: NotRequired[bool]
@@ -1044,6 +1100,8 @@ class CallSettings(_CallPlace, total=False):
     timeLimit: int
     #: How many called sessions work at the same time; others are queued. 0 means no limit. Default 4.
     maxConcurrent: int
+    #: How long a host holds the frames of its calls after it was last heard of, in milliseconds. Default 15,000.
+    lease: int
 
 
 class HostSettings(TypedDict, total=False):

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Effect, McpTool};
-use crate::claims::go_on;
+use crate::holding::go_on;
 use crate::mcp::call::{Answer, Call, Refusal};
 
 /// Begin a planned frame, or go on with an open one, and work in it from now on. The answer shows all that you need for it.

@@ -57,7 +57,7 @@ fn status(screen: &Screen<'_>) -> Line {
             record.status,
             waits_for_person(tree, selected),
             tree.active() == Some(selected),
-            record.interrupted_at.is_some(),
+            record.is_interrupted(),
         )
     });
     let aged = screen.times.age(selected, status, screen.now).map(age);
@@ -68,7 +68,7 @@ fn status(screen: &Screen<'_>) -> Line {
         (None, _) => line,
     };
     let line = if is_active { line.styled(EMPHASIS, "  ← active") } else { line };
-    let line = if is_interrupted { line.styled(ALERT, "  interrupted: its host has ended") } else { line };
+    let line = if is_interrupted { line.styled(ALERT, "  interrupted") } else { line };
     match waits {
         true => line.styled(ALERT, "  waits for you: ").styled(EMPHASIS, "a").styled(ALERT, " answers"),
         false => line,

@@ -112,7 +112,7 @@ fn remarks(tree: &Tree, row: Row, room: usize) -> Line {
     } else if record.pending_answer().is_some() {
         remarks.push((EMPHASIS, "answered".to_owned()));
     }
-    if record.interrupted_at.is_some() {
+    if record.is_interrupted() {
         remarks.push((ALERT, "interrupted".to_owned()));
     }
     if tree.active() == Some(row.handle) {

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use callstack_core::stack::Clock;
 use callstack_core::{
-    Change, ClaimedFrame, Error, EventQuery, FrameStatus, Handle, NewClaim, NewFrame, Parent, PopStatus, Stack,
+    Change, Hold, Error, EventQuery, FrameStatus, Handle, NewHold, NewFrame, Parent, PopStatus, Stack,
     StackOptions,
 };
 
@@ -64,9 +64,9 @@ pub fn work(open: impl Fn(StackOptions) -> Stack) {
     let random = &mut Random::new(u64::from(std::process::id()));
     let mut was_late = false;
     loop {
-        let Some(claimed) = stack.claim(NewClaim::new(&name, LEASE)).unwrap() else {
+        let Some(claimed) = stack.hold(NewHold::new(&name, LEASE)).unwrap() else {
             let left = stack.work_left(None).unwrap();
-            if left.claimable == 0 && left.claimed == 0 {
+            if left.free == 0 && left.held == 0 && left.later == 0 {
                 return;
             }
             thread::sleep(Duration::from_millis(20));
@@ -86,8 +86,8 @@ pub fn work(open: impl Fn(StackOptions) -> Stack) {
 }
 
 /// What a worker records: all of it carries its generation.
-fn finish(stack: &Stack, claimed: &ClaimedFrame) -> Result<(), Error> {
-    let stack = stack.with_claim(claimed);
+fn finish(stack: &Stack, claimed: &Hold) -> Result<(), Error> {
+    let stack = stack.as_actor(claimed);
     let said = format!("generation {}", claimed.generation);
     stack.add_artifact(claimed.handle, &said)?;
     stack.add_decision(claimed.handle, &said)?;
@@ -95,10 +95,10 @@ fn finish(stack: &Stack, claimed: &ClaimedFrame) -> Result<(), Error> {
 }
 
 /// Waits until another worker has the frame. Returns true.
-fn wait_until_lost(stack: &Stack, claimed: &ClaimedFrame) -> bool {
+fn wait_until_lost(stack: &Stack, claimed: &Hold) -> bool {
     loop {
         stack.refresh().unwrap();
-        if stack.frame(claimed.handle).unwrap().claim.is_some_and(|newest| newest.generation > claimed.generation) {
+        if stack.frame(claimed.handle).unwrap().holder.is_some_and(|newest| newest.generation > claimed.generation) {
             return true;
         }
         thread::sleep(Duration::from_millis(20));
@@ -183,9 +183,9 @@ fn check_history(stack: &Stack, frames: &[Handle]) {
             assert_eq!(said, format!("generation {}", newest[&event.handle]), "{}", event.handle);
         };
         match &event.change {
-            Change::Claimed { claim } => {
-                let last = newest.insert(event.handle, claim.generation).unwrap_or_default();
-                assert_eq!(claim.generation, last + 1, "generations of {}", event.handle);
+            Change::Held { holder } => {
+                let last = newest.insert(event.handle, holder.generation).unwrap_or_default();
+                assert_eq!(holder.generation, last + 1, "generations of {}", event.handle);
                 assert!(!completed.contains_key(&event.handle), "{} was claimed when it was done", event.handle);
                 stack.read(|tree| {
                     let node = tree.node(event.handle);
@@ -214,7 +214,7 @@ fn check_results(said: &str, late: usize) {
     for result in results {
         match result.split(' ').collect::<Vec<_>>()[..] {
             ["done", handle, _] => *done.entry(handle).or_default() += 1,
-            ["claim_lost", _, _] => refused += 1,
+            ["hold_lost", _, _] => refused += 1,
             _ => panic!("{result}"),
         }
     }

@@ -1,13 +1,13 @@
-//! Tests of claims: which frames workers can claim, and that only the newest claim of a frame counts.
+//! Tests of who holds a frame: which frames are free for workers, that only the newest holder of a frame counts, and what actors may do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callstack_core::frame::{Claim, WorkLeft};
+use callstack_core::frame::{Holder, WorkLeft};
 use callstack_core::{
-    ClaimedFrame, Command, Error, EventQuery, FrameRef, FrameStatus, Handle, MemoryStore, NewClaim, NewFrame,
-    PopStatus, Stack, StackState,
+    Command, Error, EventQuery, FrameRef, FrameStatus, Handle, Hold, HolderKind, MemoryStore, NewFrame, NewHold, PopStatus,
+    Stack, StackState,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,32 +28,31 @@ fn plan(stack: &Stack, title: &str, below: Option<Handle>, depends_on: &[Handle]
     stack.plan(frame).unwrap()
 }
 
-fn claim(stack: &Stack, worker: &str) -> Option<ClaimedFrame> {
-    stack.claim(NewClaim::new(worker, 100)).unwrap()
+fn hold(stack: &Stack, worker: &str) -> Option<Hold> {
+    stack.hold(NewHold::new(worker, 100)).unwrap()
 }
 
-fn claimed(stack: &Stack, worker: &str) -> ClaimedFrame {
-    claim(stack, worker).expect("something can be claimed")
+fn held(stack: &Stack, worker: &str) -> Hold {
+    hold(stack, worker).expect("something is free")
 }
 
 /// Ends a frame for its worker.
-fn end(stack: &Stack, claimed: &ClaimedFrame, status: PopStatus) -> Result<(), Error> {
-    stack.with_claim(claimed).pop(claimed.handle, status, "done").map(drop)
+fn end(stack: &Stack, own: &Hold, status: PopStatus) -> Result<(), Error> {
+    stack.as_actor(own).pop(own.handle, status, "done").map(drop)
 }
 
-/// Why a frame cannot be claimed.
+/// Why a frame cannot be own.
 fn reason(stack: &Stack, frame: Handle) -> String {
-    match stack.claim(NewClaim::new("one", 100).frame(frame)).unwrap_err() {
-        Error::NotClaimable { handle, reason } if handle == frame => reason,
+    match stack.hold(NewHold::new("one", 100).frame(frame)).unwrap_err() {
+        Error::NotFree { handle, reason } if handle == frame => reason,
         other => panic!("{other}"),
     }
 }
 
-/// The counts of `claimable`, `claimed`, `waiting`, `begun` and `blocked`.
+/// The counts of `free`, `held`, `waiting`, `begun` and `blocked`.
 fn left(stack: &Stack, below: Option<Handle>) -> [usize; 5] {
-    let WorkLeft { claimable, claimed, waiting, begun, blocked, .. } =
-        stack.work_left(below.map(FrameRef::from)).unwrap();
-    [claimable, claimed, waiting, begun, blocked]
+    let WorkLeft { free, held, waiting, begun, blocked, .. } = stack.work_left(below.map(FrameRef::from)).unwrap();
+    [free, held, waiting, begun, blocked]
 }
 
 #[test]
@@ -70,12 +69,12 @@ fn a_plan_of_several_levels_is_done_from_below() {
     assert_eq!(reason(&stack, tax), format!("{tax} depends on {sum}, which is planned"));
     assert_eq!(reason(&stack, shop), format!("it comes after its children, and {cart} is planned"));
     for expected in [base, sum, tax, cart, shop] {
-        let claimed = claimed(&stack, "one");
-        assert_eq!(claimed.handle, expected);
+        let own = held(&stack, "one");
+        assert_eq!(own.handle, expected);
         assert_eq!(stack.frame(expected).unwrap().status, FrameStatus::InProgress);
-        assert_eq!(stack.active(), None, "a claim changes no active frame");
-        assert_eq!(claim(&stack, "two"), None);
-        end(&stack, &claimed, PopStatus::Completed).unwrap();
+        assert_eq!(stack.active(), None, "a hold changes no active frame");
+        assert_eq!(hold(&stack, "two"), None);
+        end(&stack, &own, PopStatus::Completed).unwrap();
     }
     assert_eq!(left(&stack, None), [0; 5]);
 }
@@ -86,14 +85,14 @@ fn failed_frames_are_in_the_way_until_they_are_begun_anew_or_invalidated() {
     let shop = plan(&stack, "Shop", None, &[]);
     let cart = plan(&stack, "Cart", Some(shop), &[]);
     let mail = plan(&stack, "Mail", Some(shop), &[]);
-    end(&stack, &claimed(&stack, "one"), PopStatus::Failed).unwrap();
-    end(&stack, &claimed(&stack, "one"), PopStatus::Completed).unwrap();
-    assert_eq!(claim(&stack, "one"), None);
+    end(&stack, &held(&stack, "one"), PopStatus::Failed).unwrap();
+    end(&stack, &held(&stack, "one"), PopStatus::Completed).unwrap();
+    assert_eq!(hold(&stack, "one"), None);
     assert_eq!(reason(&stack, shop), format!("it comes after its children, and {cart} is failed"));
     let again = stack.retry(cart, None).unwrap().handle;
-    assert_eq!(claimed(&stack, "one").handle, again);
+    assert_eq!(held(&stack, "one").handle, again);
     stack.invalidate(again, "not needed").unwrap();
-    assert_eq!(claimed(&stack, "one").handle, shop);
+    assert_eq!(held(&stack, "one").handle, shop);
     assert_eq!(reason(&stack, mail), "it is completed");
 }
 
@@ -102,46 +101,46 @@ fn what_persons_and_hosts_have_begun_is_theirs() {
     let (stack, _) = stack();
     let shop = stack.push(NewFrame::new("Shop")).unwrap();
     let cart = plan(&stack, "Cart", Some(shop), &[]);
-    assert_eq!(reason(&stack, shop), "it is in_progress, and no worker has claimed it");
-    assert_eq!(claimed(&stack, "one").handle, cart);
+    assert_eq!(reason(&stack, shop), "it is in_progress, and is no worker's");
+    assert_eq!(held(&stack, "one").handle, cart);
     assert_eq!(stack.active(), Some(shop));
     assert_eq!(left(&stack, None), [0, 1, 0, 1, 0]);
     let late = plan(&stack, "Late", Some(shop), &[]);
     stack.pop(shop, PopStatus::Failed, "no shop").unwrap();
     assert_eq!(reason(&stack, late), format!("{shop} above it is failed"));
-    assert_eq!(claim(&stack, "two"), None);
+    assert_eq!(hold(&stack, "two"), None);
 }
 
 #[test]
-fn a_named_frame_and_frames_below_another_can_be_claimed() {
+fn a_named_frame_and_frames_below_another_can_be_held() {
     let (stack, _) = stack();
     let [first, second] = ["First", "Second"].map(|title| plan(&stack, title, None, &[]));
     let inner = plan(&stack, "Inner", Some(second), &[]);
-    let below = NewClaim::new("one", 100).below(second);
-    let refused = stack.claim(below.clone().frame(first)).unwrap_err().to_string();
-    assert_eq!(refused, format!("frame {first} cannot be given to a worker: it is not below {second}"));
-    assert_eq!(stack.claim(below.clone()).unwrap().unwrap().handle, inner);
-    assert_eq!(stack.claim(below).unwrap(), None);
-    assert_eq!(reason(&stack, inner), "a worker has claimed it, and its lease has not ended");
-    assert_eq!(stack.claim(NewClaim::new("one", 100).frame(first)).unwrap().unwrap().handle, first);
+    let below = NewHold::new("one", 100).below(second);
+    let refused = stack.hold(below.clone().frame(first)).unwrap_err().to_string();
+    assert_eq!(refused, format!("frame {first} is not free for a worker: it is not below {second}"));
+    assert_eq!(stack.hold(below.clone()).unwrap().unwrap().handle, inner);
+    assert_eq!(stack.hold(below).unwrap(), None);
+    assert_eq!(reason(&stack, inner), "a worker holds it, and its lease has not ended");
+    assert_eq!(stack.hold(NewHold::new("one", 100).frame(first)).unwrap().unwrap().handle, first);
 }
 
 #[test]
 fn a_lease_that_has_ended_gives_the_frame_to_another_worker() {
     let (stack, now) = stack();
     let frame = plan(&stack, "Cart", None, &[]);
-    let first = claimed(&stack, "one");
+    let first = held(&stack, "one");
     assert_eq!((first.generation, first.until), (1, 1_100));
     now.store(1_050, Ordering::Relaxed);
-    let renewed = stack.renew_claim(&first, 100).unwrap();
+    let renewed = stack.renew(&first, 100).unwrap();
     assert_eq!((renewed.generation, renewed.until), (1, 1_150));
     now.store(1_149, Ordering::Relaxed);
-    assert_eq!(claim(&stack, "two"), None);
+    assert_eq!(hold(&stack, "two"), None);
     now.store(1_150, Ordering::Relaxed);
-    stack.with_claim(&first).add_artifact(frame, "late.rs").expect("nobody else has claimed it");
-    let second = claimed(&stack, "two");
+    stack.as_actor(&first).add_artifact(frame, "late.rs").expect("nobody else holds it");
+    let second = held(&stack, "two");
     assert_eq!((second.handle, second.generation), (frame, 2));
-    let worker = stack.with_claim(&first);
+    let worker = stack.as_actor(&first);
     let before = stack.state();
     let refusals = [
         worker.pop(frame, PopStatus::Completed, "done").map(drop),
@@ -149,67 +148,67 @@ fn a_lease_that_has_ended_gives_the_frame_to_another_worker() {
         worker.clone().add_decision(frame, "so be it"),
         worker.plan(NewFrame::new("More").below(frame)).map(drop),
         worker.execute(Command::SetActive { frame: frame.into() }).map(drop),
-        worker.renew_claim(&first, 100).map(drop),
-        stack.renew_claim(&first, 100).map(drop),
-        stack.release_claim(&first),
+        worker.renew(&first, 100).map(drop),
+        stack.renew(&first, 100).map(drop),
+        stack.release(&first),
     ];
     for refused in refusals {
         let error = refused.unwrap_err();
-        assert_eq!(error.code(), "claim_lost");
+        assert_eq!(error.code(), "hold_lost");
         assert_eq!(
             error.to_string(),
-            "frame f1 was claimed by `two` (generation 2), so the commands of generation 1 are refused; stop work on it, and \
-             claim another frame"
+            "frame f1 was taken by worker `two` (generation 2), so the commands of generation 1 are refused; stop work on it, and take \
+             another frame"
         );
         assert_eq!(
             serde_json::to_value(error).unwrap(),
-            json!({"handle": "f1", "worker": "two", "generation": 2, "refused": 1})
+            json!({"handle": "f1", "by": "worker `two`", "generation": 2, "refused": 1})
         );
     }
     assert_eq!(stack.state(), before);
     end(&stack, &second, PopStatus::Completed).unwrap();
     assert_eq!(end(&stack, &second, PopStatus::Completed).unwrap_err().code(), "transition");
-    assert_eq!(stack.frame(frame).unwrap().claim.unwrap().generation, 2, "the record keeps the last claim");
+    assert_eq!(stack.frame(frame).unwrap().holder.unwrap().generation, 2, "the record keeps the last holder");
 }
 
 #[test]
-fn a_released_frame_is_claimed_first_and_a_person_needs_no_claim() {
+fn a_released_frame_comes_first_and_a_person_needs_no_hold() {
     let (stack, _) = stack();
     let [first, second] = ["First", "Second"].map(|title| plan(&stack, title, None, &[]));
-    let released = claimed(&stack, "one");
-    stack.release_claim(&released).unwrap();
+    let released = held(&stack, "one");
+    stack.release(&released).unwrap();
     assert_eq!(left(&stack, None), [2, 0, 0, 0, 0]);
-    let again = claimed(&stack, "two");
+    let again = held(&stack, "two");
     assert_eq!((again.handle, again.generation), (first, 2));
     stack.pop(first, PopStatus::Completed, "a person has done it").unwrap();
-    let ended = stack.renew_claim(&again, 100).unwrap_err();
-    assert_eq!(ended.to_string(), "frame f1 cannot be given to a worker: it is completed");
-    assert_eq!(claimed(&stack, "two").handle, second);
+    let ended = stack.renew(&again, 100).unwrap_err();
+    assert_eq!(ended.to_string(), "frame f1 is not free for a worker: it is completed");
+    assert_eq!(held(&stack, "two").handle, second);
 }
 
 #[test]
 fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
     let (stack, now) = stack();
     let frame = plan(&stack, "Cart", None, &[]);
-    let first = claimed(&stack, "one");
-    stack.with_claim(&first).block(frame, "Which rate?", None).unwrap();
+    let first = held(&stack, "one");
+    stack.as_actor(&first).block(frame, "Which rate?", None).unwrap();
     stack.answer(frame, "20 %").unwrap();
     stack.set_status(frame, FrameStatus::InProgress, None).unwrap();
     now.fetch_add(1_000_000, Ordering::Relaxed);
-    assert_eq!(claim(&stack, "two"), None);
-    assert_eq!(reason(&stack, frame), "it is in_progress, and no worker has claimed it");
+    assert_eq!(hold(&stack, "two"), None);
+    assert_eq!(reason(&stack, frame), "it is in_progress, and is no worker's");
     assert_eq!(left(&stack, None), [0, 0, 0, 1, 0]);
-    assert_eq!(stack.read(|tree| tree.claimed().count()), 0);
+    assert_eq!(stack.read(|tree| tree.with_workers().count()), 0);
     let error = end(&stack, &first, PopStatus::Completed).unwrap_err();
-    assert!(error.to_string().contains("was taken over by hand"), "{error}");
+    assert!(error.to_string().contains("was taken by somebody who works by hand"), "{error}");
     // Not blocked and answered either: it stays with whoever has it, also in another process.
     stack.block(frame, "Which country?", None).unwrap();
     stack.answer(frame, "France").unwrap();
-    assert_eq!((claim(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 0, 1]));
+    assert_eq!((hold(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 0, 1]));
     let mut history = Vec::new();
     stack.export_history(&mut history).unwrap();
     let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, options_at(&now)).unwrap();
-    assert_eq!((claim(&copy, "two"), left(&copy, None)), (None, [0, 0, 0, 0, 1]));
+    assert_eq!((hold(&copy, "two"), left(&copy, None)), (None, [0, 0, 0, 0, 1]));
     stack.set_status(frame, FrameStatus::InProgress, None).unwrap();
     stack.pop(frame, PopStatus::Completed, "done").unwrap();
 }
@@ -218,57 +217,57 @@ fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
 fn the_frame_of_a_worker_that_is_gone_can_be_taken_over_and_that_of_a_living_one_cannot() {
     let (stack, now) = stack();
     let frame = plan(&stack, "Cart", None, &[]);
-    let first = claimed(&stack, "one");
+    let first = held(&stack, "one");
     let call = |stack: &Stack| {
         let (frame, host, caller) = (frame.into(), "host".to_owned(), "caller".to_owned());
-        stack.execute(Command::BeginCall { frame, session_id: Some("ses_2".into()), caller, host })
+        stack.execute(Command::BeginCall { frame, session_id: Some("ses_2".into()), caller, host, lease: 100 })
     };
-    assert_eq!(call(&stack).unwrap_err().code(), "running");
-    assert_eq!(stack.set_status(frame, FrameStatus::InProgress, None).unwrap_err().code(), "running");
+    assert_eq!(call(&stack).unwrap_err().code(), "held");
+    assert_eq!(stack.set_status(frame, FrameStatus::InProgress, None).unwrap_err().code(), "held");
     now.fetch_add(1_000, Ordering::Relaxed);
     // To look at it changes nothing for its worker.
     stack.set_active(frame).unwrap();
-    stack.renew_claim(&first, 100).unwrap();
+    stack.renew(&first, 100).unwrap();
     now.fetch_add(1_000, Ordering::Relaxed);
     stack.set_status(frame, FrameStatus::InProgress, None).unwrap();
-    assert_eq!((claim(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 1, 0]));
-    assert_eq!(stack.renew_claim(&first, 100).unwrap_err().code(), "claim_lost");
+    assert_eq!((hold(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 1, 0]));
+    assert_eq!(stack.renew(&first, 100).unwrap_err().code(), "hold_lost");
     // A host takes over too.
     let other = plan(&stack, "Mail", None, &[]);
-    let second = claimed(&stack, "two");
+    let second = held(&stack, "two");
     assert_eq!(second.handle, other);
     now.fetch_add(1_000, Ordering::Relaxed);
     let (frame, host, caller) = (other.into(), "host".to_owned(), "caller".to_owned());
-    stack.execute(Command::BeginCall { frame, session_id: None, caller, host }).unwrap();
-    assert_eq!(claim(&stack, "three"), None);
-    assert_eq!(end(&stack, &second, PopStatus::Completed).unwrap_err().code(), "claim_lost");
+    stack.execute(Command::BeginCall { frame, session_id: None, caller, host, lease: 100 }).unwrap();
+    assert_eq!(hold(&stack, "three"), None);
+    assert_eq!(end(&stack, &second, PopStatus::Completed).unwrap_err().code(), "hold_lost");
     stack.execute(Command::EndCall { frame: other.into(), host: "host".into(), interrupted: true }).unwrap();
-    assert_eq!(claim(&stack, "three"), None, "it stays with hosts and persons");
+    assert_eq!(hold(&stack, "three"), None, "it stays with hosts and persons");
 }
 
 #[test]
 fn a_frame_that_has_planned_children_while_a_worker_had_it_comes_after_them() {
     let (stack, now) = stack();
     let shop = plan(&stack, "Shop", None, &[]);
-    let first = claimed(&stack, "one");
+    let first = held(&stack, "one");
     assert_eq!(first.handle, shop);
     let [cart, mail] = ["Cart", "Mail"].map(|title| plan(&stack, title, Some(shop), &[]));
     // What the worker has begun by hand is its own work, and that of whoever goes on with the frame.
     let own = stack.push(NewFrame::new("Own").below(shop)).unwrap();
     let tried = stack.push(NewFrame::new("Tried").below(shop)).unwrap();
     stack.pop(tried, PopStatus::Failed, "another way").unwrap();
-    stack.release_claim(&first).unwrap();
+    stack.release(&first).unwrap();
     assert_eq!(reason(&stack, shop), format!("it comes after its children, and {mail} is planned"));
     assert_eq!(left(&stack, None), [2, 0, 1, 1, 0]);
-    let cart = stack.claim(NewClaim::new("one", 100).frame(cart)).unwrap().unwrap();
-    let second = claimed(&stack, "two");
+    let cart = stack.hold(NewHold::new("one", 100).frame(cart)).unwrap().unwrap();
+    let second = held(&stack, "two");
     assert_eq!(second.handle, mail);
     end(&stack, &second, PopStatus::Failed).unwrap();
     end(&stack, &cart, PopStatus::Completed).unwrap();
     assert_eq!(reason(&stack, shop), format!("it comes after its children, and {mail} is failed"));
     stack.invalidate(mail, "not needed").unwrap();
     now.fetch_add(1, Ordering::Relaxed);
-    let again = claimed(&stack, "three");
+    let again = held(&stack, "three");
     assert_eq!((again.handle, again.generation), (shop, 2));
     assert_eq!(stack.frame(own).unwrap().status, FrameStatus::InProgress);
 }
@@ -280,106 +279,106 @@ fn a_stop_blocks_what_workers_have_begun() {
     let [cart, mail, late] = ["Cart", "Mail", "Late"].map(|title| plan(&stack, title, Some(shop), &[]));
     let other = plan(&stack, "Other", None, &[]);
     let workers =
-        [cart, mail, other].map(|frame| stack.claim(NewClaim::new("one", 100).frame(frame)).unwrap().unwrap());
+        [cart, mail, other].map(|frame| stack.hold(NewHold::new("one", 100).frame(frame)).unwrap().unwrap());
     end(&stack, &workers[1], PopStatus::Completed).unwrap();
     assert_eq!(stack.stop(shop, "Too slow").unwrap(), [cart]);
     assert_eq!(stack.frame(cart).unwrap().waits_for(), "It was stopped: Too slow");
-    assert_eq!(stack.renew_claim(&workers[0], 100).unwrap_err().code(), "not_claimable");
+    assert_eq!(stack.renew(&workers[0], 100).unwrap_err().code(), "not_free");
     now.fetch_add(1_000, Ordering::Relaxed);
     // A worker of which nobody has heard for longer than its lease is stopped too.
     assert_eq!(stack.stop_all("Enough").unwrap(), [other]);
-    assert_eq!(claimed(&stack, "two").handle, late, "what has not begun can be claimed");
+    assert_eq!(held(&stack, "two").handle, late, "what has not begun is free");
     stack.answer(cart, "Go on").unwrap();
-    assert_eq!(claimed(&stack, "two").handle, cart);
+    assert_eq!(held(&stack, "two").handle, cart);
 }
 
 #[test]
-fn a_blocked_frame_of_a_worker_is_claimed_again_when_it_was_answered() {
+fn a_blocked_frame_of_a_worker_is_free_again_when_it_was_answered() {
     let (stack, _) = stack();
     let frame = plan(&stack, "Tax", None, &[]);
-    let first = claimed(&stack, "one");
-    stack.with_claim(&first).block(frame, "Which rate?", None).unwrap();
+    let first = held(&stack, "one");
+    stack.as_actor(&first).block(frame, "Which rate?", None).unwrap();
     assert_eq!(left(&stack, None), [0, 0, 0, 0, 1]);
-    assert_eq!(claim(&stack, "two"), None);
-    assert_eq!(stack.renew_claim(&first, 100).unwrap_err().code(), "not_claimable");
+    assert_eq!(hold(&stack, "two"), None);
+    assert_eq!(stack.renew(&first, 100).unwrap_err().code(), "not_free");
     stack.answer(frame, "20 %").unwrap();
     assert_eq!(left(&stack, None), [1, 0, 0, 0, 0]);
-    let second = claimed(&stack, "two");
+    let second = held(&stack, "two");
     assert_eq!((second.handle, second.generation), (frame, 2));
     assert_eq!(stack.frame(frame).unwrap().status, FrameStatus::InProgress);
     // What a person has blocked and begun stays with persons.
     let own = stack.push(NewFrame::new("Own").root()).unwrap();
     stack.block(own, "Which one?", None).unwrap();
     stack.answer(own, "that one").unwrap();
-    assert_eq!(claim(&stack, "two"), None);
+    assert_eq!(hold(&stack, "two"), None);
 }
 
 #[test]
 fn a_clock_that_is_far_ahead_keeps_no_frame_for_ever() {
     let (stack, now) = stack();
     let frame = plan(&stack, "Cart", None, &[]);
-    now.store(10 * Claim::LONGEST_LEASE, Ordering::Relaxed);
-    assert_eq!(claimed(&stack, "ahead").handle, frame);
+    now.store(10 * Holder::LONGEST_LEASE, Ordering::Relaxed);
+    assert_eq!(held(&stack, "ahead").handle, frame);
     now.store(1_000, Ordering::Relaxed);
-    let right = claimed(&stack, "right");
+    let right = held(&stack, "right");
     assert_eq!((right.handle, right.generation, right.until), (frame, 2, 1_100));
 }
 
 #[test]
-fn wrong_claims_are_refused() {
+fn wrong_holds_are_refused() {
     let (stack, _) = stack();
     let frame = plan(&stack, "Cart", None, &[]);
-    let code = |claim: NewClaim| stack.claim(claim).unwrap_err().code();
-    assert_eq!(code(NewClaim::new("  ", 100)), "empty");
-    assert_eq!(code(NewClaim::new("one", 0)), "setting");
-    assert_eq!(code(NewClaim::new("one", Claim::LONGEST_LEASE + 1)), "setting");
-    assert_eq!(code(NewClaim::new("one", 100).below("nothing")), "unknown_frame");
-    assert_eq!(code(NewClaim::new("one", 100).frame("f9")), "unknown_frame");
-    let never = ClaimedFrame { handle: frame, worker: String::new(), generation: 0, until: 0 };
-    let refused = stack.with_claim(&never).add_decision(frame, "x").unwrap_err().to_string();
-    assert!(refused.starts_with("frame f1 was never claimed, so the commands of generation 0"), "{refused}");
-    let nowhere = ClaimedFrame { handle: Handle::from_index(8).unwrap(), ..never };
-    assert_eq!(stack.release_claim(&nowhere).unwrap_err().code(), "unknown_frame");
+    let code = |hold: NewHold| stack.hold(hold).unwrap_err().code();
+    assert_eq!(code(NewHold::new("  ", 100)), "empty");
+    assert_eq!(code(NewHold::new("one", 0)), "setting");
+    assert_eq!(code(NewHold::new("one", Holder::LONGEST_LEASE + 1)), "setting");
+    assert_eq!(code(NewHold::new("one", 100).below("nothing")), "unknown_frame");
+    assert_eq!(code(NewHold::new("one", 100).frame("f9")), "unknown_frame");
+    let never = Hold { handle: frame, kind: HolderKind::Worker, name: String::new(), generation: 0, until: 0, tries: 0 };
+    let refused = stack.as_actor(&never).add_decision(frame, "x").unwrap_err().to_string();
+    assert!(refused.starts_with("frame f1 was never held, so the commands of generation 0"), "{refused}");
+    let nowhere = Hold { handle: Handle::from_index(8).unwrap(), ..never };
+    assert_eq!(stack.release(&nowhere).unwrap_err().code(), "unknown_frame");
     assert_eq!(stack.work_left(Some("f9".into())).unwrap_err().code(), "unknown_frame");
-    assert_eq!(claimed(&stack, "one").handle, frame, "nothing was changed");
+    assert_eq!(held(&stack, "one").handle, frame, "nothing was changed");
 }
 
 #[test]
-fn a_claim_in_files_is_kept_whatever_it_is() {
-    let read = |claim: Value| {
+fn a_holder_in_files_is_kept_whatever_it_is() {
+    let read = |holder: Value| {
         let frame = json!({"sessionID": "a", "status": "in_progress", "title": "A", "successCriteria": "", "createdAt": 1,
-            "artifacts": [], "decisions": [], "claim": claim});
+            "artifacts": [], "decisions": [], "holder": holder});
         let state = json!({"version": 1, "frames": {"a": frame}, "rootFrameIDs": ["a"], "updatedAt": 1}).to_string();
         let (state, repairs) = StackState::from_json(&state).unwrap();
         let (stack, _) = Stack::from_state(state, options_at(&Arc::new(AtomicU64::new(50))));
         (stack, repairs.len())
     };
-    let whole = json!({"worker": "one", "generation": 3, "until": 40});
+    let whole = json!({"kind": "worker", "name": "one", "generation": 3, "until": 40, "since": 7});
     let (stack, repairs) = read(whole.clone());
     assert_eq!(repairs, 0);
-    assert_eq!(serde_json::to_value(stack.frame("a").unwrap()).unwrap()["claim"], whole);
-    assert_eq!(claimed(&stack, "two").generation, 4, "generations go on");
-    for odd in [json!(5), json!({"generation": -1}), json!({"worker": []}), json!([1])] {
+    assert_eq!(serde_json::to_value(stack.frame("a").unwrap()).unwrap()["holder"], whole);
+    assert_eq!(held(&stack, "two").generation, 4, "generations go on");
+    for odd in [json!(5), json!({"generation": -1}), json!({"name": []}), json!([1])] {
         let (stack, repairs) = read(odd.clone());
-        assert_eq!((repairs, &stack.frame("a").unwrap().extra["claim (unreadable)"]), (1, &odd));
-        assert_eq!(claim(&stack, "two"), None, "nobody has claimed it");
+        assert_eq!((repairs, &stack.frame("a").unwrap().extra["holder (unreadable)"]), (1, &odd));
+        assert_eq!(hold(&stack, "two"), None, "nobody holds it");
     }
     for none in [Value::Null, json!({})] {
         assert_eq!(read(none).1, 0);
     }
-    // A generation cannot grow any more: the name of the worker still tells its claims apart.
-    let (stack, _) = read(json!({"worker": "one", "generation": u64::MAX, "until": u64::MAX}));
-    let second = claimed(&stack, "two");
+    // A generation cannot grow any more: the name of the worker still tells its holds apart.
+    let (stack, _) = read(json!({"kind": "worker", "name": "one", "generation": u64::MAX, "until": u64::MAX}));
+    let second = held(&stack, "two");
     assert_eq!(second.generation, u64::MAX);
-    let first = ClaimedFrame { worker: "one".into(), ..second };
-    assert_eq!(stack.release_claim(&first).unwrap_err().code(), "claim_lost");
+    let first = Hold { name: "one".into(), ..second };
+    assert_eq!(stack.release(&first).unwrap_err().code(), "hold_lost");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Workers claim, renew, release and end frames while their clock stands still, goes on or is set back. Only the newest
-    /// claim of a frame is ever accepted, and each frame is ended once.
+    /// Workers hold, renew, release and end frames while their clock stands still, goes on or is set back. Only the newest
+    /// holder of a frame is ever accepted, and each frame is ended once.
     #[test]
     fn at_any_time_one_generation_of_a_frame_counts(seed in any::<u64>(), length in 1usize..200) {
         let random = &mut Random::new(seed);
@@ -390,7 +389,7 @@ proptest! {
             let frame = plan(&stack, &format!("Part {number}"), None, dependency.as_slice());
             frames.push(frame);
         }
-        let mut all: Vec<ClaimedFrame> = Vec::new();
+        let mut all: Vec<Hold> = Vec::new();
         let mut newest: BTreeMap<Handle, (u64, u64)> = BTreeMap::new();
         let mut ended: BTreeMap<Handle, usize> = BTreeMap::new();
         for _ in 0..length {
@@ -400,35 +399,35 @@ proptest! {
                 1 if random.once_in(4) => now.store(time.saturating_sub(random.below(300) as u64), Ordering::Relaxed),
                 2..5 => {
                     let worker = ["one", "two", "three"][random.below(3)];
-                    if let Some(claimed) = claim(&stack, worker) {
-                        let (generation, until) = newest.get(&claimed.handle).copied().unwrap_or_default();
-                        prop_assert!(until <= time, "the lease of {} has ended", claimed.handle);
-                        prop_assert_eq!(claimed.generation, generation + 1);
-                        prop_assert!(!ended.contains_key(&claimed.handle));
-                        newest.insert(claimed.handle, (claimed.generation, claimed.until));
-                        all.push(claimed);
+                    if let Some(own) = hold(&stack, worker) {
+                        let (generation, until) = newest.get(&own.handle).copied().unwrap_or_default();
+                        prop_assert!(until <= time, "the lease of {} has ended", own.handle);
+                        prop_assert_eq!(own.generation, generation + 1);
+                        prop_assert!(!ended.contains_key(&own.handle));
+                        newest.insert(own.handle, (own.generation, own.until));
+                        all.push(own);
                     }
                 }
                 _ if all.is_empty() => {}
                 kind => {
-                    let claimed = all[random.below(all.len())].clone();
-                    let handle = claimed.handle;
-                    let is_newest = newest[&handle].0 == claimed.generation;
+                    let own = all[random.below(all.len())].clone();
+                    let handle = own.handle;
+                    let is_newest = newest[&handle].0 == own.generation;
                     let done = match kind {
-                        5 => stack.renew_claim(&claimed, 100).map(|renewed| renewed.until),
-                        6 => stack.release_claim(&claimed).map(|()| time),
+                        5 => stack.renew(&own, 100).map(|renewed| renewed.until),
+                        6 => stack.release(&own).map(|()| 0),
                         _ if random.once_in(3) => {
-                            let ends = end(&stack, &claimed, PopStatus::Completed);
+                            let ends = end(&stack, &own, PopStatus::Completed);
                             ends.map(|()| *ended.entry(handle).or_default() += 1).map(|()| newest[&handle].1)
                         }
-                        _ => stack.with_claim(&claimed).add_decision(handle, "so").map(|()| newest[&handle].1),
+                        _ => stack.as_actor(&own).add_decision(handle, "so").map(|()| newest[&handle].1),
                     };
                     match done {
                         Ok(until) => {
-                            prop_assert!(is_newest, "{claimed:?} is old");
-                            newest.insert(handle, (claimed.generation, until));
+                            prop_assert!(is_newest, "{own:?} is old");
+                            newest.insert(handle, (own.generation, until));
                         }
-                        Err(error) => prop_assert_eq!(error.code() == "claim_lost", !is_newest, "{}", error),
+                        Err(error) => prop_assert_eq!(error.code() == "hold_lost", !is_newest, "{}", error),
                     }
                 }
             }

@@ -1,0 +1,49 @@
+//! Who holds a frame, as the commands see it that a person or an agent runs.
+
+use std::env;
+
+use callstack_core::text::one_line;
+use callstack_core::{Actor, Error, FrameStatus, Handle, Hold, HolderKind, Stack, Tree};
+
+use crate::commands::show::now;
+use crate::folder::HOLD_VARIABLES;
+use crate::output::moment;
+
+/// True if a worker has started this program for a frame of this stack, and still has it.
+fn works_on(tree: &Tree, own: Option<&Actor>, frame: Handle) -> bool {
+    let is_of_frame = |own: &&Actor| own.hold.as_ref().is_some_and(|hold| hold.handle == frame);
+    own.filter(is_of_frame).is_some_and(|own| tree.check_hold(own).is_ok())
+}
+
+/// Why nobody else goes on with a frame now: a worker has it. `None`: nothing keeps them from it.
+pub fn with_worker(stack: &Stack, frame: Handle) -> Option<String> {
+    stack.read(|tree| {
+        let holder = tree.holder(frame, now()).filter(|holder| holder.kind == HolderKind::Worker)?;
+        let until = holder.until.map_or(String::new(), |until| format!(" until {}", moment(until)));
+        let why = || format!("the worker {} has {frame}{until}", one_line(&holder.name));
+        (!works_on(tree, stack.actor(), frame)).then(why)
+    })
+}
+
+/// Goes on with a frame that is in_progress. It becomes the active one, and its holder is whoever goes on with it: no worker gets it any more
+/// if its worker has let the lease end. The commands of its own worker leave it where it is.
+pub fn go_on(stack: &Stack, frame: Handle) -> Result<(), Error> {
+    let is_taken = stack.read(|tree| {
+        let is_left = tree.node(frame).record().worker().is_some() && tree.holder(frame, now()).is_none();
+        let has_name = stack.actor().is_some_and(|actor| !actor.kind.is_running());
+        has_name || (is_left && !works_on(tree, stack.actor(), frame))
+    });
+    match is_taken {
+        true => stack.set_status(frame, FrameStatus::InProgress, None),
+        false => stack.set_active(frame),
+    }
+}
+
+/// The hold of the worker that has started this program for a frame: of which stack, the folder of the stack knows.
+pub fn own_hold() -> Option<Hold> {
+    let [handle, worker, generation] = HOLD_VARIABLES.map(|name| env::var(name).ok());
+    // Generations begin with 1, so what cannot be read is refused as an earlier one.
+    let generation = generation.and_then(|generation| generation.parse().ok()).unwrap_or(0);
+    let (kind, name) = (HolderKind::Worker, worker.unwrap_or_default());
+    Some(Hold { handle: handle?.parse().ok()?, kind, name, generation, until: 0, tries: 0 })
+}

@@ -1,0 +1,191 @@
+//! Holds in the C interface: workers that share the frames of a stack, and commands of actors.
+
+use std::ffi::c_char;
+
+use super::code::CallstackCode;
+use super::error::{CallstackError};
+use super::stack::Callstack;
+use super::text::{CallstackText, optional_text, record, text, to_json};
+use crate::frame::{Actor, Finish, FrameRef, Hold, NewHold};
+
+/// Gives a frame that is free to a worker, for the length of a lease. Of several workers that ask at the same time, in any
+/// processes, each gets another frame. The frame becomes in_progress; the active frame stays.
+///
+/// First come the frames whose worker has let its lease end or has let them go, and blocked ones of workers that were answered, then
+/// planned frames in the order of the plan. A planned frame is free when its dependencies, and those of the planned frames above it, are
+/// completed, and when its children are completed or invalidated; unless the frame above it has ended.
+///
+/// - `name`: the name of the worker. It should differ from those of others.
+/// - `lease`: the length of the lease in milliseconds, from 1 to 86400000.
+/// - `below`: only frames below this one; NULL: all frames.
+/// - `frame`: exactly this frame; NULL: the first one that is free.
+/// - `out_hold`: a JSON object, `{"handle": "f3", "kind": "worker", "name": "build-1", "generation": 2, "until": 1795293166903,
+///   "tries": 1}`: the frame, its holder and the number of that, the end of the lease, and how often workers have begun the frame without
+///   an end since it was planned or last answered; or `null` if no frame is free now.
+///
+/// Errors: _EMPTY and _TOO_LONG for the name; _SETTING for the lease; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _NOT_FREE if `frame`
+/// is not free; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_hold(
+    stack: *mut Callstack,
+    name: *const c_char,
+    name_len: usize,
+    lease: i32,
+    below: *const c_char,
+    below_len: usize,
+    frame: *const c_char,
+    frame_len: usize,
+    out_hold: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_hold, error, |stack| {
+            let mut hold = NewHold::new(text("name", name, name_len)?, length(lease));
+            hold.below = optional_text("below", below, below_len)?.map(FrameRef::from);
+            hold.frame = optional_text("frame", frame, frame_len)?.map(FrameRef::from);
+            Ok(to_json(&stack.hold(hold)?))
+        })
+    }
+}
+
+/// Gives a holder more time: the lease ends so many milliseconds from now. A lease that has ended can be renewed as long as
+/// nobody else holds the frame.
+///
+/// - `hold`: what `callstack_hold` has returned.
+/// - `lease`: the length of the lease in milliseconds, from 1 to 86400000.
+/// - `out_hold`: the same with the new end.
+///
+/// Errors: _HOLD_LOST if somebody else has held the frame since; _NOT_FREE if its holder has let it go, or if it is not in_progress any
+/// more; _SETTING for the lease; _JSON; _UNKNOWN_FRAME; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_renew(
+    stack: *mut Callstack,
+    hold: *const c_char,
+    hold_len: usize,
+    lease: i32,
+    out_hold: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_hold, error, |stack| {
+            let hold: Hold = record("hold", hold, hold_len)?;
+            Ok(to_json(&stack.renew(&hold, length(lease))?))
+        })
+    }
+}
+
+/// Lets a frame go, so that another worker can have it at once. It stays in_progress, and this time does not count as a try. Nothing
+/// happens if it was let go already.
+///
+/// - `hold`: what `callstack_hold` has returned.
+///
+/// Errors: _HOLD_LOST if somebody else has held the frame since; _JSON; _UNKNOWN_FRAME; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_release(
+    stack: *mut Callstack,
+    hold: *const c_char,
+    hold_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, (), error, |stack| {
+            let hold: Hold = record("hold", hold, hold_len)?;
+            Ok(stack.release(&hold)?)
+        })
+    }
+}
+
+/// Ends the work of a holder on its frame, which must be in_progress, all of it in one commit. So what a person stops or plans in this
+/// moment is not lost.
+///
+/// - `hold`: what `callstack_hold` has returned.
+/// - `finish`: a JSON object, one of these. `results_compacted`, and what is marked with a question mark, can be left out.
+///   - `{"end": "done", "results": …, "resultsCompacted": …}`: the frame is completed; but if parts are left that were planned below it, the
+///     results are those so far, and it is put back until the parts are done.
+///   - `{"end": "failed", "results": …, "resultsCompacted": …}`
+///   - `{"end": "asks", "question": …, "results"?: …}`: it is blocked, and waits for an answer.
+///   - `{"end": "later", "wait"?: 60000}`: it is put back for so many milliseconds, at most 86400000; without `wait` a second after its
+///     first time, twice as long after each further one, at most a minute.
+/// - `out_finished`: a JSON object, `{"status": "completed"}`; for a frame that was put back
+///   `{"status": "in_progress", "until": 1795293166903}`: until when nobody gets it.
+///
+/// Errors: _HOLD_LOST if somebody else has held the frame since; _NOT_FREE if it is not in_progress any more; _SETTING for a time that is
+/// too long; _EMPTY; _JSON; _UNKNOWN_FRAME; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_finish(
+    stack: *mut Callstack,
+    hold: *const c_char,
+    hold_len: usize,
+    finish: *const c_char,
+    finish_len: usize,
+    out_finished: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_finished, error, |stack| {
+            let hold: Hold = record("hold", hold, hold_len)?;
+            let finish: Finish = record("finish", finish, finish_len)?;
+            Ok(to_json(&stack.finish(&hold, finish)?))
+        })
+    }
+}
+
+/// Returns the same stack for an actor: its commands that begin, go on with, end, block or invalidate a frame are refused with _HELD if
+/// somebody else holds the frame, and a conversation or a person with a name holds what it begins. With a hold all commands are refused with
+/// _HOLD_LOST if somebody else has held that frame since. Commands with `stack` work as before.
+///
+/// - `actor`: a JSON object: what `callstack_hold` has returned, or `{"kind": "conversation", "name": "codex/1"}`, with `"takesOver": true`
+///   to take frames from persons and conversations. The kinds are `host`, `worker`, `conversation` and `person`.
+/// - `out_stack`: the stack of the actor. The caller closes it, and `stack`, in any order.
+///
+/// Errors: _JSON.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_as_actor(
+    stack: *mut Callstack,
+    actor: *const c_char,
+    actor_len: usize,
+    out_stack: *mut *mut Callstack,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::derived(stack, out_stack, error, |stack| {
+            let actor: Actor = record("actor", actor, actor_len)?;
+            Ok(stack.as_actor(actor))
+        })
+    }
+}
+
+/// Counts the unfinished frames, by what they are for workers. If nothing is `free`, `held` or `later`, nothing becomes
+/// free unless a person or a host does something.
+///
+/// - `below`: only frames below this one; NULL: all frames.
+/// - `out_left`: a JSON object, `{"free": 3, "held": 2, "later": 0, "waiting": 40, "begun": 1, "blocked": 0}`: frames that a worker can
+///   hold now; that workers hold; that they have put back; that wait for others; that are in progress and no worker's; blocked ones.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_work_left(
+    stack: *const Callstack,
+    below: *const c_char,
+    below_len: usize,
+    out_left: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::read(stack, out_left, error, |stack| {
+            let below = optional_text("below", below, below_len)?;
+            Ok(to_json(&stack.work_left(below.map(FrameRef::from))?))
+        })
+    }
+}
+
+/// The length of a lease. A negative one is refused as one is that is too long.
+fn length(lease: i32) -> u64 {
+    u64::try_from(lease).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,435 @@
+//! Holders: who works on a frame, and until when.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{FrameRef, FrameStatus, Handle, Results, shown};
+
+/// What kind of holder somebody is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum HolderKind {
+    /// A host runs the frame in a session of its own: a call.
+    Host,
+    /// A worker without sessions: a program that holds one frame after the other.
+    Worker,
+    /// The conversation of an agent.
+    Conversation,
+    /// A person, or a program that works by hand.
+    #[default]
+    Person,
+}
+
+impl HolderKind {
+    /// The name in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            HolderKind::Host => "host",
+            HolderKind::Worker => "worker",
+            HolderKind::Conversation => "conversation",
+            HolderKind::Person => "person",
+        }
+    }
+
+    /// True if something runs on behalf of the holder, which would go on beside whoever takes the frame over.
+    pub const fn is_running(self) -> bool {
+        matches!(self, HolderKind::Host | HolderKind::Worker)
+    }
+}
+
+impl fmt::Display for HolderKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Who works on a frame, or did last.
+///
+/// In JSON: `{"kind": "worker", "name": "build-1", "generation": 2, "until": 1795293166903, "since": 1795293106903, "tries": 1}`. A frame
+/// that somebody has let go has `"released": {"at": 1795293110000, "how": "putBack", "until": 1795293111000}` too. When it is read, what is
+/// missing is empty or 0.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Holder {
+    /// The kind.
+    pub kind: HolderKind,
+    /// The name: of a worker the one that it gave, of a host an ID that each open stack has for itself, of a conversation its ID. Empty
+    /// for somebody who has taken the frame in hand and has given no name.
+    pub name: String,
+    /// Which holder of the frame it is, counted from 1. Whoever has an older generation has lost the frame.
+    pub generation: u64,
+    /// The end of the lease, in milliseconds since the Unix epoch, unless it is renewed before. Absent: it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// Since when it has the frame, in milliseconds since the Unix epoch.
+    pub since: u64,
+    /// The session or conversation that has given it the frame: of a call the calling session. Empty: none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub caller: String,
+    /// How often workers have begun the frame without an end, this time included, since it was planned or last answered. A frame that was
+    /// put back or let go does not count.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tries: u64,
+    /// How it has let the frame go. Absent: it has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub released: Option<Released>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// When and how a frame was let go.
+///
+/// In JSON: `{"at": 1795293110000, "how": "putBack", "until": 1795293111000}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Released {
+    /// The time, in milliseconds since the Unix epoch.
+    #[serde(default)]
+    pub at: u64,
+    /// How.
+    #[serde(flatten)]
+    pub how: Release,
+}
+
+/// How a frame is let go. In JSON: `{"how": "ended"}`, `{"how": "putBack", "until": 1795293111000}`, `{"how": "interrupted"}`,
+/// `{"how": "stopped", "reason": "Too slow"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "how", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Release {
+    /// The holder has ended its work, or does not go on.
+    Ended {},
+    /// The holder goes on later, or another one of its kind does.
+    PutBack {
+        /// Nobody gets the frame before this time, in milliseconds since the Unix epoch.
+        until: u64,
+    },
+    /// Nobody has heard of the holder until the end of its lease. Its work can be resumed.
+    Interrupted {},
+    /// Somebody else has stopped, ended, blocked or taken the frame.
+    Stopped {
+        /// The reason, or what the frame has become.
+        reason: String,
+    },
+}
+
+impl Holder {
+    /// The longest lease, in milliseconds: a day.
+    pub const LONGEST_LEASE: u64 = 86_400_000;
+    /// Maximum length of the name of a holder, in characters.
+    pub const LONGEST_NAME: usize = 1_000;
+
+    /// True if it has the frame at this time. A lease that ends later than the longest one that could begin now was given by a
+    /// clock that is ahead; it counts as ended, because nobody can wait for that clock.
+    pub fn holds(&self, now: u64) -> bool {
+        let lasts = |until: u64| until > now && until - now <= Self::LONGEST_LEASE;
+        self.released.is_none() && self.until.is_none_or(lasts)
+    }
+
+    /// True if it has let the frame go, so that it waits until a later time.
+    pub fn is_put_back(&self, now: u64) -> bool {
+        match self.released {
+            Some(Released { how: Release::PutBack { until }, .. }) => until > now && until - now <= Self::LONGEST_LEASE,
+            _ => false,
+        }
+    }
+
+    /// Since when nobody has the frame.
+    pub(crate) fn free_since(&self) -> u64 {
+        match &self.released {
+            Some(Released { how: Release::PutBack { until }, .. }) => *until,
+            Some(Released { at, .. }) => self.until.map_or(*at, |until| until.min(*at)),
+            None => self.until.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The holder as a part of a sentence, such as ``worker `build-1` ``.
+    pub fn described(&self) -> String {
+        match (self.kind, self.name.trim().is_empty()) {
+            // Its ID says nothing to a reader.
+            (HolderKind::Host, _) => "another host".to_owned(),
+            (HolderKind::Conversation, true) => "a subagent".to_owned(),
+            (_, true) => "somebody who works by hand".to_owned(),
+            (kind, false) => format!("{kind} `{}`", shown(&self.name)),
+        }
+    }
+}
+
+/// Who gives a command: each command of [`Stack::as_actor`](crate::Stack::as_actor) is checked for it.
+///
+/// In JSON: `{"kind": "conversation", "name": "codex/1"}`, with `"takesOver": true` if it takes over what others hold. A [`Hold`] is an
+/// actor too: `{"handle": "f3", "kind": "worker", "name": "build-1", "generation": 2}`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", from = "FlatActor")]
+#[non_exhaustive]
+pub struct Actor {
+    /// The kind.
+    pub kind: HolderKind,
+    /// The name.
+    pub name: String,
+    /// The session or conversation for which it works: what it begins is given to it by that one. Empty: none.
+    pub caller: String,
+    /// The hold without which its commands are refused.
+    pub hold: Option<Hold>,
+    /// True: it may end and begin what a person or a conversation holds.
+    pub takes_over: bool,
+}
+
+/// The JSON form of [`Actor`].
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FlatActor {
+    #[serde(default)]
+    kind: HolderKind,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    caller: String,
+    handle: Option<Handle>,
+    #[serde(default)]
+    generation: u64,
+    #[serde(default)]
+    takes_over: bool,
+}
+
+impl From<FlatActor> for Actor {
+    fn from(flat: FlatActor) -> Self {
+        let FlatActor { kind, name, caller, handle, generation, takes_over } = flat;
+        let hold = handle.map(|handle| Hold { handle, kind, name: name.clone(), generation, until: 0, tries: 0 });
+        Self { kind, name, caller, hold, takes_over }
+    }
+}
+
+impl Actor {
+    /// An actor of this kind and name.
+    pub fn new(kind: HolderKind, name: impl Into<String>) -> Self {
+        Self { kind, name: name.into(), ..Self::default() }
+    }
+
+    /// Sets the session or conversation for which it works. With an empty name it is a subagent whose name nobody knows yet.
+    #[must_use]
+    pub fn caller(self, caller: impl Into<String>) -> Self {
+        Self { caller: caller.into(), ..self }
+    }
+
+    /// Sets the hold without which its commands are refused.
+    #[must_use]
+    pub fn hold(self, hold: &Hold) -> Self {
+        Self { hold: Some(hold.clone()), ..self }
+    }
+
+    /// Whether it may end and begin what a person or a conversation holds. What a worker or a host has running is stopped first:
+    /// [`Stack::stop`](crate::Stack::stop).
+    #[must_use]
+    pub fn taking_over(self, takes_over: bool) -> Self {
+        Self { takes_over, ..self }
+    }
+
+    /// True if the holder of a frame is this actor, or works for it.
+    pub(crate) fn is(&self, frame: Handle, holder: &Holder) -> bool {
+        let is_named = !self.name.is_empty() && self.kind == holder.kind && self.name == holder.name;
+        let works_for = !self.name.is_empty() && holder.caller == self.name && holder.kind == HolderKind::Conversation;
+        is_named || works_for || self.hold.as_ref().is_some_and(|hold| hold.handle == frame && hold.is(holder))
+    }
+}
+
+impl From<&Hold> for Actor {
+    fn from(hold: &Hold) -> Self {
+        Self { kind: hold.kind, name: hold.name.clone(), hold: Some(hold.clone()), ..Self::default() }
+    }
+}
+
+/// A frame for a worker to hold: [`Stack::hold`](crate::Stack::hold).
+///
+/// In JSON: `{"name": "build-1", "lease": 60000, "below": "f1"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct NewHold {
+    /// The name of the worker. It should differ from those of others, and must not be blank.
+    pub name: String,
+    /// The length of the lease in milliseconds: from 1 to [`Holder::LONGEST_LEASE`].
+    pub lease: u64,
+    /// Only frames below this one. `None`: all frames.
+    #[serde(default)]
+    pub below: Option<FrameRef>,
+    /// Exactly this frame. `None`: the first one that is free.
+    #[serde(default)]
+    pub frame: Option<FrameRef>,
+}
+
+fn worker() -> HolderKind {
+    HolderKind::Worker
+}
+
+impl NewHold {
+    /// A hold of the first frame that is free, by the worker with this name, for so many milliseconds.
+    pub fn new(name: impl Into<String>, lease: u64) -> Self {
+        Self { name: name.into(), lease, below: None, frame: None }
+    }
+
+    /// Holds only a frame below this one.
+    #[must_use]
+    pub fn below(mut self, frame: impl Into<FrameRef>) -> Self {
+        self.below = Some(frame.into());
+        self
+    }
+
+    /// Holds exactly this frame.
+    #[must_use]
+    pub fn frame(mut self, frame: impl Into<FrameRef>) -> Self {
+        self.frame = Some(frame.into());
+        self
+    }
+}
+
+/// A frame that somebody holds. The holder proves with it that the frame is still its own.
+///
+/// In JSON: `{"handle": "f3", "kind": "worker", "name": "build-1", "generation": 2, "until": 1795293166903, "tries": 1}`. When it is read, a
+/// proof needs the handle, the kind, the name and the generation; the others can be left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Hold {
+    /// The frame.
+    pub handle: Handle,
+    /// The kind of the holder.
+    #[serde(default = "worker")]
+    pub kind: HolderKind,
+    /// The name of the holder.
+    pub name: String,
+    /// The generation: see [`Holder::generation`].
+    pub generation: u64,
+    /// The end of the lease, in milliseconds since the Unix epoch.
+    #[serde(default)]
+    pub until: u64,
+    /// How often the frame was begun without an end: see [`Holder::tries`].
+    #[serde(default)]
+    pub tries: u64,
+}
+
+impl Hold {
+    /// True if the holder of the frame is the one that this proves.
+    pub(crate) fn is(&self, holder: &Holder) -> bool {
+        self.generation == holder.generation && self.kind == holder.kind && self.name == holder.name
+    }
+
+    /// The frame with its holder.
+    pub(crate) fn of(handle: Handle, holder: &Holder) -> Self {
+        let Holder { kind, ref name, generation, until, tries, .. } = *holder;
+        Self { handle, kind, name: name.clone(), generation, until: until.unwrap_or_default(), tries }
+    }
+}
+
+/// How the work on a frame ends for its holder: [`Stack::finish`](crate::Stack::finish).
+///
+/// In JSON: `{"end": "done", "results": "12 tests", "resultsCompacted": "tested"}`, `{"end": "failed", "results": "It does not compile"}`,
+/// `{"end": "asks", "question": "Which rate?"}`, `{"end": "later", "wait": 60000}`. `resultsCompacted`, `wait`, and the `results` so far of a
+/// question can be left out.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "FlatFinish")]
+#[non_exhaustive]
+pub enum Finish {
+    /// The frame is completed, unless parts are left that were planned below it: then the results are those so far, and the frame is put
+    /// back until the parts are done.
+    Done(Results),
+    /// The frame has failed.
+    Failed(Results),
+    /// The frame is blocked: it waits for somebody.
+    Asks {
+        /// What it needs, and from whom.
+        question: String,
+        /// The results so far, if there are any.
+        results: Option<Results>,
+    },
+    /// The frame is put back.
+    Later {
+        /// How long it waits, in milliseconds, at most [`Holder::LONGEST_LEASE`]. `None`: a second after its first time, twice as long after
+        /// each further one, at most a minute.
+        wait: Option<u64>,
+    },
+}
+
+/// The JSON form of [`Finish`].
+#[derive(Deserialize)]
+#[serde(tag = "end", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+enum FlatFinish {
+    Done {
+        results: String,
+        #[serde(default)]
+        results_compacted: String,
+    },
+    Failed {
+        results: String,
+        #[serde(default)]
+        results_compacted: String,
+    },
+    Asks {
+        question: String,
+        results: Option<String>,
+        #[serde(default)]
+        results_compacted: String,
+    },
+    Later {
+        wait: Option<u64>,
+    },
+}
+
+impl From<FlatFinish> for Finish {
+    fn from(flat: FlatFinish) -> Self {
+        let of = |full: String, compacted: String| Results { full, compacted };
+        match flat {
+            FlatFinish::Done { results, results_compacted } => Finish::Done(of(results, results_compacted)),
+            FlatFinish::Failed { results, results_compacted } => Finish::Failed(of(results, results_compacted)),
+            FlatFinish::Asks { question, results, results_compacted } => {
+                Finish::Asks { question, results: results.map(|results| of(results, results_compacted)) }
+            }
+            FlatFinish::Later { wait } => Finish::Later { wait },
+        }
+    }
+}
+
+/// How the work on a frame has ended.
+///
+/// In JSON: `{"status": "completed"}`, or `{"status": "in_progress", "until": 1795293167903}` for a frame that was put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Finished {
+    /// The status of the frame: in_progress if it was put back.
+    pub status: FrameStatus,
+    /// Until when nobody gets it, if it was put back, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+}
+
+/// What is left to do: the numbers of unfinished frames, each counted once.
+///
+/// In JSON: `{"free": 3, "held": 2, "later": 0, "waiting": 40, "begun": 1, "blocked": 0}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct WorkLeft {
+    /// Frames that a worker can hold now.
+    pub free: usize,
+    /// Frames that workers hold.
+    pub held: usize,
+    /// Frames that workers have put back, and that wait until a later time.
+    pub later: usize,
+    /// Frames that wait for others: planned ones, and begun ones that have split their work.
+    pub waiting: usize,
+    /// Frames in progress that are no worker's: a person, a conversation or a host works on them.
+    pub begun: usize,
+    /// Blocked frames that wait for an answer, or for somebody who goes on with them.
+    pub blocked: usize,
+}

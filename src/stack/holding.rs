@@ -1,0 +1,205 @@
+//! Who holds which frame: workers on one stack share its frames, each frame for one worker at a time, and each command has an actor.
+
+use std::sync::Arc;
+
+use super::Stack;
+use crate::error::Result;
+use crate::frame::{Actor, Change, Event, Finish, Finished, FrameRef, FrameStatus, Handle, Hold, NewHold, Release, WorkLeft};
+use crate::tree::Command;
+
+impl Stack {
+    /// Gives a frame to a worker, for the length of its lease. `None` if none is free now; [`Stack::work_left`] says whether that can
+    /// change. Of several workers that ask at the same time, in any processes, each gets another frame.
+    ///
+    /// First come the frames whose worker has let its lease end or has let them go, the one that waits longest before the others, then
+    /// planned frames in the order of the plan. **A planned frame is free** when its dependencies are completed, and those of the
+    /// planned frames above it; when its children are completed or invalidated, so that the work of a frame with children is
+    /// to put their results together; and unless the frame above it has ended. A failed child or dependency is in the way until
+    /// it is begun anew ([`Stack::retry`]) or invalidated. **A blocked frame** that a worker has begun is free when it was
+    /// answered. A frame below which its worker has planned children comes after them, too, whoever does them. Frames that a person, a
+    /// conversation or a host has begun are theirs, and so are those with which they go on ([`Stack::set_status`] with in_progress) after
+    /// a worker has blocked them or has let its lease end.
+    ///
+    /// The frame becomes in_progress; the active frame of the stack stays. Each holder of a frame has a generation, and only the
+    /// newest one counts: give it with all that the worker records ([`Stack::as_actor`]), so that a worker that was given up
+    /// changes nothing. The time is that of the stack's [`Clock`](super::Clock), so a wrong clock can end the lease of another
+    /// worker too early, which costs work but no results.
+    ///
+    /// ```
+    /// use callstack_core::{Finish, NewFrame, NewHold, Results, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.plan(NewFrame::new("Shop"))?;
+    /// let cart = stack.plan(NewFrame::new("Cart").below(shop))?;
+    /// let hold = stack.hold(NewHold::new("worker 1", 60_000))?.expect("something is free");
+    /// assert_eq!((hold.handle, hold.generation), (cart, 1));
+    /// assert_eq!(stack.hold(NewHold::new("worker 2", 60_000))?, None, "the shop comes after the cart");
+    ///
+    /// stack.finish(&hold, Finish::Done(Results::new("Cart in src/cart.rs")))?;
+    /// assert_eq!(stack.hold(NewHold::new("worker 2", 60_000))?.map(|hold| hold.handle), Some(shop));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Empty`](crate::Error::Empty) if the name of the worker is blank, [`Error::TooLong`](crate::Error::TooLong) if it
+    /// has more than [`Holder::LONGEST_NAME`](crate::frame::Holder::LONGEST_NAME) characters; [`Error::Setting`](crate::Error::Setting) if the
+    /// lease is 0 or longer than [`Holder::LONGEST_LEASE`](crate::frame::Holder::LONGEST_LEASE); [`Error::UnknownFrame`](crate::Error::UnknownFrame),
+    /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame); [`Error::NotFree`](crate::Error::NotFree), with the
+    /// reason, if [`NewHold::frame`] is not free.
+    pub fn hold(&self, hold: NewHold) -> Result<Option<Hold>> {
+        Ok(held_in(&self.execute(Command::Hold(hold))?))
+    }
+
+    /// Gives a holder more time: the lease ends so many milliseconds from now. Returns the hold with its new end. A holder
+    /// renews long before the end, for example after a third of its lease. A lease that has ended can be renewed as long as
+    /// nobody else holds the frame.
+    ///
+    /// # Errors
+    /// [`Error::HoldLost`](crate::Error::HoldLost) if somebody else has held the frame since;
+    /// [`Error::NotFree`](crate::Error::NotFree) if the holder has let it go, or if it is not in_progress any more, because somebody has
+    /// finished, blocked or invalidated it: in all cases the holder should stop. [`Error::Setting`](crate::Error::Setting) for the lease;
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame).
+    pub fn renew(&self, hold: &Hold, lease: u64) -> Result<Hold> {
+        let events = self.execute(Command::Renew { hold: hold.clone(), lease })?;
+        Ok(held_in(&events).unwrap_or_else(|| hold.clone()))
+    }
+
+    /// Lets a frame go, so that another worker can have it at once. It stays in_progress, and the time with this worker does not count as a
+    /// try. Nothing happens if it was let go already.
+    ///
+    /// # Errors
+    /// [`Error::HoldLost`](crate::Error::HoldLost); [`Error::UnknownFrame`](crate::Error::UnknownFrame).
+    pub fn release(&self, hold: &Hold) -> Result<()> {
+        self.execute(Command::Release { hold: hold.clone(), release: Release::Ended {} }).map(drop)
+    }
+
+    /// Ends the work of a holder on its frame, all of it in one commit: the frame is completed, has failed, is blocked with a question,
+    /// or is put back for later. So what a person stops or plans in this moment is not lost.
+    ///
+    /// ```
+    /// # use callstack_core::{Finish, FrameStatus, NewFrame, NewHold, Results, Stack};
+    /// # let stack = Stack::in_memory();
+    /// let shop = stack.plan(NewFrame::new("Shop"))?;
+    /// let hold = stack.hold(NewHold::new("worker 1", 60_000))?.expect("something is free");
+    /// // The worker splits its work.
+    /// stack.plan(NewFrame::new("Cart").below(shop))?;
+    /// let finished = stack.finish(&hold, Finish::Done(Results::new("The cart is planned")))?;
+    /// assert_eq!(finished.status, FrameStatus::InProgress, "it comes after its parts, with what it says as its results so far");
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFree`](crate::Error::NotFree) if the frame has ended or is blocked;
+    /// [`Error::HoldLost`](crate::Error::HoldLost); [`Error::Setting`](crate::Error::Setting) for a time that is too long; the errors of
+    /// [`Stack::pop`] and [`Stack::block`].
+    pub fn finish(&self, hold: &Hold, finish: Finish) -> Result<Finished> {
+        let events = self.execute(Command::Finish { hold: hold.clone(), finish })?;
+        let status = events.iter().find_map(|event| match &event.change {
+            Change::StatusChanged { status, .. } if event.handle == hold.handle => Some(*status),
+            _ => None,
+        });
+        let until = events.iter().find_map(|event| match &event.change {
+            Change::Released { release: Release::PutBack { until } } => Some(*until),
+            _ => None,
+        });
+        Ok(Finished { status: status.unwrap_or(FrameStatus::InProgress), until })
+    }
+
+    /// The same stack for an actor: its commands, and those of its clones, are checked for it in their own transactions.
+    ///
+    /// - **What others hold is theirs.** A command that begins, goes on with, ends, blocks or invalidates a frame that somebody else holds is
+    ///   refused. [`Actor::taking_over`] takes frames from persons and conversations; what a worker or a host has running is stopped first
+    ///   ([`Stack::stop`]).
+    /// - **What it begins it holds**, if it is a conversation or a person with a name: what it pushes, activates or goes on with, until it
+    ///   ends it, goes back to a frame in which it was before, or lets its lease of a day end.
+    /// - **With a [`Hold`]**, each command is refused if somebody else has held that frame since, whichever frame the command changes. A
+    ///   lease that has ended is no reason for a refusal as long as nobody else has held the frame.
+    ///
+    /// Commands of `self` work as before: whoever has the stack itself may end, block and invalidate everything.
+    ///
+    /// ```
+    /// # use callstack_core::{Actor, HolderKind, NewFrame, NewHold, PopStatus, Stack, StackOptions};
+    /// # use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
+    /// # let time = Arc::new(AtomicU64::new(1_000));
+    /// # let now = time.clone();
+    /// # let stack = Stack::with_options(StackOptions::default().clock(Arc::new(move || now.load(Ordering::Relaxed))));
+    /// stack.plan(NewFrame::new("Cart"))?;
+    /// let slow = stack.hold(NewHold::new("slow", 500))?.unwrap();
+    /// # time.store(2_000, Ordering::Relaxed);
+    /// // 1000 milliseconds later
+    /// let fast = stack.hold(NewHold::new("fast", 500))?.unwrap();
+    /// assert_eq!((fast.handle, fast.generation), (slow.handle, 2));
+    /// let late = stack.as_actor(&slow).pop(slow.handle, PopStatus::Completed, "done");
+    /// assert_eq!(late.unwrap_err().code(), "hold_lost");
+    /// let other = stack.as_actor(Actor::new(HolderKind::Conversation, "codex/1"));
+    /// assert_eq!(other.pop(fast.handle, PopStatus::Completed, "done").unwrap_err().code(), "held");
+    /// stack.as_actor(&fast).pop(fast.handle, PopStatus::Completed, "done")?;
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    pub fn as_actor(&self, actor: impl Into<Actor>) -> Stack {
+        Self { actor: Some(Arc::new(actor.into())), ..self.clone() }
+    }
+
+    /// Who gives the commands of this clone: see [`Stack::as_actor`]. `None`: whoever has the stack itself.
+    pub fn actor(&self) -> Option<&Actor> {
+        self.actor.as_deref()
+    }
+
+    /// Records of the frames whose holders have let their leases end that they were interrupted. Returns these frames. Hosts do this at
+    /// their polls and tool calls; a program without sessions can do it before it looks at what runs. A refused record is tried again by
+    /// the next look.
+    pub fn note_interruptions(&self) -> Vec<Handle> {
+        // The command that follows reports an error of the store.
+        let _ = self.refresh();
+        self.note_lapses()
+    }
+
+    /// As [`Stack::note_interruptions`], of what this process knows.
+    pub(super) fn note_lapses(&self) -> Vec<Handle> {
+        let now = (self.inner.clock)();
+        let lapsed: Vec<Handle> = self.read(|tree| {
+            let has_lapsed = |handle: &Handle| tree.node(*handle).record().held_by().is_some_and(|holder| !holder.holds(now));
+            tree.held().filter(has_lapsed).collect()
+        });
+        let noted = |handle: &Handle| {
+            self.execute(Command::Interrupt { frame: (*handle).into() }).is_ok_and(|events| !events.is_empty())
+        };
+        lapsed.into_iter().filter(noted).collect()
+    }
+
+    /// The frames that are in_progress although nobody has heard of the host or the conversation that worked on them until the end of its
+    /// lease, in creation order. Each can be run again, in the session that it has.
+    pub fn interrupted(&self) -> Vec<Handle> {
+        let now = (self.inner.clock)();
+        self.read(|tree| {
+            let is_interrupted = |handle: &Handle| {
+                let record = tree.node(*handle).record();
+                record.worker().is_none()
+                    && (record.is_interrupted() || record.held_by().is_some_and(|holder| !holder.holds(now)))
+            };
+            tree.with_status(FrameStatus::InProgress).filter(is_interrupted).collect()
+        })
+    }
+
+    /// Counts what is left to do for workers: below a frame, or for `None` in the whole stack. If nothing is free, held or put back for
+    /// later, nothing becomes free unless a person or a host does something.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
+    /// [`Error::Broken`](crate::Error::Broken).
+    pub fn work_left(&self, below: Option<FrameRef>) -> Result<WorkLeft> {
+        let now = (self.inner.clock)();
+        self.check_working()?;
+        let below = below.map(|below| self.resolve(below)).transpose()?;
+        Ok(self.read(|tree| tree.work_left(below, now)))
+    }
+}
+
+/// The hold among the events of a command.
+fn held_in(events: &[Event]) -> Option<Hold> {
+    let of = |event: &Event| match &event.change {
+        Change::Held { holder } => Some(Hold::of(event.handle, holder)),
+        _ => None,
+    };
+    events.iter().find_map(of)
+}

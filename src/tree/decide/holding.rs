@@ -1,0 +1,271 @@
+//! Commands for who holds a frame.
+
+use super::check_name;
+use crate::error::{Error, Result};
+use crate::frame::{
+    Actor, Change, Finish, FrameStatus, Handle, Hold, Holder, HolderKind, NewHold, PopStatus, Release,
+};
+use crate::tree::Draft;
+use crate::tree::holding::Unfree;
+
+/// A frame that was put back waits for so long after its first time, twice as long after each further one, and at most so long.
+const PUT_BACK: (u64, u64) = (1_000, 60_000);
+
+impl Draft<'_> {
+    /// Gives a frame to a holder. Nothing happens if none is free, except that a named one is refused.
+    pub(super) fn hold(&mut self, new: NewHold) -> Result<()> {
+        let (tree, now) = (self.tree, self.now);
+        let NewHold { name, lease, below, frame } = new;
+        check_name("name", &name, Holder::LONGEST_NAME)?;
+        let until = self.end_of_lease(lease)?;
+        let below = below.map(|below| tree.resolve(&below)).transpose()?;
+        let named = frame.map(|frame| tree.resolve(&frame)).transpose()?;
+        if let Some(handle) = named {
+            let outside = below.filter(|below| !tree.is_ancestor(*below, handle)).map(Unfree::NotBelow);
+            if let Some(obstacle) = outside.or_else(|| tree.unfree(handle, now)) {
+                return Err(tree.not_free(handle, obstacle));
+            }
+        }
+        if let Some(handle) = named.or_else(|| tree.free_for_workers(below, now)) {
+            if tree.node(handle).status() != FrameStatus::InProgress {
+                self.begin_unseen(handle);
+            }
+            let until = Some(until);
+            self.held(handle, Holder { kind: HolderKind::Worker, name, until, ..Holder::default() });
+        }
+        Ok(())
+    }
+
+    /// Gives a holder another end of its lease. A host keeps what has ended too, until its call is over.
+    pub(super) fn renew(&mut self, hold: &Hold, lease: u64) -> Result<()> {
+        let until = self.end_of_lease(lease)?;
+        self.tree.check_holds(hold)?;
+        let record = self.tree.node(hold.handle).record();
+        if let Some(holder) = record.holder.as_deref() {
+            let was_interrupted =
+                holder.released.as_ref().is_none_or(|released| released.how == Release::Interrupted {});
+            if holder.kind != HolderKind::Host || !was_interrupted {
+                self.check_in_progress(hold.handle)?;
+            }
+            if !was_interrupted {
+                return Err(Error::NotFree { handle: hold.handle, reason: "it was let go".into() });
+            }
+            let holder = Holder { until: Some(until), released: None, ..holder.clone() };
+            self.push(hold.handle, Change::Held { holder: Box::new(holder) });
+        }
+        Ok(())
+    }
+
+    /// Lets a frame go.
+    pub(super) fn release(&mut self, hold: &Hold, release: Release) -> Result<()> {
+        self.tree.check_holds(hold)?;
+        if self.tree.node(hold.handle).record().held_by().is_some() {
+            self.push(hold.handle, Change::Released { release });
+        }
+        Ok(())
+    }
+
+    /// Records that the lease of a frame's holder has ended, if that is so.
+    pub(super) fn interrupt(&mut self, handle: Handle) {
+        let holder = self.tree.node(handle).record().held_by();
+        if holder.is_some_and(|holder| !holder.holds(self.now)) {
+            self.push(handle, Change::Released { release: Release::Interrupted {} });
+        }
+    }
+
+    /// Ends the work of a holder on its frame.
+    pub(super) fn finish_hold(&mut self, hold: &Hold, finish: Finish) -> Result<()> {
+        self.tree.check_holds(hold)?;
+        let handle = hold.handle;
+        self.check_in_progress(handle)?;
+        let actor = Actor::from(hold);
+        let outer = self.actor.replace(actor);
+        let ended = match finish {
+            Finish::Done(results) if self.tree.part_for_workers(handle).is_some() => {
+                if results.dense().trim().is_empty() {
+                    self.put_back(handle, hold, None)
+                } else {
+                    self.summarize(handle, results).and_then(|()| self.put_back(handle, hold, None))
+                }
+            }
+            Finish::Done(results) => self.pop(handle, PopStatus::Completed, results),
+            Finish::Failed(results) => self.pop(handle, PopStatus::Failed, results),
+            Finish::Asks { question, results } => self.block(handle, Some(question), results, false),
+            Finish::Later { wait } => self.put_back(handle, hold, wait),
+        };
+        self.actor = outer;
+        ended
+    }
+
+    fn put_back(&mut self, handle: Handle, hold: &Hold, wait: Option<u64>) -> Result<()> {
+        let (first, longest) = PUT_BACK;
+        let doublings = hold.generation.saturating_sub(1).min(16) as u32;
+        let wait = match wait {
+            Some(wait @ 0..=Holder::LONGEST_LEASE) => wait,
+            Some(wait) => return Err(wrong_lease("wait", wait, "a time of at most 86400000 milliseconds")),
+            None => longest.min(first * 2_u64.pow(doublings)),
+        };
+        self.push(handle, Change::Released { release: Release::PutBack { until: self.now.saturating_add(wait) } });
+        Ok(())
+    }
+
+    /// The last holder of a frame; `None` also for a frame that this command adds.
+    fn last_holder(&self, handle: Handle) -> Option<&Holder> {
+        let is_new = handle.index() >= self.tree.len();
+        if is_new { None } else { self.tree.node(handle).record().holder.as_deref() }
+    }
+
+    /// Gives a frame to another holder.
+    fn held(&mut self, handle: Handle, new: Holder) {
+        let last = self.last_holder(handle);
+        let is_worker = new.kind == HolderKind::Worker;
+        let tries = last.filter(|last| last.kind == HolderKind::Worker).map_or(0, |last| last.tries);
+        let holder = Holder {
+            generation: last.map_or(0, |last| last.generation).saturating_add(1),
+            since: new.since.max(self.now),
+            tries: if is_worker { tries.saturating_add(1) } else { tries },
+            ..new
+        };
+        self.push(handle, Change::Held { holder: Box::new(holder) });
+    }
+
+    /// Lets a host hold a frame that it runs by a call.
+    pub(super) fn held_by_host(&mut self, handle: Handle, host: String, caller: String, lease: u64) -> Result<()> {
+        let until = Some(self.end_of_lease(lease)?);
+        self.held(handle, Holder { kind: HolderKind::Host, name: host, caller, until, ..Holder::default() });
+        Ok(())
+    }
+
+    /// Notes who has a frame that is begun, or with which somebody goes on. A conversation or a person with a name holds it. Without a
+    /// name it is marked if it is a worker's, or a planned part of a worker's frame: no worker gets it any more, and the worker's frame
+    /// above it comes after it.
+    pub(super) fn take(&mut self, handle: Handle) {
+        let holder = self.tree.node(handle).record().held_by();
+        let is_own = |actor: &Actor| holder.is_some_and(|holder| actor.is(handle, holder));
+        match &self.actor {
+            // Its call holds the frame.
+            Some(actor) if actor.kind == HolderKind::Host => return,
+            // It has the frame already.
+            Some(actor) if actor.kind == HolderKind::Worker && is_own(actor) => return,
+            _ => {}
+        }
+        let node = self.tree.node(handle);
+        let is_of_worker = |frame: Handle| self.tree.node(frame).record().worker().is_some();
+        let is_part = node.status() == FrameStatus::Planned && node.parent().is_some_and(is_of_worker);
+        match self.entering(Some(handle)) {
+            Some(actor) => self.enter_as(handle, &actor),
+            None if is_part || is_of_worker(handle) => self.held(handle, Holder::default()),
+            None => {}
+        }
+    }
+
+    /// Notes who has a frame that this command pushes below another one.
+    pub(super) fn take_new(&mut self, handle: Handle, parent: Option<Handle>) {
+        if let Some(actor) = self.entering(parent) {
+            self.enter_as(handle, &actor);
+        }
+    }
+
+    /// The actor of this command, if it holds what it begins at or below this frame.
+    fn entering(&self, frame: Option<Handle>) -> Option<Actor> {
+        let has_name = |actor: &&Actor| !(actor.name.is_empty() && actor.kind == HolderKind::Person);
+        let actor = self.actor.as_ref().filter(|actor| !actor.kind.is_running()).filter(has_name)?;
+        let is_for_others = frame.is_some_and(|frame| self.works_for_others(frame, actor));
+        (!is_for_others).then(|| actor.clone())
+    }
+
+    /// True if an actor has no hold of what it begins at or below a frame: it works there for a holder of which it is a part, or that is not
+    /// told apart from it.
+    fn works_for_others(&self, handle: Handle, actor: &Actor) -> bool {
+        let is_for_actor = |frame: Handle| {
+            let holder = self.tree.node(frame).record().held_by();
+            let is_unnamed = |holder: &&Holder| holder.kind == HolderKind::Conversation && holder.name.is_empty();
+            let holder = holder.filter(is_unnamed);
+            holder.is_some_and(|holder| holder.caller == actor.name || actor.name.is_empty())
+        };
+        let is_own_hold = |frame: Handle| actor.hold.as_ref().is_some_and(|hold| hold.handle == frame);
+        self.tree.lineage(handle).any(|frame| is_for_actor(frame) || is_own_hold(frame))
+    }
+
+    /// A conversation or a person enters a frame. It leaves those that it has entered since it was there before, and those below.
+    fn enter_as(&mut self, handle: Handle, actor: &Actor) {
+        let tree = self.tree;
+        let way = tree.way_back(&actor.name);
+        let before = way.iter().position(|place| *place == handle).unwrap_or(0);
+        let is_known = handle.index() < tree.len();
+        let is_left = |(place, frame): &(usize, &Handle)| {
+            *place < before || (is_known && tree.is_ancestor(handle, **frame))
+        };
+        if actor.kind == HolderKind::Conversation && !actor.name.is_empty() {
+            for (_, frame) in way.iter().enumerate().filter(is_left) {
+                self.push(*frame, Change::Released { release: Release::Ended {} });
+            }
+        }
+        let last = self.last_holder(handle).cloned();
+        let since = tree.place_of(&actor.name).and_then(|place| tree.node(place).record().holder.as_deref());
+        let since = since.map_or(self.now, |newest| self.now.max(newest.since.saturating_add(1)));
+        let until = Some(self.now.saturating_add(Holder::LONGEST_LEASE));
+        match last {
+            Some(own) if !actor.name.is_empty() && own.kind == actor.kind && own.name == actor.name => {
+                let holder = Holder { until, since, released: None, ..own };
+                self.push(handle, Change::Held { holder: Box::new(holder) });
+            }
+            last => {
+                // Who has given the frame to somebody whose name nobody knew has given it to this one.
+                let given_by = last.filter(|last| last.released.is_none() && last.name.is_empty());
+                let caller = given_by.map_or_else(|| actor.caller.clone(), |last| last.caller);
+                let (kind, name) = (actor.kind, actor.name.clone());
+                self.held(handle, Holder { kind, name, caller, until, since, ..Holder::default() });
+            }
+        }
+    }
+
+    /// Notes that nobody works on a frame any more whose status is no longer in_progress. A host has it until its call is over.
+    pub(super) fn leave(&mut self, handle: Handle, status: FrameStatus) {
+        let Some(holder) = self.tree.node(handle).record().held_by() else { return };
+        if holder.kind == HolderKind::Host {
+            return;
+        }
+        let is_own = match &self.actor {
+            Some(actor) => actor.is(handle, holder),
+            None => holder.kind == HolderKind::Person,
+        };
+        let awaits_subagent = holder.kind == HolderKind::Conversation && holder.name.is_empty();
+        let release = match is_own || awaits_subagent {
+            true => Release::Ended {},
+            false => Release::Stopped { reason: status.to_string() },
+        };
+        self.push(handle, Change::Released { release });
+    }
+
+    /// Checks that the actor of this command may begin, end or take a frame.
+    pub(super) fn check_free(&self, handle: Handle) -> Result<()> {
+        self.tree.check_free(handle, self.actor.as_ref(), self.now)
+    }
+
+    /// As [`Draft::check_free`], for commands that whoever has the stack itself may always give.
+    pub(super) fn check_actor(&self, handle: Handle) -> Result<()> {
+        if self.actor.is_some() { self.check_free(handle) } else { Ok(()) }
+    }
+
+    /// A frame that a person has finished, blocked or invalidated has no holder any more.
+    fn check_in_progress(&self, handle: Handle) -> Result<()> {
+        match self.tree.node(handle).status() {
+            FrameStatus::InProgress => Ok(()),
+            FrameStatus::Blocked => Err(self.tree.not_free(handle, Unfree::Blocked)),
+            _ => Err(self.tree.not_free(handle, Unfree::Ended)),
+        }
+    }
+
+    /// The end of a lease of this length.
+    fn end_of_lease(&self, lease: u64) -> Result<u64> {
+        match lease {
+            1..=Holder::LONGEST_LEASE => Ok(self.now.saturating_add(lease)),
+            _ => Err(wrong_lease("lease", lease, "a time of at least 1 and at most 86400000 milliseconds")),
+        }
+    }
+}
+
+fn wrong_lease(name: &str, value: u64, expected: &'static str) -> Error {
+    Error::Setting { name: name.into(), value: value.to_string(), expected }
+}

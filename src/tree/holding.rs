@@ -1,0 +1,261 @@
+//! Who holds which frame, which frames are free for workers, and what keeps the others from it.
+
+use super::Tree;
+use super::ready::Obstacle;
+use crate::error::{Error, Result};
+use crate::frame::{Actor, FrameStatus, Handle, Hold, Holder, HolderKind, Release, WorkLeft};
+use crate::steps::step;
+
+/// Why a worker cannot have a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unfree {
+    /// A worker holds it.
+    Held,
+    /// A worker has put it back until a later time.
+    Later,
+    /// It is in progress, and is no worker's.
+    Begun,
+    /// It is blocked, and has no answer with which a worker could go on.
+    Blocked,
+    /// It has ended.
+    Ended,
+    /// It waits for something.
+    Waits(Obstacle),
+    /// It is not below this frame, which the worker has named.
+    NotBelow(Handle),
+}
+
+fn waits_for_part(part: Handle) -> Unfree {
+    Unfree::Waits(Obstacle::Child(part))
+}
+
+impl Tree {
+    /// The frames that somebody holds, in creation order, also those whose leases have ended and nobody has noticed.
+    pub fn held(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.held.iter().copied()
+    }
+
+    /// The frames that hosts run by calls, in creation order.
+    pub fn called(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.held().filter(|handle| self.node(*handle).record().host().is_some())
+    }
+
+    /// The open frames of workers, in creation order, also those that nobody holds now.
+    pub fn with_workers(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.with_workers.iter().copied()
+    }
+
+    /// Who holds a frame at this time.
+    pub fn holder(&self, handle: Handle, now: u64) -> Option<&Holder> {
+        self.node(handle).record().held_by().filter(|holder| holder.holds(now))
+    }
+
+    /// The frames that a conversation holds at most, or was the last to hold, in no order.
+    fn of_conversation(&self, name: &str) -> impl Iterator<Item = (Handle, &Holder)> {
+        let frames = self.conversations.get(name).into_iter().flatten();
+        frames.filter_map(|handle| Some((*handle, self.node(*handle).record().holder.as_deref()?)))
+    }
+
+    /// The frame in which a conversation works: the one that it has entered last, of those that it has not ended or left itself. It can have
+    /// ended by now: because somebody else has ended it, or because it was all of the conversation's task, given to it by another one.
+    pub fn place_of(&self, conversation: &str) -> Option<Handle> {
+        let has_left = |holder: &Holder| match &holder.released {
+            None => false,
+            Some(released) => match released.how {
+                Release::Ended {} => holder.caller.is_empty(),
+                Release::PutBack { .. } => true,
+                Release::Interrupted {} | Release::Stopped { .. } => false,
+            },
+        };
+        let entered = self.of_conversation(conversation).filter(|(_, holder)| !has_left(holder));
+        entered.max_by_key(|(handle, holder)| (holder.since, *handle)).map(|(handle, _)| handle)
+    }
+
+    /// The frames that a conversation holds, the one that it has entered last first: where it is, and where it goes back to from there.
+    pub fn way_back(&self, conversation: &str) -> Vec<Handle> {
+        let held = self.of_conversation(conversation).filter(|(_, holder)| holder.released.is_none());
+        let mut held: Vec<(u64, Handle)> = held.map(|(handle, holder)| (holder.since, handle)).collect();
+        held.sort_unstable_by(|one, other| other.cmp(one));
+        held.into_iter().map(|(_, handle)| handle).collect()
+    }
+
+    /// The first frame that is free for a worker: of those that workers have had the one that waits longest, else the first
+    /// planned one that can begin, in the order of the plan.
+    pub(super) fn free_for_workers(&self, below: Option<Handle>, now: u64) -> Option<Handle> {
+        let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
+        let left = self.with_workers().filter(is_below).filter(|handle| self.unfree(*handle, now).is_none());
+        let left = left.min_by_key(|handle| {
+            (self.node(*handle).record().worker().map_or(0, Holder::free_since), *handle)
+        });
+        let can_begin = |handle: &Handle| {
+            step();
+            self.node(*handle).status() == FrameStatus::Planned && self.can_begin(*handle)
+        };
+        let first = || match below {
+            Some(below) => self.unfinished_below(below).find(can_begin),
+            None => self.unfinished_in_order().find(can_begin),
+        };
+        left.or_else(first)
+    }
+
+    /// What keeps a worker from a frame now. `None`: nothing.
+    pub(super) fn unfree(&self, handle: Handle, now: u64) -> Option<Unfree> {
+        let frame = self.node(handle).record();
+        match (frame.status, frame.worker()) {
+            (FrameStatus::Planned, _) => self.obstacle(handle).map(Unfree::Waits),
+            (FrameStatus::InProgress, Some(holder)) if holder.holds(now) => Some(Unfree::Held),
+            (FrameStatus::InProgress, Some(holder)) => match self.part_for_workers(handle) {
+                Some(part) => Some(waits_for_part(part)),
+                None => holder.is_put_back(now).then_some(Unfree::Later),
+            },
+            (FrameStatus::InProgress, None) => Some(Unfree::Begun),
+            (FrameStatus::Blocked, Some(_)) if frame.pending_answer().is_some() => {
+                self.part_for_workers(handle).map(waits_for_part)
+            }
+            (FrameStatus::Blocked, _) => Some(Unfree::Blocked),
+            _ => Some(Unfree::Ended),
+        }
+    }
+
+    /// A part that was planned below a worker's frame and is not completed, whoever has begun it: a frame that has split its work comes
+    /// after its parts, the last of which is named. What was pushed below it is its worker's own work, also if that has failed; parts
+    /// can be planned below that as long as it is open.
+    pub fn part_for_workers(&self, handle: Handle) -> Option<Handle> {
+        let mut looked = vec![handle];
+        while let Some(frame) = looked.pop() {
+            for handle in self.children(frame).iter().rev() {
+                step();
+                let child = self.node(*handle);
+                let is_left = match child.status() {
+                    FrameStatus::Planned => true,
+                    FrameStatus::Failed => child.record().holder.is_some() && child.retried_as().is_none(),
+                    FrameStatus::InProgress | FrameStatus::Blocked => child.record().holder.is_some(),
+                    FrameStatus::Completed | FrameStatus::Invalidated => false,
+                };
+                if is_left {
+                    return Some(*handle);
+                }
+                if child.status().is_open() {
+                    looked.push(*handle);
+                }
+            }
+        }
+        None
+    }
+
+    /// The error for a frame that a worker cannot have.
+    pub(super) fn not_free(&self, handle: Handle, obstacle: Unfree) -> Error {
+        let status = |handle: Handle| self.node(handle).status();
+        let reason = match obstacle {
+            Unfree::Held => "a worker holds it, and its lease has not ended".to_owned(),
+            Unfree::Later => "a worker has put it back for later".to_owned(),
+            Unfree::Begun => "it is in_progress, and is no worker's".to_owned(),
+            Unfree::Blocked => {
+                "it is blocked; a worker can go on with what workers have begun, when it is answered".to_owned()
+            }
+            Unfree::Ended => format!("it is {}", status(handle)),
+            Unfree::Waits(Obstacle::Dependency { frame, dependency }) => {
+                format!("{frame} depends on {dependency}, which is {}", status(dependency))
+            }
+            Unfree::Waits(Obstacle::Child(child)) => {
+                format!("it comes after its children, and {child} is {}", status(child))
+            }
+            Unfree::Waits(Obstacle::Above(above)) => format!("{above} above it is {}", status(above)),
+            Unfree::NotBelow(top) => format!("it is not below {top}"),
+        };
+        Error::NotFree { handle, reason }
+    }
+
+    /// Counts what is left to do for workers, below a frame or everywhere, at this time.
+    pub fn work_left(&self, below: Option<Handle>, now: u64) -> WorkLeft {
+        let mut left = WorkLeft::default();
+        for handle in self.unfinished().filter(|handle| below.is_none_or(|below| self.is_ancestor(below, *handle))) {
+            *match self.unfree(handle, now) {
+                None => &mut left.free,
+                Some(Unfree::Held) => &mut left.held,
+                Some(Unfree::Later) => &mut left.later,
+                Some(Unfree::Begun) => &mut left.begun,
+                Some(Unfree::Blocked) => &mut left.blocked,
+                Some(_) => &mut left.waiting,
+            } += 1;
+        }
+        left
+    }
+
+    /// Checks that nobody has held a frame since an actor has: its lease may have ended. An actor without a hold has nothing to lose.
+    ///
+    /// # Errors
+    /// [`Error::HoldLost`]; [`Error::UnknownFrame`].
+    pub fn check_hold(&self, actor: &Actor) -> Result<()> {
+        actor.hold.as_ref().map_or(Ok(()), |hold| self.check_holds(hold))
+    }
+
+    /// Checks that nobody has held a frame since the holder that this proves.
+    ///
+    /// # Errors
+    /// As [`Tree::check_hold`].
+    pub fn check_holds(&self, hold: &Hold) -> Result<()> {
+        let handle = self.resolve(&hold.handle.into())?;
+        let newest = self.node(handle).record().holder.as_deref();
+        if newest.is_some_and(|newest| hold.is(newest)) {
+            return Ok(());
+        }
+        let by = newest.map(Holder::described).unwrap_or_default();
+        let newest = newest.map_or(0, |newest| newest.generation);
+        Err(Error::HoldLost { handle, by, generation: newest, refused: hold.generation })
+    }
+
+    /// Checks that an actor may begin, end or take a frame: nobody else holds it, or the actor takes it over, which it cannot from what has
+    /// something running. Somebody without a name keeps nobody out: a person who works by hand, or the subagent that is expected.
+    ///
+    /// # Errors
+    /// [`Error::Held`].
+    pub(super) fn check_free(&self, handle: Handle, actor: Option<&Actor>, now: u64) -> Result<()> {
+        let Some(holder) = self.holder(handle, now) else { return Ok(()) };
+        let is_free = match actor {
+            Some(actor) => actor.is(handle, holder) || (actor.takes_over && !holder.kind.is_running()),
+            // Whoever has the stack itself decides for persons and conversations.
+            None => !holder.kind.is_running(),
+        };
+        if is_free || holder.name.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Held { handle, by: holder.described(), until: holder.until })
+    }
+
+    /// Notes in the indexes who holds a frame.
+    pub(super) fn note_holder(&mut self, handle: Handle) {
+        let frame = self.node(handle).record();
+        let (is_held, is_of_worker) = (frame.held_by().is_some(), frame.status.is_open() && frame.worker().is_some());
+        let conversation = frame.holder.as_deref().filter(|holder| holder.kind == HolderKind::Conversation);
+        let conversation = conversation.map(|holder| holder.name.clone());
+        set(&mut self.held, handle, is_held);
+        set(&mut self.with_workers, handle, is_of_worker);
+        if let Some(name) = conversation {
+            self.conversations.entry(name).or_default().insert(handle);
+        }
+    }
+
+    /// Takes a frame out of the index of conversations: it leaves the memory, or gets another holder.
+    pub(super) fn forget_conversation_of(&mut self, handle: Handle) {
+        let Some(holder) = self.node(handle).record().holder.as_deref() else { return };
+        if holder.kind != HolderKind::Conversation {
+            return;
+        }
+        let name = holder.name.clone();
+        if let Some(frames) = self.conversations.get_mut(&name) {
+            frames.remove(&handle);
+            if frames.is_empty() {
+                self.conversations.remove(&name);
+            }
+        }
+    }
+}
+
+fn set(frames: &mut std::collections::BTreeSet<Handle>, handle: Handle, is_in: bool) {
+    if is_in {
+        frames.insert(handle);
+    } else {
+        frames.remove(&handle);
+    }
+}
