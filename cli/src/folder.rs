@@ -279,16 +279,15 @@ impl StackFolder {
         change(&self.changed(stack))
     }
 
-    /// Opens the stack for a program that goes on, with the path of its folder. `None` if there is no stack; with `is_new` it is
+    /// Opens the stack for a program that goes on. `None` if there is no stack; with `is_new` it is
     /// created then.
     ///
     /// # Errors
     /// The errors of [`Stack::open`]; as [`StackFolder::of_new`].
-    pub fn open_to_serve(&self, is_new: bool) -> Result<Option<(Stack, PathBuf)>, Failure> {
+    pub fn open_to_serve(&self, is_new: bool) -> Result<Option<Stack>, Failure> {
         if let Some(server) = &self.server {
-            let path = server.local_folder()?;
             return match is_new || server.exists()? {
-                true => Ok(Some((self.guarded(server.open_or_make(StackOptions::default())?), path))),
+                true => Ok(Some(self.guarded(server.open_or_make(StackOptions::default())?))),
                 false => Ok(None),
             };
         }
@@ -298,7 +297,7 @@ impl StackFolder {
             Err(_) => return Ok(None),
         };
         let stack = Stack::open(&path, StackOptions::default()).map_err(of_opening)?;
-        Ok(Some((self.guarded(stack), path)))
+        Ok(Some(self.guarded(stack)))
     }
 
     /// Creates the stack that a history tells of. It is made in a hidden folder, and moved to its own when it is whole, so a
@@ -370,14 +369,24 @@ impl StackFolder {
         self.server.is_some()
     }
 
-    /// The path of the stack's folder. For a stack on a server it is a folder of this machine's user, for what hosts keep beside it.
+    /// The folder with the files of the stack. `None`: it is on a server.
+    ///
+    /// # Errors
+    /// As [`StackFolder::existing`].
+    pub fn files(&self) -> Result<Option<PathBuf>, Failure> {
+        if self.server.is_some() { Ok(None) } else { self.existing().map(Some) }
+    }
+
+    /// True if there is a stack, as far as can be told without opening it.
+    pub fn has_stack(&self) -> bool {
+        self.server.is_some() || self.existing().is_ok()
+    }
+
+    /// The path of the stack's folder, of a stack that is not on a server.
     ///
     /// # Errors
     /// If there is none, with what to do next.
     pub fn existing(&self) -> Result<PathBuf, Failure> {
-        if let Some(server) = &self.server {
-            return server.local_folder();
-        }
         let missing = |message: String| Failure::new(Exit::Failed, "no_stack", message);
         if let Some(given) = &self.given {
             return if is_stack(given) {

@@ -30,13 +30,13 @@ pub struct Notes {
 }
 
 /// Removes the file of a run that is over. Nobody can drive it any more.
-pub fn forget(stack: &Path, run: Handle) {
-    let _ = fs::remove_file(path_of(stack, run));
+pub fn forget(stack: Option<&Path>, run: Handle) {
+    let _ = stack.map(|stack| fs::remove_file(path_of(stack, run)));
 }
 
-/// The process that drives a run, if one does; 0 if it is not known which one.
-pub fn driving_process(stack: &Path, run: Handle) -> Option<u32> {
-    let mut file = open(&path_of(stack, run), false).ok()?;
+/// The process that drives a run, if one does; 0 if it is not known which one. `stack`: its folder; none drives runs on servers.
+pub fn driving_process(stack: Option<&Path>, run: Handle) -> Option<u32> {
+    let mut file = open(&path_of(stack?, run), false).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Some(read(&mut file).process),
         Ok(()) | Err(TryLockError::Error(_)) => None,

@@ -1,14 +1,10 @@
 //! Stacks on a server, which `--stack postgres://…` names. A build without the feature `postgres` refuses them.
 
-use std::env;
-use std::fs;
 use std::io::BufRead;
-use std::path::PathBuf;
 
 use callstack_core::{Stack, StackOptions};
 #[cfg(feature = "postgres")]
 use callstack_postgres::{OpenUrl, StackUrl};
-use sha2::{Digest, Sha256};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -47,26 +43,6 @@ impl ServerStack {
         return self.url.parse::<StackUrl>().ok()?.password();
         #[cfg(not(feature = "postgres"))]
         None
-    }
-
-    /// A folder of this machine's user for what a host keeps beside a stack, such as which conversation works in which frame.
-    pub fn local_folder(&self) -> Result<PathBuf, Failure> {
-        let state = env::var_os("XDG_STATE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        let home = || env::home_dir().map(|home| home.join(".local/state"));
-        let folder = state.or_else(home).unwrap_or_else(env::temp_dir).join("callstack").join(self.file_name());
-        fs::create_dir_all(&folder).map_err(|error| Failure::of_file("make", folder.display(), &error))?;
-        Ok(folder)
-    }
-
-    /// A name of a file for the URL. The hash tells apart what is the same without its punctuation.
-    fn file_name(&self) -> String {
-        let shown = self.shown();
-        let hash = Sha256::digest(shown.as_bytes())
-            .iter()
-            .take(4)
-            .fold(String::new(), |hash, byte| format!("{hash}{byte:02x}"));
-        let name = shown.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' });
-        format!("{}-{hash}", name.take(100).collect::<String>())
     }
 }
 

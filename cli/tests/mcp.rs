@@ -206,7 +206,6 @@ fn ends_with(text: &str, end: &str) {
 struct Session {
     project: Project,
     server: Server,
-    calls: usize,
 }
 
 impl Session {
@@ -217,11 +216,16 @@ impl Session {
         let mut server = Server::start(command);
         server.greet("2025-06-18");
         server.done(None, "push", json!({ "title": "Shop", "successCriteria": "It works" }));
-        Self { project, server, calls: 0 }
+        Self { project, server }
     }
 
     /// Runs a hook, and returns what it writes for people.
-    fn hook(&self, name: &str, agent: Option<&str>, mut event: Value) -> String {
+    fn hook(&self, name: &str, agent: Option<&str>, event: Value) -> String {
+        self.run_hook(name, agent, event).1
+    }
+
+    /// Runs a hook, and returns what it writes for the host, and for people.
+    fn run_hook(&self, name: &str, agent: Option<&str>, mut event: Value) -> (String, String) {
         event["session_id"] = json!("ses");
         event["agent_id"] = json!(agent);
         let mut command = self.project.command();
@@ -230,15 +234,15 @@ impl Session {
         child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{name}");
-        String::from_utf8(output.stderr).unwrap()
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     }
 
-    /// A call of a tool by a subagent, which the hook notes before.
+    /// A call of a tool by a subagent, whose name the hook adds before.
     fn call(&mut self, agent: &str, tool: &str, arguments: Value) -> String {
-        self.calls += 1;
-        let call = format!("toolu_{}", self.calls);
-        self.hook("pre-tool-use", Some(agent), json!({ "tool_use_id": call }));
-        let params = json!({ "name": tool, "arguments": arguments, "_meta": { "claudecode/toolUseId": call } });
+        let (said, errors) = self.run_hook("pre-tool-use", Some(agent), json!({ "tool_input": arguments }));
+        assert_eq!(errors, "");
+        let input = serde_json::from_str::<Value>(&said).unwrap()["hookSpecificOutput"]["updatedInput"].clone();
+        let params = json!({ "name": tool, "arguments": input, "_meta": { "claudecode/toolUseId": "toolu_1" } });
         let result = self.server.result("tools/call", params);
         assert!(result["isError"] != true, "{result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
@@ -867,7 +871,7 @@ fn one_conversation_works_in_a_frame() {
     server.pop("next", "The shop");
     ends_with(&server.done(Some("lead"), "status", json!({})), "You are in no frame.");
     let refused = server.refused(Some("lead"), "record", json!({ "decisions": ["Late"] }));
-    assert!(refused.contains("you were in f1 (Shop), which somebody else has set to completed"), "{refused}");
+    assert!(refused.contains("this conversation is in no frame"), "the frame was taken over: {refused}");
 }
 
 #[test]

@@ -74,6 +74,9 @@ pub struct Holder {
     /// put back or let go does not count.
     #[serde(skip_serializing_if = "is_zero")]
     pub tries: u64,
+    /// True: it was told once that the frame is still in progress.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reminded: bool,
     /// How it has let the frame go. Absent: it has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub released: Option<Released>,
@@ -134,6 +137,16 @@ impl Holder {
         self.released.is_none() && self.until.is_none_or(lasts)
     }
 
+    /// True if the holder has the frame, or will have it again: nobody has heard of it until the end of its lease.
+    pub(crate) fn is_on_it(&self) -> bool {
+        self.released.as_ref().is_none_or(|released| released.how == Release::Interrupted {})
+    }
+
+    /// True if the frame is the whole task of a conversation, which another one has given to it: a subagent.
+    pub fn is_delegated(&self) -> bool {
+        self.kind == HolderKind::Conversation && (self.name.is_empty() || !self.caller.is_empty())
+    }
+
     /// True if it has let the frame go, so that it waits until a later time.
     pub fn is_put_back(&self, now: u64) -> bool {
         match self.released {
@@ -175,12 +188,14 @@ pub struct Actor {
     pub kind: HolderKind,
     /// The name.
     pub name: String,
-    /// The session or conversation for which it works: what it begins is given to it by that one. Empty: none.
+    /// The session or conversation for which it works: what it begins first is given to it by that one, as its task. Empty: none.
     pub caller: String,
     /// The hold without which its commands are refused.
     pub hold: Option<Hold>,
     /// True: it may end and begin what a person or a conversation holds.
     pub takes_over: bool,
+    /// True: what it begins is the task of a subagent, whose name nobody knows yet.
+    pub hands_over: bool,
 }
 
 /// The JSON form of [`Actor`].
@@ -198,13 +213,15 @@ struct FlatActor {
     generation: u64,
     #[serde(default)]
     takes_over: bool,
+    #[serde(default)]
+    hands_over: bool,
 }
 
 impl From<FlatActor> for Actor {
     fn from(flat: FlatActor) -> Self {
-        let FlatActor { kind, name, caller, handle, generation, takes_over } = flat;
+        let FlatActor { kind, name, caller, handle, generation, takes_over, hands_over } = flat;
         let hold = handle.map(|handle| Hold { handle, kind, name: name.clone(), generation, until: 0, tries: 0 });
-        Self { kind, name, caller, hold, takes_over }
+        Self { kind, name, caller, hold, takes_over, hands_over }
     }
 }
 
@@ -214,7 +231,7 @@ impl Actor {
         Self { kind, name: name.into(), ..Self::default() }
     }
 
-    /// Sets the session or conversation for which it works. With an empty name it is a subagent whose name nobody knows yet.
+    /// Sets the session or conversation for which it works: it is a subagent of that one.
     #[must_use]
     pub fn caller(self, caller: impl Into<String>) -> Self {
         Self { caller: caller.into(), ..self }
@@ -233,11 +250,16 @@ impl Actor {
         Self { takes_over, ..self }
     }
 
-    /// True if the holder of a frame is this actor, or works for it.
+    /// Whether what it begins is the task of a subagent, whose name nobody knows yet: whoever begins it next has it.
+    #[must_use]
+    pub fn handing_over(self, hands_over: bool) -> Self {
+        Self { hands_over, ..self }
+    }
+
+    /// True if the holder of a frame is this actor.
     pub(crate) fn is(&self, frame: Handle, holder: &Holder) -> bool {
         let is_named = !self.name.is_empty() && self.kind == holder.kind && self.name == holder.name;
-        let works_for = !self.name.is_empty() && holder.caller == self.name && holder.kind == HolderKind::Conversation;
-        is_named || works_for || self.hold.as_ref().is_some_and(|hold| hold.handle == frame && hold.is(holder))
+        is_named || self.hold.as_ref().is_some_and(|hold| hold.handle == frame && hold.is(holder))
     }
 }
 

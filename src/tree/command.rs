@@ -166,6 +166,13 @@ pub enum Command {
         /// The frame.
         frame: FrameRef,
     },
+    /// Give the actor of the command more time for all that it holds, if half of its lease is over.
+    RenewAll,
+    /// Record that the holder of a frame was told that the frame is still in progress. Nothing happens if it was told before.
+    Remind {
+        /// The frame.
+        frame: FrameRef,
+    },
     /// End the work of a holder on its frame, which must be in_progress.
     Finish {
         /// The frame and its holder.

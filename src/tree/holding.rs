@@ -50,25 +50,28 @@ impl Tree {
         self.node(handle).record().held_by().filter(|holder| holder.holds(now))
     }
 
-    /// The frames that a conversation holds at most, or was the last to hold, in no order.
-    fn of_conversation(&self, name: &str) -> impl Iterator<Item = (Handle, &Holder)> {
+    /// The frames that a conversation holds, or was the last to hold, in no order.
+    pub(super) fn of_conversation(&self, name: &str) -> impl Iterator<Item = (Handle, &Holder)> {
         let frames = self.conversations.get(name).into_iter().flatten();
         frames.filter_map(|handle| Some((*handle, self.node(*handle).record().holder.as_deref()?)))
     }
 
-    /// The frame in which a conversation works: the one that it has entered last, of those that it has not ended or left itself. It can have
-    /// ended by now: because somebody else has ended it, or because it was all of the conversation's task, given to it by another one.
+    /// The frame in which a conversation works: the one that it has entered last, or if it has ended or left that itself, the last one that
+    /// it has entered before and has still. The last one can have ended by now: because somebody else has ended it, or because it was all of
+    /// the conversation's task, given to it by another one.
     pub fn place_of(&self, conversation: &str) -> Option<Handle> {
-        let has_left = |holder: &Holder| match &holder.released {
-            None => false,
-            Some(released) => match released.how {
-                Release::Ended {} => holder.caller.is_empty(),
-                Release::PutBack { .. } => true,
-                Release::Interrupted {} | Release::Stopped { .. } => false,
-            },
+        let order = |(handle, holder): &(Handle, &Holder)| (holder.since, *handle);
+        let (newest, holder) = self.of_conversation(conversation).max_by_key(order)?;
+        let has_left = match holder.released.as_ref().map(|released| &released.how) {
+            Some(Release::Ended {}) => holder.caller.is_empty(),
+            Some(Release::PutBack { .. }) => true,
+            Some(Release::Interrupted {} | Release::Stopped { .. }) | None => false,
         };
-        let entered = self.of_conversation(conversation).filter(|(_, holder)| !has_left(holder));
-        entered.max_by_key(|(handle, holder)| (holder.since, *handle)).map(|(handle, _)| handle)
+        if !has_left {
+            return Some(newest);
+        }
+        let has = |(_, holder): &(Handle, &Holder)| holder.is_on_it();
+        self.of_conversation(conversation).filter(has).max_by_key(order).map(|(handle, _)| handle)
     }
 
     /// The frames that a conversation holds, the one that it has entered last first: where it is, and where it goes back to from there.
@@ -210,7 +213,7 @@ impl Tree {
     ///
     /// # Errors
     /// [`Error::Held`].
-    pub(super) fn check_free(&self, handle: Handle, actor: Option<&Actor>, now: u64) -> Result<()> {
+    pub fn check_free(&self, handle: Handle, actor: Option<&Actor>, now: u64) -> Result<()> {
         let Some(holder) = self.holder(handle, now) else { return Ok(()) };
         let is_free = match actor {
             Some(actor) => actor.is(handle, holder) || (actor.takes_over && !holder.kind.is_running()),

@@ -859,19 +859,12 @@ impl Model {
         self.released(frame, if is_own { Release::Ended {} } else { stopped }, now);
     }
 
-    /// The frames of a conversation that it has not left, the last one that it has entered first, each with the time.
-    fn entered(&self, name: &str, is_held: bool) -> Vec<(u64, usize)> {
-        let mut entered: Vec<(u64, usize)> = Vec::new();
-        for (frame, plain) in self.frames.iter().enumerate() {
-            let Some(holder) = &plain.holder else { continue };
-            let is_lost = holder.released.as_ref().is_some_and(|released| {
-                matches!(released.how, Release::Interrupted {} | Release::Stopped { .. })
-            });
-            let counts = holder.released.is_none() || is_lost && !is_held;
-            if holder.kind == HolderKind::Conversation && holder.name == name && counts {
-                entered.push((holder.since, frame));
-            }
-        }
+    /// The frames of which a conversation was the last holder, the one that it has entered last first, each with the time.
+    fn entered(&self, name: &str) -> Vec<(u64, usize)> {
+        let is_of = |holder: &&Holder| holder.kind == HolderKind::Conversation && holder.name == name;
+        let holders = self.frames.iter().enumerate().filter_map(|(frame, plain)| Some((frame, plain.holder.as_ref()?)));
+        let own = holders.filter(|(_, holder)| is_of(holder));
+        let mut entered: Vec<(u64, usize)> = own.map(|(frame, holder)| (holder.since, frame)).collect();
         entered.sort_unstable_by(|one, other| other.cmp(one));
         entered
     }
@@ -890,10 +883,11 @@ impl Model {
         };
         let mut since = now;
         if kind == HolderKind::Conversation {
-            let way = self.entered(name, true);
-            if let Some((newest, _)) = self.entered(name, false).first() {
+            let mut way = self.entered(name);
+            if let Some((newest, _)) = way.first() {
                 since = now.max(newest + 1);
             }
+            way.retain(|(_, place)| self.frames[*place].holder.as_ref().is_some_and(|holder| holder.released.is_none()));
             let before = way.iter().position(|(_, place)| *place == frame).unwrap_or(0);
             for (place, (_, left)) in way.into_iter().enumerate() {
                 if place < before || self.above(left).contains(&frame) {
@@ -1195,6 +1189,9 @@ impl Model {
                     ..Plain::default()
                 });
                 self.active = self.active.or(Some(self.frames.len() - 1));
+                if let Who::Named(..) = who {
+                    self.take(self.frames.len() - 1, FrameStatus::InProgress, who, now);
+                }
             }
             Ask::Identify { frame, title, criteria, provisional } => {
                 self.there(*frame)?;

@@ -125,7 +125,7 @@ async fn work(arguments: &AgentArguments, progress: Progress, left: &mut Left) -
     let run = driven.run;
     let end = proceed(arguments, driven, model, workspace, progress).await;
     *left = put_away(&stack, run);
-    forget_ended(&stack, &folder);
+    forget_ended(&stack, Some(&folder));
     // All commits are already safe. This updates the files next to the database.
     let closed = stack.close();
     let end = end?;
@@ -189,7 +189,7 @@ fn check_open(stack: &Stack, run: Handle, arguments: &AgentArguments) -> Result<
     if status.is_open() {
         return Ok(());
     }
-    forget_ended(stack, &arguments.stack_folder());
+    forget_ended(stack, Some(&arguments.stack_folder()));
     let message = format!("the run {run} ({title}) is {status} and cannot be resumed; start a new one");
     Err(refused("over", message).next(arguments.show_command(run)))
 }

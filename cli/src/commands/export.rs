@@ -95,7 +95,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     let revision = stack.read(|tree| tree.revision());
     let frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
     if let Some(file) = &arguments.file {
-        refuse_own_file(&folder.existing()?, file)?;
+        refuse_own_file(folder.files()?.as_deref(), file)?;
     }
     let format = arguments.format;
     let content = content(&stack, format, frame)?;

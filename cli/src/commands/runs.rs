@@ -118,19 +118,20 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         // clap would also refuse the options of all commands before `show` and `drop`.
         return Err(Failure::new(Exit::Usage, "arguments", "--all and --unfinished are for the list of the runs"));
     }
-    let path = folder.existing()?;
+    let path = folder.files()?;
+    let path = path.as_deref();
     match &arguments.action {
-        None => output.report(&list(&*folder.open_to_read()?, &path, arguments)?)?,
+        None => output.report(&list(&*folder.open_to_read()?, path, arguments)?)?,
         Some(Action::Show { run }) => {
             let stack = folder.open_to_read()?;
-            output.report(&details(&stack, &path, find_run(&stack, run.clone())?)?)?;
+            output.report(&details(&stack, path, find_run(&stack, run.clone())?)?)?;
         }
         Some(Action::Drop { run, reason }) => {
             let stack = folder.open_to_write()?;
             let run = find_run(&stack, run.clone())?;
-            check_droppable(&stack, &path, run)?;
+            check_droppable(&stack, path, run)?;
             let dropped = drop_run(&stack, run, reason);
-            forget_ended(&stack, &path);
+            forget_ended(&stack, path);
             let invalidated = dropped?;
             output.report(&RunDropped { run: stack.read(|tree| FrameLine::of(tree, run)), invalidated })?;
         }
@@ -138,7 +139,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     Ok(Exit::Done)
 }
 
-fn list(stack: &Stack, folder: &Path, arguments: &Arguments) -> Result<Runs, Failure> {
+fn list(stack: &Stack, folder: Option<&Path>, arguments: &Arguments) -> Result<Runs, Failure> {
     let mut runs = stack.runs().into_iter().map(|run| Run::of(stack, folder, run)).collect::<Result<Vec<_>, _>>()?;
     runs.retain(|run| !arguments.unfinished || run.root.status.is_open());
     let all = runs.len();
@@ -147,7 +148,7 @@ fn list(stack: &Stack, folder: &Path, arguments: &Arguments) -> Result<Runs, Fai
 }
 
 impl Run {
-    fn of(stack: &Stack, folder: &Path, root: Handle) -> Result<Self, Failure> {
+    fn of(stack: &Stack, folder: Option<&Path>, root: Handle) -> Result<Self, Failure> {
         let steps = stack.run(root).status()?.steps;
         let usage = stack.usage(root)?.total;
         Ok(stack.read(|tree| {
@@ -180,7 +181,7 @@ impl Run {
     }
 }
 
-fn details(stack: &Stack, folder: &Path, root: Handle) -> Result<RunDetails, Failure> {
+fn details(stack: &Stack, folder: Option<&Path>, root: Handle) -> Result<RunDetails, Failure> {
     let status = stack.run(root).status()?;
     let run = Run::of(stack, folder, root)?;
     Ok(stack.read(|tree| {
@@ -198,7 +199,7 @@ fn details(stack: &Stack, folder: &Path, root: Handle) -> Result<RunDetails, Fai
 }
 
 /// Checks that a run can be dropped: it is not over, and no process drives it.
-fn check_droppable(stack: &Stack, folder: &Path, run: Handle) -> Result<(), Failure> {
+fn check_droppable(stack: &Stack, folder: Option<&Path>, run: Handle) -> Result<(), Failure> {
     let refused = |code: &str, message: String| Failure::new(Exit::Refused, code, message);
     let status = stack.read(|tree| tree.node(run).status());
     if !status.is_open() {
@@ -235,7 +236,7 @@ pub fn drop_run(stack: &Stack, run: Handle, reason: &str) -> callstack_core::Res
 }
 
 /// Removes the lock files of the runs that are over, however they have ended.
-pub fn forget_ended(stack: &Stack, folder: &Path) {
+pub fn forget_ended(stack: &Stack, folder: Option<&Path>) {
     let is_over = |run: &Handle| stack.read(|tree| !tree.node(*run).status().is_open());
     stack.runs().into_iter().filter(is_over).for_each(|run| forget(folder, run));
 }

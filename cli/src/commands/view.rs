@@ -76,7 +76,7 @@ fn write(arguments: &Arguments, folder: &StackFolder) -> Result<WrittenView, Fai
     let prices = arguments.prices.read()?;
     let file = arguments.file.as_deref().unwrap_or(Path::new(USUAL_FILE));
     let stack = folder.open_to_read()?;
-    refuse_own_file(&folder.existing()?, file)?;
+    refuse_own_file(folder.files()?.as_deref(), file)?;
     let (page, snapshot) = view::page(&stack, prices.as_ref())?;
     let written = write_file(file, arguments.force || is_page(file), |writer| {
         writer.write_all(page.as_bytes()).map_err(|error| Failure::of_file("write", file.display(), &error))

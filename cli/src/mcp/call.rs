@@ -6,12 +6,12 @@ use std::sync::Arc;
 use callstack_core::context::Guidance;
 use callstack_core::text::{floor_char_boundary, one_line};
 use callstack_core::vocabulary::Place;
-use callstack_core::{Error, FrameStatus, Handle, Settings, Stack, Tree};
+use callstack_core::{Actor, Error, FrameStatus, Handle, HolderKind, Settings, Stack, Tree};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
-use super::callers::Callers;
+use crate::commands::show::now;
 use crate::holding::with_worker;
 
 /// The longest title in an answer, in bytes. Titles are in the last line of each.
@@ -86,8 +86,8 @@ impl From<Error> for Refusal {
 
 /// A call of a tool.
 pub struct Call<'a> {
+    /// The stack, whose commands the conversation gives.
     pub stack: &'a Stack,
-    pub callers: &'a Callers,
     pub caller: Option<&'a Caller>,
     pub settings: &'a Settings,
     /// The request was cancelled, or its client has gone.
@@ -107,16 +107,17 @@ impl Call<'_> {
 
     /// The open frame in which the conversation works.
     pub fn bound(&self) -> Option<Handle> {
-        let caller = self.caller?;
-        self.stack.read(|tree| self.callers.open_frame(caller, tree))
+        let is_open = |frame: &Handle| self.stack.read(|tree| tree.node(*frame).status().is_open());
+        self.stack.read(|tree| place(tree, self.caller, self.stack.actor())).filter(is_open)
     }
 
     /// Refuses a call without a frame if the one of the conversation is closed: the caller must know that before it works on.
     fn check_closed(&self) -> Result<(), Refusal> {
         let Some(caller) = self.caller else { return Ok(()) };
         let closed = self.stack.read(|tree| {
-            let frame = self.callers.entered(caller, tree).filter(|frame| !tree.node(*frame).status().is_open())?;
-            Some((frame, tree.node(frame).status(), tree.nearest_open(frame), self.callers.is_handed_over(frame, tree)))
+            let is_closed = |frame: &Handle| !tree.node(*frame).status().is_open();
+            let frame = tree.place_of(caller.as_str()).filter(is_closed)?;
+            Some((frame, tree.node(frame).status(), tree.nearest_open(frame), is_handed_over(tree, frame)))
         });
         let Some((frame, status, above, is_handed_over)) = closed else { return Ok(()) };
         let name = self.name(frame);
@@ -180,7 +181,7 @@ impl Call<'_> {
     pub fn handed_over(&self, root: Option<Handle>) -> Vec<Handle> {
         self.stack.read(|tree| {
             let is_below = |frame: &Handle| root.is_none_or(|root| tree.root(*frame) == root);
-            open(tree).filter(|frame| is_below(frame) && self.callers.is_handed_over(*frame, tree)).collect()
+            open(tree).filter(|frame| is_below(frame) && is_handed_over(tree, *frame)).collect()
         })
     }
 
@@ -199,22 +200,10 @@ impl Call<'_> {
         })
     }
 
-    /// Notes that the conversation works in a frame from now on. Its own frame does not change if the work there, or above, was
-    /// handed over by it: then a subagent calls that the host does not tell apart from it.
-    pub fn enter(&self, frame: Handle) {
-        let Some(caller) = self.caller else { return };
-        let lineage: Vec<Handle> = self.stack.read(|tree| tree.lineage(frame).collect());
-        let hands_over = |above| self.stack.read(|tree| self.callers.handed_over_by(above, tree));
-        if !lineage.into_iter().any(|above| hands_over(above).as_ref() == Some(caller)) {
-            // The handle in the answer is enough to go on.
-            let _ = self.callers.enter(caller, frame, self.stack);
-        }
-    }
-
-    /// Notes that the work in a frame is handed over to a subagent.
-    pub fn hand_over(&self, frame: Handle) {
-        // The prompt names the frame in each call.
-        let _ = self.stack.read(|tree| self.callers.hand_over(frame, self.caller, tree));
+    /// The same stack, for the conversation as it says in this call.
+    pub fn as_actor(&self, change: impl FnOnce(Actor) -> Actor) -> Stack {
+        let actor = self.stack.actor().cloned().unwrap_or_else(|| Actor::new(HolderKind::Conversation, ""));
+        self.stack.as_actor(change(actor))
     }
 
     /// Refuses to enter a frame that the command of a worker works on.
@@ -225,50 +214,36 @@ impl Call<'_> {
         })
     }
 
-    /// True if no other conversation works in a frame, or goes back to it.
-    ///
-    /// In a frame that is blocked or finished nobody works.
-    fn is_free(&self, frame: Handle) -> bool {
-        let is_worked_in = self.stack.read(|tree| tree.node(frame).status() == FrameStatus::InProgress);
-        let worker = is_worked_in.then(|| self.callers.worker(frame, self.stack)).flatten();
-        worker.is_none_or(|worker| Some(&worker) == self.caller)
-    }
-
     /// Refuses to enter a frame in which another conversation works, or the command of a worker.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
         self.check_no_worker(frame)?;
-        match self.is_free(frame) {
-            false => Err(format!(
+        let held = self.stack.read(|tree| tree.check_free(frame, self.stack.actor(), now()));
+        match held {
+            Err(Error::Held { .. }) => Err(format!(
                 "another conversation works in {}: status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it; if it has ended, go on \
                  there with takeOver",
                 self.name(frame)
             )
             .into()),
-            true => Ok(()),
+            checked => Ok(checked?),
         }
     }
 
-    /// Notes that the conversation has closed a frame. If it was in that one, it goes back to where it came from. Returns true if the
-    /// frame was its task: it was handed over to it, and it is in none now.
-    pub fn leave(&self, frame: Handle) -> bool {
-        // What it goes back to is free until it is there.
-        let _alone = self.caller.and_then(|_| self.callers.alone());
-        self.leave_alone(frame)
+    /// The refusal of a command about a frame. If somebody else was faster, it says so.
+    pub fn refused(&self, frame: Handle, error: Error) -> Refusal {
+        match error {
+            Error::Held { .. } | Error::Transition { .. } => self.check_free(frame).err().unwrap_or_else(|| error.into()),
+            other => other.into(),
+        }
     }
 
-    /// As [`Call::leave`], while no other conversation can enter a frame.
-    pub fn leave_alone(&self, frame: Handle) -> bool {
-        let is_handed_over = self.stack.read(|tree| self.callers.is_handed_over(frame, tree));
-        let Some(caller) = self.caller else { return is_handed_over };
-        if self.stack.read(|tree| self.callers.own_frame(caller, tree)) != Some(frame) {
-            return false;
-        }
-        // The note of a task stays: the next call without a frame is told that it is over.
-        if !is_handed_over {
-            let is_free = |back: Handle| with_worker(self.stack, back).is_none() && self.is_free(back);
-            self.callers.go_back(caller, frame, self.stack, is_free);
-        }
-        is_handed_over
+    /// True if the work in a frame that has ended was all of the task of the conversation: it was handed over to it.
+    pub fn is_over(&self, frame: Handle) -> bool {
+        self.stack.read(|tree| {
+            let holder = tree.node(frame).record().holder.as_deref();
+            let is_own = |name: &str| self.caller.is_none_or(|caller| caller.as_str() == name);
+            holder.is_some_and(|holder| holder.is_delegated() && is_own(&holder.name))
+        })
     }
 
     /// The frame with which an answer ends: that of the conversation, and for a caller without a name the one above its work, whose handle
@@ -338,6 +313,23 @@ impl Call<'_> {
         text.push_str(&format!("\n{place}"));
         Ok(Reply { text, asks: None })
     }
+}
+
+/// The frame in which a conversation works. It can have ended by now.
+pub fn place(tree: &Tree, caller: Option<&Caller>, actor: Option<&Actor>) -> Option<Handle> {
+    // A host with its own stack gives a session a frame, and its conversation can be in one below.
+    let of_host = |caller: &Caller| {
+        tree.by_id(caller.id()).map(|own| tree.in_conversation(caller.id()).pop().unwrap_or(own))
+    };
+    // The command of a worker works on the frame of that.
+    let of_worker = || actor.and_then(|actor| actor.hold.as_ref()).map(|hold| hold.handle);
+    let own = caller.and_then(|caller| tree.place_of(caller.as_str()).or_else(|| of_host(caller)));
+    own.or_else(of_worker).filter(|frame| frame.index() < tree.len())
+}
+
+/// True if the work in a frame was handed over to a subagent.
+pub fn is_handed_over(tree: &Tree, frame: Handle) -> bool {
+    tree.node(frame).record().holder.as_deref().is_some_and(callstack_core::frame::Holder::is_delegated)
 }
 
 /// A frame with its title, such as `f1 (Shop)`, in one line: nothing in a title can pose as another line of the answer. A long

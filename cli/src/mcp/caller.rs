@@ -5,9 +5,8 @@ use std::env;
 use std::fmt;
 
 use callstack_core::text::from_json;
+use callstack_core::{Actor, HolderKind, Stack};
 use serde_json::{Map, Value};
-
-use super::callers::Callers;
 
 /// Longest ID of a conversation, in bytes. Longer ones are ignored.
 const LONGEST: usize = 256;
@@ -22,8 +21,8 @@ const KEYS: [(&str, &str); 5] = [
 ];
 /// The key under which Codex writes a JSON text with the thread, among others.
 const CODEX_TURN: &str = "x-codex-turn-metadata";
-/// The key under which Claude Code names the call. A hook has noted whose call it is.
-const CLAUDE_CALL: &str = "claudecode/toolUseId";
+/// The argument with which a hook says whose call it is: Claude Code itself names only the call.
+pub const ARGUMENT: &str = "calledBy";
 
 /// The variables in which hosts name the conversation of the processes that they start, and the hosts.
 const VARIABLES: [(&str, &str); 3] =
@@ -55,11 +54,17 @@ impl Caller {
     }
 
     /// The conversation that a host names in the metadata of a call.
-    pub fn of_meta(meta: &Map<String, Value>, callers: &Callers) -> Option<Self> {
+    pub fn of_meta(meta: &Map<String, Value>) -> Option<Self> {
         let text = |key: &str| meta.get(key).and_then(Value::as_str);
-        let by_call = || callers.of_call(text(CLAUDE_CALL)?);
-        let by_key = || KEYS.iter().find_map(|(key, host)| Self::of(host, text(key)?));
-        by_call().or_else(by_key).or_else(|| Self::of_codex_turn(meta.get(CODEX_TURN)?))
+        let by_key = KEYS.iter().find_map(|(key, host)| Self::of(host, text(key)?));
+        by_key.or_else(|| Self::of_codex_turn(meta.get(CODEX_TURN)?))
+    }
+
+    /// The conversation that a hook has named in the arguments of a call, which are then those of the tool alone.
+    pub fn taken_from(arguments: &mut Map<String, Value>) -> Option<Self> {
+        let named = arguments.remove(ARGUMENT)?;
+        let (host, id) = named.as_str()?.split_once('/')?;
+        Self::of(host, id)
     }
 
     fn of_codex_turn(turn: &Value) -> Option<Self> {
@@ -83,10 +88,26 @@ impl Caller {
         &self.0
     }
 
+    /// The conversation as the actor of commands. A subagent works for its session.
+    pub fn actor(&self) -> Actor {
+        let caller = self.id().split_once('/').filter(|_| self.0.starts_with("claude/")).map(|(session, _)| session);
+        let caller = caller.map_or(String::new(), |session| format!("claude/{session}"));
+        Actor::new(HolderKind::Conversation, self.as_str()).caller(caller)
+    }
+
     /// The ID that the host gives the conversation. Frames of a host that keeps its own stack have such IDs.
     pub fn id(&self) -> &str {
         self.0.split_once('/').map_or(&*self.0, |(_, id)| id)
     }
+}
+
+/// The stack whose commands a conversation gives, also one without a name. Within the command of a worker, the worker must have its frame.
+pub fn as_conversation(stack: &Stack, caller: Option<&Caller>) -> Stack {
+    let actor = caller.map_or_else(|| Actor::new(HolderKind::Conversation, ""), Caller::actor);
+    stack.as_actor(match stack.actor().and_then(|actor| actor.hold.as_ref()) {
+        Some(hold) => actor.hold(hold),
+        None => actor,
+    })
 }
 
 impl fmt::Display for Caller {
@@ -98,15 +119,11 @@ impl fmt::Display for Caller {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tempfile::tempdir;
 
     use super::*;
 
     fn of_meta(meta: Value) -> Option<String> {
-        let folder = tempdir().unwrap();
-        let callers = Callers::new(folder.path());
-        callers.note_call("toolu_1", &Caller::of_claude("ses", Some("agent")).unwrap()).unwrap();
-        Caller::of_meta(meta.as_object().unwrap(), &callers).map(|caller| caller.to_string())
+        Caller::of_meta(meta.as_object().unwrap()).map(|caller| caller.to_string())
     }
 
     #[test]
@@ -118,7 +135,6 @@ mod tests {
             (json!({ "ai.opencode/sessionID": "ses_1" }), "opencode/ses_1"),
             (json!({ "sessionID": "ses_1" }), "session/ses_1"),
             (json!({ "vscode.conversationId": "c", "progressToken": 3 }), "vscode/c"),
-            (json!({ "claudecode/toolUseId": "toolu_1" }), "claude/ses/agent"),
         ] {
             assert_eq!(of_meta(meta.clone()).as_deref(), Some(expected), "{meta}");
         }
@@ -134,9 +150,23 @@ mod tests {
             json!({ "threadId": "a\nb" }),
             json!({ "x-codex-turn-metadata": "{" }),
             json!({ "claudecode/toolUseId": "toolu_2" }),
-            json!({ "claudecode/toolUseId": "../../toolu_1" }),
         ] {
             assert_eq!(of_meta(meta.clone()), None, "{meta}");
+        }
+    }
+
+    #[test]
+    fn a_hook_names_the_conversation_in_the_arguments() {
+        let mut arguments = json!({ "title": "Cart", "calledBy": "claude/ses/agent" });
+        let caller = Caller::taken_from(arguments.as_object_mut().unwrap()).unwrap();
+        assert_eq!((caller.as_str(), arguments), ("claude/ses/agent", json!({ "title": "Cart" })));
+        let actor = caller.actor();
+        assert_eq!((actor.name.as_str(), actor.caller.as_str()), ("claude/ses/agent", "claude/ses"));
+        assert_eq!(Caller::of_claude("ses", None).unwrap().actor().caller, "");
+        for wrong in [json!(5), json!("claude"), json!("claude/"), json!("claude/a\nb")] {
+            let mut arguments = json!({ "calledBy": wrong });
+            assert_eq!(Caller::taken_from(arguments.as_object_mut().unwrap()), None);
+            assert_eq!(arguments, json!({}));
         }
     }
 

@@ -8,14 +8,13 @@ use std::path::Path;
 
 use callstack_core::context::{Budget, Guidance};
 use callstack_core::text::from_json;
-use callstack_core::{Error, FrameStatus, Handle, Identity, PopStatus, Settings, Stack};
+use callstack_core::{Command, Error, FrameStatus, Handle, Identity, PopStatus, Settings, Stack};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::call::{HAND_OVER, handles_in, name};
-use super::caller::Caller;
-use super::callers::Callers;
+use super::call::{HAND_OVER, handles_in, is_handed_over, name, place};
+use super::caller::{self, ARGUMENT, Caller};
 use super::tool_names;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -41,7 +40,7 @@ enum HookEvent {
     SessionStart,
     /// The user has written: adds what is new for the frame.
     UserPromptSubmit,
-    /// A tool is about to be called: notes who calls the tools of callstack.
+    /// A tool is about to be called: says who calls the tools of callstack.
     PreToolUse,
     /// A tool was called: records the file that it has written, or names the frame of the subagent that it has started.
     PostToolUse,
@@ -73,8 +72,6 @@ struct Event {
     #[serde(default)]
     tool_response: Value,
     #[serde(default)]
-    tool_use_id: String,
-    #[serde(default)]
     last_assistant_message: String,
     #[serde(default)]
     stop_hook_active: bool,
@@ -100,22 +97,30 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     let mut event: Map<String, Value> = from_json(&text).map_err(unreadable)?;
     event.retain(|_, value| !value.is_null());
     let event: Event = serde_json::from_value(Value::Object(event)).map_err(unreadable)?;
-    let Ok(path) = folder.existing() else { return Ok(None) };
     let Some(caller) = Caller::of_claude(&event.session_id, Some(&event.agent_id)) else { return Ok(None) };
-    let callers = Callers::new(&path);
     // The most frequent hook needs no stack.
     if let HookEvent::PreToolUse = kind {
-        let noted = callers.note_call(&event.tool_use_id, &caller);
-        return noted.map(|()| None).map_err(|error| error.to_string());
+        return Ok(called_by(event.tool_input, &caller));
+    }
+    if !folder.has_stack() {
+        return Ok(None);
     }
     let stack = folder.open_to_write().map_err(|failure| failure.for_agents())?;
-    let session = Session { stack: &stack, callers: &callers, event: &event, caller };
+    let stack = caller::as_conversation(&stack, Some(&caller));
+    let session = Session { stack: &stack, event: &event, caller };
     session.answer(kind).map_err(|error| error.to_string())
 }
 
+/// The input of a tool with the conversation that calls it: Claude Code itself names only the call.
+fn called_by(input: Value, caller: &Caller) -> Option<Value> {
+    let Value::Object(mut input) = input else { return None };
+    input.insert(ARGUMENT.to_owned(), caller.as_str().into());
+    Some(json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": input } }))
+}
+
 struct Session<'a> {
+    /// The stack, whose commands the conversation gives.
     stack: &'a Stack,
-    callers: &'a Callers,
     event: &'a Event,
     /// The session, or the subagent in it.
     caller: Caller,
@@ -137,7 +142,8 @@ impl Session<'_> {
 
     /// The open frame in which the session or the subagent works.
     fn own(&self) -> Option<Handle> {
-        self.stack.read(|tree| self.callers.open_frame(&self.caller, tree))
+        let own = self.stack.read(|tree| place(tree, Some(&self.caller), self.stack.actor()));
+        own.filter(|frame| self.status(*frame).is_open())
     }
 
     fn name(&self, frame: Handle) -> String {
@@ -200,7 +206,7 @@ impl Session<'_> {
 
     /// Makes a frame for a subagent that begins, unless it is known already in which one it works.
     fn agent_begun(&self) -> Result<(), Error> {
-        let is_known = self.stack.read(|tree| self.callers.entered(&self.caller, tree)).is_some();
+        let is_known = self.entered(&self.caller).is_some();
         if self.event.agent_id.is_empty() || is_known {
             return Ok(());
         }
@@ -208,19 +214,26 @@ impl Session<'_> {
         self.frame_of(&self.caller, title).map(drop)
     }
 
+    /// The frame that a conversation has entered last.
+    fn entered(&self, caller: &Caller) -> Option<Handle> {
+        self.stack.read(|tree| tree.place_of(caller.as_str()))
+    }
+
+    /// The stack for a subagent of the session.
+    fn of_agent(&self, agent: &Caller) -> Stack {
+        caller::as_conversation(self.stack, Some(agent))
+    }
+
     /// The frame that was made for a subagent, below that of its session. `None` if its session has none.
     fn frame_of(&self, agent: &Caller, title: &str) -> Result<Option<Handle>, Error> {
         let session = Caller::of_claude(&self.event.session_id, None);
         let (made, parent) = self.stack.read(|tree| {
-            let parent = session.and_then(|session| self.callers.open_frame(&session, tree));
-            (tree.by_id(agent.as_str()), parent)
+            let own = session.and_then(|session| place(tree, Some(&session), None));
+            (tree.by_id(agent.as_str()), own.filter(|own| tree.node(*own).status().is_open()))
         });
         let Some(parent) = parent.filter(|_| made.is_none()) else { return Ok(made) };
-        let frame = self.stack.ensure(agent.as_str(), Some(title), Some(parent.into()))?;
         // The frame of the session stays its own: the subagent works beside it.
-        let _ = self.stack.read(|tree| self.callers.hand_over(frame, None, tree));
-        let _ = self.callers.enter(agent, frame, self.stack);
-        Ok(Some(frame))
+        self.of_agent(agent).ensure(agent.as_str(), Some(title), Some(parent.into())).map(Some)
     }
 
     /// Names the frame of a subagent by the call that has started it, which may be reported before or after its begin. If its
@@ -237,7 +250,7 @@ impl Session<'_> {
             let is_task = |frame: &Handle| {
                 frame.index() < tree.len()
                     && tree.node(*frame).session_id() != agent.as_str()
-                    && self.callers.is_handed_over(*frame, tree)
+                    && is_handed_over(tree, *frame)
                     && !tree.node(*frame).status().is_finished()
             };
             // Other handles in a prompt are only mentioned.
@@ -245,11 +258,11 @@ impl Session<'_> {
             (tree.by_id(agent.as_str()), named.filter(is_task))
         });
         if let Some(frame) = handed_over {
-            if self.stack.read(|tree| self.callers.entered(&agent, tree)) == made {
-                let _ = self.callers.enter(&agent, frame, self.stack);
+            if self.entered(&agent) == made && self.status(frame) == FrameStatus::InProgress {
+                self.of_agent(&agent).set_status(frame, FrameStatus::InProgress, None)?;
             }
             return match made.filter(|made| self.status(*made).is_open()) {
-                Some(made) => self.stack.invalidate(made, format!("The subagent works in {frame}")).map(drop),
+                Some(made) => self.of_agent(&agent).invalidate(made, format!("The subagent works in {frame}")).map(drop),
                 None => Ok(()),
             };
         }
@@ -275,11 +288,12 @@ impl Session<'_> {
             false => (PopStatus::Completed, said),
         };
         let (task, below) = self.stack.read(|tree| {
-            let Some(entered) = self.callers.entered(&self.caller, tree) else { return (None, Vec::new()) };
-            let is_task = |frame: &Handle| {
-                self.callers.is_handed_over(*frame, tree) && self.callers.has_worked(&self.caller, *frame, tree)
+            let Some(entered) = tree.place_of(self.caller.as_str()) else { return (None, Vec::new()) };
+            let is_own = |frame: Handle| {
+                let holder = tree.node(frame).record().holder.as_deref();
+                holder.is_some_and(|holder| holder.name == self.caller.as_str())
             };
-            let task = tree.lineage(entered).find(is_task);
+            let task = tree.lineage(entered).find(|frame| is_handed_over(tree, *frame) && is_own(*frame));
             (task, tree.lineage(entered).take_while(|frame| task.is_some_and(|task| *frame != task)).collect())
         });
         if let Some(made) = made.filter(|made| task.is_some_and(|task| task != *made) && self.status(*made).is_open()) {
@@ -295,7 +309,6 @@ impl Session<'_> {
         if self.status(task) == FrameStatus::InProgress {
             self.stack.pop(task, status, results)?;
         }
-        let _ = self.callers.forget(&self.caller);
         Ok(())
     }
 
@@ -315,7 +328,8 @@ impl Session<'_> {
         let is_due = !self.event.stop_hook_active
             && self.event.background_tasks.is_empty()
             && self.status(own) == FrameStatus::InProgress
-            && self.stack.read(|tree| self.callers.remind(own, tree));
+            // Said once for each frame, in whatever session.
+            && self.stack.execute(Command::Remind { frame: own.into() }).is_ok_and(|events| !events.is_empty());
         is_due.then(|| {
             let reason = format!(
                 "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for somebody, pop it as \

@@ -1,11 +1,10 @@
 //! `callstack mcp`: the stack as a server of the Model Context Protocol, for the agents of other hosts.
 //!
-//! Whatever the version of the protocol, a server keeps no state of a connection: frames have handles, and `callers`
-//! remembers which conversation works in which frame.
+//! Whatever the version of the protocol, a server keeps no state of a connection: frames have handles, and the stack knows which
+//! conversation holds which frame.
 
 mod call;
 mod caller;
-mod callers;
 mod hook;
 mod http;
 mod log;
@@ -44,8 +43,6 @@ use server::{Server, Shared};
 
 /// The pause between two looks at what is due, such as writing `state.json`.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The number of looks between two removals of old notes about calls.
-const LOOKS: u32 = 600;
 
 #[derive(Args)]
 pub struct McpArguments {
@@ -121,13 +118,12 @@ async fn serve_pipe(shared: Arc<Shared>) -> Result<Exit, Failure> {
 /// Does what is due between calls.
 async fn poll(shared: Arc<Shared>) -> Result<Exit, Failure> {
     let mut clock = interval(PAUSE);
-    for look in 1_u32.. {
+    loop {
         clock.tick().await;
         let shared = shared.clone();
         // A poll that fails is repeated.
-        let _ = spawn_blocking(move || shared.poll(look.is_multiple_of(LOOKS))).await;
+        let _ = spawn_blocking(move || shared.poll()).await;
     }
-    std::future::pending().await
 }
 
 /// Waits until somebody ends the program.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use callstack_core::frame::Holder;
 use callstack_core::{FrameStatus, Handle, Stack};
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
@@ -18,6 +19,7 @@ use tokio::task::spawn_blocking;
 use tokio::{select, time};
 
 use super::call::{Answer, Call, Refusal, indented, name};
+use super::caller::Caller;
 
 /// How long a call waits for the person: less than the shortest patience of a host without progress, one minute.
 const PATIENCE: Duration = Duration::from_secs(50);
@@ -108,15 +110,17 @@ impl Question {
             return call.answer_from(call.bound(), text);
         }
         call.stack.answer(self.frame, answer)?;
-        let has_worked =
-            call.caller.is_none_or(|caller| call.stack.read(|tree| call.callers.has_worked(caller, self.frame, tree)));
+        let is_last = |caller: &Caller| {
+            let is_caller = |holder: &Holder| holder.name == caller.as_str();
+            call.stack.read(|tree| tree.node(self.frame).record().holder.as_deref().is_some_and(is_caller))
+        };
+        let has_worked = call.caller.is_none_or(is_last);
         if !has_worked {
             // Another conversation asked: the frame waits for it, with the answer.
             let text = format!("{frame} has its answer from the person; whoever works there can activate it now.");
             return call.answer_from(call.bound(), text);
         }
         call.stack.set_status(self.frame, FrameStatus::InProgress, None)?;
-        call.enter(self.frame);
         let text = format!("{frame} is in progress again: go on in it. The person has answered:{}", indented(answer));
         call.answer_from(Some(self.frame), text)
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use callstack_core::{Error, Handle, Settings, Stack};
+use callstack_core::{Command, Error, Handle, Settings, Stack};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
@@ -17,8 +17,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::call::{Answer, Call, Refusal, Reply};
-use super::caller::Caller;
-use super::callers::Callers;
+use super::caller::{self, Caller};
 use super::person::{self, Outcome, Question, Way};
 use super::progress::Progress;
 use super::tools::{self, Entry};
@@ -48,7 +47,7 @@ pub struct Shared {
     folder: StackFolder,
     /// `None` as long as there is no stack. The first call that changes one creates it, so that a server leaves no folder where
     /// nobody uses it.
-    opened: Mutex<Option<Arc<Opened>>>,
+    opened: Mutex<Option<Stack>>,
     settings: Settings,
     /// The names of the tools that are offered; empty: the standard ones.
     tools: Vec<String>,
@@ -59,18 +58,6 @@ pub struct Shared {
     pub gone: CancellationToken,
 }
 
-struct Opened {
-    stack: Stack,
-    callers: Callers,
-}
-
-impl Opened {
-    /// An empty stack, in place of one that does not exist yet.
-    fn none() -> Self {
-        Self { stack: Stack::in_memory(), callers: Callers::nowhere() }
-    }
-}
-
 impl Shared {
     pub fn new(folder: StackFolder, settings: Settings, tools: Vec<String>, starter: Option<Caller>) -> Self {
         let (opened, waits) = (Mutex::default(), Semaphore::new(MOST_WAITS));
@@ -79,52 +66,56 @@ impl Shared {
 
     /// The stack, if it was used already.
     pub fn used(&self) -> Option<Stack> {
-        self.lock().as_ref().map(|opened| opened.stack.clone())
+        self.lock().clone()
     }
 
-    /// Does what is due between calls, and with `forgets` removes old notes about conversations and calls.
-    pub fn poll(&self, forgets: bool) {
-        let Some(opened) = self.lock().clone() else { return };
-        opened.stack.poll();
-        if forgets {
-            opened.callers.forget_old();
+    /// Does what is due between calls.
+    pub fn poll(&self) {
+        if let Some(stack) = self.used() {
+            stack.poll();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Stack>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The stack with the newest changes of others, and with `is_new` one that is created if there is none. A stack whose files
     /// were replaced is opened again.
-    fn open(&self, is_new: bool) -> Result<Option<Arc<Opened>>, Failure> {
+    fn open(&self, is_new: bool) -> Result<Option<Stack>, Failure> {
         let mut opened = self.lock();
-        let is_usable = |opened: &Arc<Opened>| match opened.stack.refresh() {
+        let is_usable = |stack: &Stack| match stack.refresh() {
             Ok(_) | Err(Error::Busy { .. }) => true,
             Err(_) => false,
         };
-        if let Some(found) = opened.as_ref().filter(|opened| is_usable(opened)) {
+        if let Some(found) = opened.as_ref().filter(|stack| is_usable(stack)) {
             return Ok(Some(found.clone()));
         }
         *opened = None;
-        let Some((stack, path)) = self.folder.open_to_serve(is_new)? else { return Ok(None) };
-        let callers = Callers::new(&path);
-        callers.forget_old();
-        *opened = Some(Arc::new(Opened { stack, callers }));
+        *opened = self.folder.open_to_serve(is_new)?;
         Ok(opened.clone())
     }
 
-    fn run<T>(&self, opened: &Opened, context: &RequestContext<RoleServer>, run: impl FnOnce(&Call<'_>) -> T) -> T {
-        let caller = Caller::of_meta(&context.meta, &opened.callers).or_else(|| self.starter.clone());
+    fn run<T>(&self, stack: &Stack, context: &Asked, run: impl FnOnce(&Call<'_>) -> T) -> T {
+        let Asked { named, context } = context;
+        let caller = named.clone().or_else(|| Caller::of_meta(&context.meta)).or_else(|| self.starter.clone());
+        let stack = caller::as_conversation(stack, caller.as_ref());
+        // A refused renewal is tried again by the next call.
+        let _ = stack.execute(Command::RenewAll);
         run(&Call {
-            stack: &opened.stack,
-            callers: &opened.callers,
+            stack: &stack,
             caller: caller.as_ref(),
             settings: &self.settings,
             cancelled: [context.ct.clone(), self.gone.clone()],
             waits: &self.waits,
         })
     }
+}
+
+/// The request of a call, and the conversation that a hook has named in its arguments.
+struct Asked {
+    named: Option<Caller>,
+    context: RequestContext<RoleServer>,
 }
 
 /// The handler of a connection.
@@ -147,15 +138,15 @@ impl Server {
         &self,
         entry: &'static Entry,
         arguments: JsonObject,
-        context: RequestContext<RoleServer>,
+        asked: Asked,
     ) -> Result<Answer, ErrorData> {
         self.on_thread(move |shared| {
-            let call = |opened: &Opened| shared.run(opened, &context, |call| logged(entry, call, arguments.clone()));
+            let call = |stack: &Stack| shared.run(stack, &asked, |call| logged(entry, call, arguments.clone()));
             let open = |is_new| shared.open(is_new).map_err(|failure| Refusal::from(failure.for_agents()));
             if let Some(opened) = open(false)? {
                 return call(&opened);
             }
-            let trial = call(&Opened::none());
+            let trial = call(&Stack::in_memory());
             if trial.is_err() || !entry.changes() {
                 return trial;
             }
@@ -166,16 +157,17 @@ impl Server {
     }
 
     /// Puts the question of an answer to the person, if the host can show it.
-    async fn ask(&self, answer: Answer, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn ask(&self, answer: Answer, asked: Asked) -> Result<CallToolResponse, ErrorData> {
+        let context = &asked.context;
         let frame = answer.as_ref().ok().and_then(|reply| reply.asks);
-        let (Some(frame), Some(way), Some(stack)) = (frame, Way::of(&context), self.shared.used()) else {
+        let (Some(frame), Some(way), Some(stack)) = (frame, Way::of(context), self.shared.used()) else {
             return Ok(result(answer).into());
         };
         let Some(question) = Question::of(&stack, frame) else { return Ok(result(answer).into()) };
         match way {
             Way::Repeat => Ok(person::repeat(&question, &stack).into()),
-            Way::Request => match person::request(&question, stack, &context).await {
-                Outcome::Decided(given) => Ok(result(self.go_on(Ok((question, given)), context).await?).into()),
+            Way::Request => match person::request(&question, stack, context).await {
+                Outcome::Decided(given) => Ok(result(self.go_on(Ok((question, given)), asked).await?).into()),
                 Outcome::Open => Ok(result(answer.map(Reply::still_asked)).into()),
                 Outcome::Failed => Ok(result(answer).into()),
             },
@@ -186,14 +178,14 @@ impl Server {
     async fn go_on(
         &self,
         said: Result<(Question, Option<String>), Refusal>,
-        context: RequestContext<RoleServer>,
+        asked: Asked,
     ) -> Result<Answer, ErrorData> {
         self.on_thread(move |shared| {
             let (question, given) = said?;
             tracing::info!("the person has decided about a question");
             let opened = shared.open(false).map_err(|failure| Refusal::from(failure.for_agents()))?;
             let opened = opened.ok_or("there is no stack any more")?;
-            shared.run(&opened, &context, |call| question.resume(call, given.as_deref()))
+            shared.run(&opened, &asked, |call| question.resume(call, given.as_deref()))
         })
         .await
     }
@@ -206,8 +198,8 @@ impl Server {
     ) -> Result<T, ErrorData> {
         let found = self.on_thread(move |shared| {
             let opened = shared.open(false).map_err(|failure| failure.for_agents())?;
-            let opened = opened.unwrap_or_else(|| Arc::new(Opened::none()));
-            Ok(shared.run(&opened, &context, run))
+            let opened = opened.unwrap_or_else(Stack::in_memory);
+            Ok(shared.run(&opened, &Asked { named: None, context }, run))
         });
         found.await?.map_err(internal)
     }
@@ -280,11 +272,15 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         };
         let _progress = Progress::of(&context);
-        if let Some(repeated) = person::repeated(&request).filter(|_| entry.asks()) {
-            return Ok(result(self.go_on(repeated, context).await?).into());
+        let repeated = person::repeated(&request).filter(|_| entry.asks());
+        let mut arguments = request.arguments.unwrap_or_default();
+        let named = Caller::taken_from(&mut arguments);
+        let asked = |context| Asked { named: named.clone(), context };
+        if let Some(repeated) = repeated {
+            return Ok(result(self.go_on(repeated, asked(context)).await?).into());
         }
-        let answer = self.use_tool(entry, request.arguments.unwrap_or_default(), context.clone()).await?;
-        self.ask(answer, context).await
+        let answer = self.use_tool(entry, arguments, asked(context.clone())).await?;
+        self.ask(answer, asked(context)).await
     }
 
     async fn list_resources(

@@ -23,7 +23,8 @@ pub struct WrittenFile {
 }
 
 /// Refuses a file in the stack's own folder, where it could take the place of the database.
-pub fn refuse_own_file(stack: &Path, file: &Path) -> Result<(), Failure> {
+pub fn refuse_own_file(stack: Option<&Path>, file: &Path) -> Result<(), Failure> {
+    let Some(stack) = stack else { return Ok(()) };
     // A folder that cannot be found is reported when the file is written.
     let is_within = stack
         .canonicalize()

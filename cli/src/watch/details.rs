@@ -83,7 +83,7 @@ struct Source {
 
 /// The text of the details.
 pub struct Details {
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     same_stack: SameStack,
     source: Option<Source>,
     lines: Vec<Line>,
@@ -91,7 +91,7 @@ pub struct Details {
 
 impl Details {
     /// `folder`: that of the stack. `same_stack`: for the commands that the texts name.
-    pub fn new(folder: PathBuf, same_stack: SameStack) -> Self {
+    pub fn new(folder: Option<PathBuf>, same_stack: SameStack) -> Self {
         Self { folder, same_stack, source: None, lines: Vec::new() }
     }
 
@@ -142,7 +142,7 @@ impl Details {
     /// The size and the time of the log of a frame: they change when something is added.
     fn log_state(&self, stack: &Stack, handle: Handle) -> Option<(u64, Option<SystemTime>)> {
         let path = stack.read(|tree| tree.node(handle).record().log_path.clone())?;
-        let state = fs::metadata(self.folder.join(path)).ok()?;
+        let state = fs::metadata(self.folder.as_ref()?.join(path)).ok()?;
         Some((state.len(), state.modified().ok()))
     }
 }

@@ -65,7 +65,7 @@ impl<'a> Screen<'a> {
     /// # Errors
     /// If the folder does not contain the stack any more.
     pub fn new(stack: &'a Stack, folder: &'a StackFolder, palette: Palette) -> Result<Self, Failure> {
-        let path = folder.existing()?;
+        let path = folder.files()?;
         Ok(Self {
             stack,
             folder,

@@ -123,6 +123,7 @@ impl Draft<'_> {
         if self.tree.active().is_none() {
             self.push(handle, Change::ActiveChanged { active: true });
         }
+        self.take_new(handle, parent);
         Ok(())
     }
 

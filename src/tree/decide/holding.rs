@@ -8,6 +8,9 @@ use crate::frame::{
 use crate::tree::Draft;
 use crate::tree::holding::Unfree;
 
+/// The caller of a task that a conversation without a name hands over.
+const ANONYMOUS: &str = "a conversation";
+
 /// A frame that was put back waits for so long after its first time, twice as long after each further one, and at most so long.
 const PUT_BACK: (u64, u64) = (1_000, 60_000);
 
@@ -63,6 +66,32 @@ impl Draft<'_> {
             self.push(hold.handle, Change::Released { release });
         }
         Ok(())
+    }
+
+    /// Records that the holder of a frame was told that the frame is still in progress.
+    pub(super) fn remind(&mut self, handle: Handle) {
+        if let Some(holder) = self.tree.node(handle).record().held_by().filter(|holder| !holder.reminded) {
+            let holder = Holder { reminded: true, ..holder.clone() };
+            self.push(handle, Change::Held { holder: Box::new(holder) });
+        }
+    }
+
+    /// Gives an actor more time for all that it holds, and what it has held before nobody had heard of it for too long.
+    pub(super) fn renew_all(&mut self) {
+        let Some(actor) = self.actor.clone().filter(|actor| !actor.name.is_empty()) else { return };
+        let (now, longest) = (self.now, Holder::LONGEST_LEASE);
+        let is_due = |holder: &Holder| {
+            let left = holder.until.map_or(longest, |until| until.saturating_sub(now));
+            holder.is_on_it() && (holder.released.is_some() || left < longest / 2 || left > longest)
+        };
+        let own = self.tree.of_conversation(&actor.name);
+        let due = own.filter(|(handle, holder)| {
+            is_due(holder) && self.tree.node(*handle).status() == FrameStatus::InProgress
+        });
+        for (handle, holder) in due.collect::<Vec<_>>() {
+            let until = Some(now.saturating_add(longest));
+            self.push(handle, Change::Held { holder: Box::new(Holder { until, released: None, ..holder.clone() }) });
+        }
     }
 
     /// Records that the lease of a frame's holder has ended, if that is so.
@@ -168,7 +197,7 @@ impl Draft<'_> {
 
     /// The actor of this command, if it holds what it begins at or below this frame.
     fn entering(&self, frame: Option<Handle>) -> Option<Actor> {
-        let has_name = |actor: &&Actor| !(actor.name.is_empty() && actor.kind == HolderKind::Person);
+        let has_name = |actor: &&Actor| !actor.name.is_empty() || actor.hands_over;
         let actor = self.actor.as_ref().filter(|actor| !actor.kind.is_running()).filter(has_name)?;
         let is_for_others = frame.is_some_and(|frame| self.works_for_others(frame, actor));
         (!is_for_others).then(|| actor.clone())
@@ -181,7 +210,7 @@ impl Draft<'_> {
             let holder = self.tree.node(frame).record().held_by();
             let is_unnamed = |holder: &&Holder| holder.kind == HolderKind::Conversation && holder.name.is_empty();
             let holder = holder.filter(is_unnamed);
-            holder.is_some_and(|holder| holder.caller == actor.name || actor.name.is_empty())
+            holder.is_some_and(|holder| holder.caller == actor.name)
         };
         let is_own_hold = |frame: Handle| actor.hold.as_ref().is_some_and(|hold| hold.handle == frame);
         self.tree.lineage(handle).any(|frame| is_for_actor(frame) || is_own_hold(frame))
@@ -196,24 +225,31 @@ impl Draft<'_> {
         let is_left = |(place, frame): &(usize, &Handle)| {
             *place < before || (is_known && tree.is_ancestor(handle, **frame))
         };
-        if actor.kind == HolderKind::Conversation && !actor.name.is_empty() {
+        if actor.kind == HolderKind::Conversation && !actor.hands_over {
             for (_, frame) in way.iter().enumerate().filter(is_left) {
                 self.push(*frame, Change::Released { release: Release::Ended {} });
             }
         }
         let last = self.last_holder(handle).cloned();
-        let since = tree.place_of(&actor.name).and_then(|place| tree.node(place).record().holder.as_deref());
-        let since = since.map_or(self.now, |newest| self.now.max(newest.since.saturating_add(1)));
+        let newest = tree.of_conversation(&actor.name).map(|(_, holder)| holder.since).max();
+        let since = newest.map_or(self.now, |newest| self.now.max(newest.saturating_add(1)));
         let until = Some(self.now.saturating_add(Holder::LONGEST_LEASE));
+        if actor.hands_over {
+            let caller = if actor.name.is_empty() { ANONYMOUS } else { &actor.name }.to_owned();
+            self.held(handle, Holder { kind: actor.kind, caller, until, ..Holder::default() });
+            return;
+        }
         match last {
-            Some(own) if !actor.name.is_empty() && own.kind == actor.kind && own.name == actor.name => {
+            Some(own) if own.kind == actor.kind && own.name == actor.name => {
                 let holder = Holder { until, since, released: None, ..own };
                 self.push(handle, Change::Held { holder: Box::new(holder) });
             }
             last => {
                 // Who has given the frame to somebody whose name nobody knew has given it to this one.
-                let given_by = last.filter(|last| last.released.is_none() && last.name.is_empty());
-                let caller = given_by.map_or_else(|| actor.caller.clone(), |last| last.caller);
+                let given_by = last.filter(|last| last.released.is_none() && last.is_delegated());
+                // What it has when it has nothing else is its task.
+                let own = if way.is_empty() { actor.caller.clone() } else { String::new() };
+                let caller = given_by.map_or(own, |last| last.caller);
                 let (kind, name) = (actor.kind, actor.name.clone());
                 self.held(handle, Holder { kind, name, caller, until, since, ..Holder::default() });
             }

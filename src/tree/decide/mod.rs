@@ -94,6 +94,8 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::Renew { hold, lease } => draft.renew(&hold, lease)?,
         Command::Release { hold, release } => draft.release(&hold, release)?,
         Command::Interrupt { frame } => draft.interrupt(tree.resolve(&frame)?),
+        Command::RenewAll => draft.renew_all(),
+        Command::Remind { frame } => draft.remind(tree.resolve(&frame)?),
         Command::Finish { hold, finish } => draft.finish_hold(&hold, finish)?,
         Command::Stop { frame, reason } => draft.stop(frame, &reason)?,
         Command::RequestSummary { frame, request } => draft.request_summary(tree.resolve(&frame)?, request)?,

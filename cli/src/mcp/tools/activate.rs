@@ -41,8 +41,6 @@ impl McpTool for Activate {
     const EFFECT: Effect = Effect::AddsOnce;
 
     fn run(self, call: &Call<'_>) -> Answer {
-        // Of two conversations that want the same frame, the second one must see that the first has it.
-        let _alone = call.callers.alone();
         call.stack.refresh()?;
         let mut frame = call.resolve(&self.frame)?;
         let from = call.stack.read(|tree| tree.node(frame).status());
@@ -54,18 +52,18 @@ impl McpTool for Activate {
         if let Some(answer) = self.answer {
             call.stack.answer(frame, answer)?;
         }
-        match from {
-            _ if begins_anew => call.stack.activate(frame)?,
-            FrameStatus::InProgress => go_on(call.stack, frame)?,
-            FrameStatus::Blocked => call.stack.set_status(frame, FrameStatus::InProgress, None)?,
-            _ => call.stack.activate(frame)?,
-        }
+        let stack = call.as_actor(|actor| actor.taking_over(self.take_over).handing_over(self.hand_over));
+        let begun = match from {
+            _ if begins_anew => stack.activate(frame),
+            FrameStatus::InProgress => go_on(&stack, frame),
+            FrameStatus::Blocked => stack.set_status(frame, FrameStatus::InProgress, None),
+            _ => stack.activate(frame),
+        };
+        begun.map_err(|error| call.refused(frame, error))?;
         if self.hand_over {
-            call.hand_over(frame);
             let own = call.place_after(call.stack.read(|tree| tree.node(frame).parent()));
             return call.answer_from(own, call.prompt(frame));
         }
-        call.enter(frame);
         call.answer_from(Some(frame), call.begun(frame)?)
     }
 }

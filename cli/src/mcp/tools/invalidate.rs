@@ -40,7 +40,6 @@ impl McpTool for Invalidate {
                 listed(&gone.dependents)
             ));
         }
-        call.leave(frame);
         let own = call.place_after(call.stack.read(|tree| tree.nearest_open(parent?)));
         call.answer_from(own, text)
     }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call, Refusal, Reply, listed};
+use crate::mcp::call::{Answer, Call, Refusal, Reply, is_handed_over, listed};
 
 /// Finish your frame. The frame above it goes on and sees resultsCompacted, so that must contain all that it needs.
 #[derive(Deserialize, JsonSchema)]
@@ -69,8 +69,6 @@ impl McpTool for Pop {
     const EFFECT: Effect = Effect::Adds;
 
     fn run(self, call: &Call<'_>) -> Answer {
-        // Of two conversations that want the same next frame, the second one must see that the first has it.
-        let _alone = self.next.is_asked().then(|| call.callers.alone());
         if self.next.is_asked() {
             call.stack.refresh()?;
         }
@@ -102,7 +100,7 @@ impl McpTool for Pop {
             (Some(question), Ended::Blocked) => call.stack.block(frame, question, Some(results))?,
             (Some(_), _) => return Err("question is only for the status blocked".into()),
         };
-        let is_over = if self.next.is_asked() { call.leave_alone(frame) } else { call.leave(frame) };
+        let is_over = call.is_over(frame);
         let status = call.stack.read(|tree| tree.node(frame).status());
         let mut text = format!("{} is {status}.", call.name(frame));
         if !popped.still_open.is_empty() {
@@ -112,7 +110,6 @@ impl McpTool for Pop {
             text.push_str(&format!(" Planned below it and not begun: {}.", listed(&popped.still_planned)));
         }
         if let Some(next) = popped.next {
-            call.enter(next);
             text.push_str(&format!("\n{}", call.begun(next)?));
             return call.answer_from(Some(next), text);
         }
@@ -158,7 +155,7 @@ impl Next {
                 "next is for a frame that has ended: while this one is blocked, activate begins another one".into()
             );
         }
-        if call.stack.read(|tree| call.callers.is_handed_over(popped, tree)) {
+        if call.stack.read(|tree| is_handed_over(tree, popped)) {
             return Err(
                 format!("{} is all of your task: pop it without next, and end your turn", call.name(popped)).into()
             );

@@ -61,12 +61,10 @@ impl McpTool for Push {
             );
             return call.answer_from(own, text);
         }
-        let frame = call.stack.push(new)?;
+        let frame = call.as_actor(|actor| actor.handing_over(self.hand_over)).push(new)?;
         if self.hand_over {
-            call.hand_over(frame);
             return call.answer_from(own, call.prompt(frame));
         }
-        call.enter(frame);
         call.answer_from(Some(frame), format!("{} has begun: work in it now, then pop it.", call.name(frame)))
     }
 }
