@@ -14,8 +14,8 @@ mod header {
 
     /// In the order in which the header shows them.
     const SOURCES: [&str; 14] = [
-        "version", "code", "text", "error", "stack", "command", "holding", "query", "context", "fold", "memory", "host",
-        "logs", "history",
+        "version", "code", "text", "error", "stack", "command", "holding", "query", "context", "fold", "memory",
+        "host", "logs", "history",
     ];
 
     pub fn write() {

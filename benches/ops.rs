@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use callstack_core::{
-    Frame, FrameStatus, Handle, NewHold, NewFrame, PopStatus, Results, Stack, StackOptions, StackState,
+    Frame, FrameStatus, Handle, NewFrame, NewHold, PopStatus, Results, Stack, StackOptions, StackState,
 };
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use trees::Texts;
@@ -117,9 +117,9 @@ fn invalidate(criterion: &mut Criterion) {
     });
 }
 
-/// One claim among many planned frames, of which those with children wait.
-fn claim(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("claim");
+/// One hold among many planned frames, of which those with children wait.
+fn hold(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("hold");
     for count in [1_000, 10_000] {
         let state = planned(count);
         group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
@@ -138,6 +138,6 @@ fn claim(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3)).sample_size(20);
-    targets = push_and_plan, pop, invalidate, claim
+    targets = push_and_plan, pop, invalidate, hold
 }
 criterion_main!(benches);

@@ -13,9 +13,9 @@ use std::time::SystemTime;
 
 use callstack_core::{Error, Stack, StackOptions};
 
-use crate::holding::own_hold;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::holding::own_hold;
 use crate::output::note;
 use crate::server::ServerStack;
 

@@ -4,12 +4,12 @@
 mod agent;
 mod arguments;
 mod chart;
-mod holding;
 mod commands;
 mod exit;
 mod export;
 mod failure;
 mod folder;
+mod holding;
 mod input;
 mod mcp;
 mod output;

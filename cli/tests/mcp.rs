@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callstack_core::fold::{FoldSettings, FoldedStatus, Wire, fold};
-use callstack_core::{Frame, FrameStatus, NewHold, NewFrame, PopStatus, Stack, StackOptions};
+use callstack_core::{Frame, FrameStatus, NewFrame, NewHold, PopStatus, Stack, StackOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -909,15 +909,15 @@ fn a_conversation_that_pops_below_the_frame_of_a_worker_does_not_take_that() {
     let plan = json!({ "frames": [{ "title": "Cart", "successCriteria": "It works" }] });
     server.done(Some("lead"), "plan", plan);
     let stack = project.stack();
-    let claimed = stack.hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
-    assert_eq!(claimed.handle.to_string(), "f2");
+    let held = stack.hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
+    assert_eq!(held.handle.to_string(), "f2");
     for (conversation, back) in [("b", "You are in no frame."), ("lead", "You are in f1 (Shop).")] {
         let push = json!({ "title": "Rates", "successCriteria": "It works", "frame": "f2" });
         server.done(Some(conversation), "push", push);
         ends_with(&server.pop(conversation, "rates.rs"), back);
     }
     stack.refresh().unwrap();
-    stack.read(|tree| tree.check_holds(&claimed)).unwrap();
+    stack.read(|tree| tree.check_holds(&held)).unwrap();
     assert_eq!(stack.frame("f2").unwrap().status, FrameStatus::InProgress);
 }
 
@@ -1014,8 +1014,8 @@ fn a_frame_that_a_worker_has_is_left_to_it() {
     server.push("one", "Shop");
     let plan = json!({ "frames": [{ "title": "Cart", "successCriteria": "It works" }], "frame": "f1" });
     server.done(Some("one"), "plan", plan);
-    let claimed = project.stack().hold(NewHold::new("anna", 500)).unwrap().unwrap();
-    assert_eq!(claimed.handle.to_string(), "f2");
+    let held = project.stack().hold(NewHold::new("anna", 500)).unwrap().unwrap();
+    assert_eq!(held.handle.to_string(), "f2");
     let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2" }));
     assert!(refused.contains("the worker anna has f2 until"), "{refused}");
     let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2", "takeOver": true }));
@@ -1032,7 +1032,7 @@ fn a_frame_that_a_worker_has_is_left_to_it() {
     thread::sleep(Duration::from_millis(600));
     server.done(Some("one"), "activate", json!({ "frame": "f2" }));
     let stack = project.stack();
-    assert_eq!(stack.renew(&claimed, 1_000).unwrap_err().code(), "hold_lost");
+    assert_eq!(stack.renew(&held, 1_000).unwrap_err().code(), "hold_lost");
     assert_eq!(stack.hold(NewHold::new("ben", 1_000)).unwrap(), None);
 }
 

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use callstack_core::{
-    Change, Hold, EventQuery, Frame, FrameStatus, Handle, NewHold, NewFrame, PopStatus, Stack, StackOptions,
+    Change, EventQuery, Frame, FrameStatus, Handle, Hold, NewFrame, NewHold, PopStatus, Stack, StackOptions,
 };
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
@@ -100,8 +100,8 @@ fn wait_for_end(process: &str) {
 fn takes_over(folder: &Path, handle: Handle) -> (Stack, Hold) {
     let later = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64 + 3_600_000;
     let ahead = Stack::open(folder.join(".callstack"), StackOptions::default().clock(Arc::new(later))).unwrap();
-    let claimed = ahead.hold(NewHold::new("other", 60_000).frame(handle)).unwrap().unwrap();
-    (ahead, claimed)
+    let held = ahead.hold(NewHold::new("other", 60_000).frame(handle)).unwrap().unwrap();
+    (ahead, held)
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn a_lost_hold_stops_the_command_and_its_results_are_refused() {
     let frame = place.plan("Cart");
     let worker = place.start(&["--lease", "1"], "echo $$ >> processes; exec sleep 1000");
     let process = place.wait_for("processes", 1);
-    let (ahead, claimed) = takes_over(place.folder.path(), frame);
+    let (ahead, held) = takes_over(place.folder.path(), frame);
     wait_for_end(&process);
-    ahead.as_actor(&claimed).pop(frame, PopStatus::Completed, "done by another one").unwrap();
+    ahead.as_actor(&held).pop(frame, PopStatus::Completed, "done by another one").unwrap();
     let output = worker.wait_with_output().unwrap();
     let report = worked(&output);
     assert_eq!((&report["lost"], &report["completed"]), (&1.into(), &0.into()));
@@ -184,12 +184,12 @@ fn a_command_that_ends_after_its_hold_was_lost_changes_nothing() {
     let worker = place.command(&["--lease", "3600"], script).env("PROGRAM", env!("CARGO_BIN_EXE_callstack")).spawn();
     place.wait_for("processes", 1);
     // The other clock is ahead by the lease of an hour.
-    let (ahead, claimed) = takes_over(place.folder.path(), frame);
+    let (ahead, held) = takes_over(place.folder.path(), frame);
     fs::write(place.file("go"), "").unwrap();
     wait_until(|| {
         fs::read_to_string(place.file("refusal")).ok().filter(|said| said.contains("generation 1 are refused"))
     });
-    ahead.as_actor(&claimed).pop(frame, PopStatus::Completed, "done by another one").unwrap();
+    ahead.as_actor(&held).pop(frame, PopStatus::Completed, "done by another one").unwrap();
     let output = worker.unwrap().wait_with_output().unwrap();
     assert_eq!(worked(&output)["lost"], 1, "{output:?}");
     let record = place.frame(frame);
@@ -365,7 +365,7 @@ fn a_stopped_frame_ends_its_command_and_goes_on_when_it_is_answered() {
     let place = Place::new();
     let frame = place.plan("Cart");
     let script = "echo $$ >> processes; grep -q 'be quick' && exit 0; sleep 1000";
-    // The lease is long, so the command does not end with a renewal of the claim.
+    // The lease is long, so the command does not end with a renewal of the hold.
     let worker = place.start(&["--lease", "3600"], script);
     let process = place.wait_for("processes", 1);
     assert_eq!(place.stack.stop(frame, "It takes too long").unwrap(), [frame]);
@@ -598,8 +598,8 @@ fn a_planned_root_in_the_hands_of_a_person_is_not_done() {
 fn a_pop_without_a_name_leaves_the_frame_of_a_worker() {
     let place = Place::new();
     let root = place.plan("Shop");
-    let claimed = place.stack.hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
-    place.stack.as_actor(&claimed).set_active(root).unwrap();
+    let held = place.stack.hold(NewHold::new("anna", 60_000)).unwrap().unwrap();
+    place.stack.as_actor(&held).set_active(root).unwrap();
     let pop = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
         command.arg("pop").args(arguments).args(["--results", "done"]).current_dir(place.folder.path());
@@ -921,10 +921,10 @@ fn a_budget_that_is_too_small_for_every_frame_ends_the_worker() {
 fn no_command_of_an_old_generation_changes_the_stack() {
     let place = Place::new();
     let frame = place.plan("Build");
-    let claim = |worker: &str| place.stack.hold(NewHold::new(worker, 1)).unwrap();
-    claim("slow").unwrap();
+    let hold = |worker: &str| place.stack.hold(NewHold::new(worker, 1)).unwrap();
+    hold("slow").unwrap();
     thread::sleep(Duration::from_millis(5));
-    assert_eq!(claim("fast").unwrap().generation, 2);
+    assert_eq!(hold("fast").unwrap().generation, 2);
     let other = tempfile::tempdir().unwrap();
     let stack = place.folder.path().join(".callstack").display().to_string();
     let run = |arguments: &[&str], generation: &str| {
@@ -947,7 +947,10 @@ fn no_command_of_an_old_generation_changes_the_stack() {
         ] {
             let refused = run(arguments, generation);
             let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-            assert!(!refused.status.success() && said.contains("was taken by"), "{arguments:?} of `{generation}`: {said}");
+            assert!(
+                !refused.status.success() && said.contains("was taken by"),
+                "{arguments:?} of `{generation}`: {said}"
+            );
         }
     }
     let elsewhere = other.path().join("stack").display().to_string();

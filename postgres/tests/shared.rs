@@ -132,7 +132,7 @@ fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
 }
 
 /// The URL of the stack that a worker opens.
-const WORKERS_URL: &str = "CLAIM_TEST_URL";
+const WORKERS_URL: &str = "WORKER_TEST_URL";
 
 #[test]
 fn a_claiming_worker() {
@@ -142,7 +142,7 @@ fn a_claiming_worker() {
 #[test]
 fn workers_that_are_killed_or_have_wrong_clocks_do_each_frame_once() {
     let server = Server::shared();
-    let url = format!("{}/claims", server.database());
+    let url = format!("{}/workers", server.database());
     let stack = open(&url, StackOptions::default());
     support::workers::check(&stack, |variables| {
         Command::new(std::env::current_exe().unwrap())

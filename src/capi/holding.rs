@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use super::code::CallstackCode;
-use super::error::{CallstackError};
+use super::error::CallstackError;
 use super::stack::Callstack;
 use super::text::{CallstackText, optional_text, record, text, to_json};
 use crate::frame::{Actor, Finish, FrameRef, Hold, NewHold};

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::Stack;
 use crate::error::Result;
-use crate::frame::{Actor, Change, Event, Finish, Finished, FrameRef, FrameStatus, Handle, Hold, NewHold, Release, WorkLeft};
+use crate::frame::{
+    Actor, Change, Event, Finish, Finished, FrameRef, FrameStatus, Handle, Hold, NewHold, Release, WorkLeft,
+};
 use crate::tree::Command;
 
 impl Stack {
@@ -158,7 +160,8 @@ impl Stack {
     pub(super) fn note_lapses(&self) -> Vec<Handle> {
         let now = (self.inner.clock)();
         let lapsed: Vec<Handle> = self.read(|tree| {
-            let has_lapsed = |handle: &Handle| tree.node(*handle).record().held_by().is_some_and(|holder| !holder.holds(now));
+            let has_lapsed =
+                |handle: &Handle| tree.node(*handle).record().held_by().is_some_and(|holder| !holder.holds(now));
             tree.held().filter(has_lapsed).collect()
         });
         let noted = |handle: &Handle| {

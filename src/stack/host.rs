@@ -566,7 +566,8 @@ impl Stack {
         let (now, lease) = ((self.inner.clock)(), self.call_lease());
         let calls: HashSet<Handle> = self.inner.host.state.lock().sessions.calls.begun().collect();
         let due: Vec<Hold> = self.read(|tree| {
-            let own = |handle: &Handle| tree.node(*handle).record().holder.as_deref().filter(|holder| holder.name == host);
+            let own =
+                |handle: &Handle| tree.node(*handle).record().holder.as_deref().filter(|holder| holder.name == host);
             let is_due = |holder: &&Holder| {
                 let left = holder.until.unwrap_or_default().saturating_sub(now);
                 holder.released.is_some() || left <= lease - lease / 3 || left > lease

@@ -357,8 +357,8 @@ impl EventQuery {
                 expected: "added, imported, dependenciesAdded, identified, statusChanged, invalidated, idReplaced, \
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
                            chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded, logMoved, \
-                           delivered, forgotten, asked, answered, callBegun, callEnded, summaryRequested, edited, \
-                           stopped, usageRecorded or claimed",
+                           delivered, forgotten, asked, answered, held, released, summaryRequested, edited, \
+                           stopped or usageRecorded",
             }),
             _ => Ok(()),
         }

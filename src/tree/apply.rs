@@ -9,8 +9,8 @@ use super::memory::{Conversation, RunState};
 use super::node::{Attempt, Before, Node, push_compact};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, ModelUsage, Question,
-    Release, Released, Target, add_usage,
+    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, ModelUsage, Question, Release,
+    Released, Target, add_usage,
 };
 use crate::steps::step;
 

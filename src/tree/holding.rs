@@ -87,9 +87,8 @@ impl Tree {
     pub(super) fn free_for_workers(&self, below: Option<Handle>, now: u64) -> Option<Handle> {
         let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
         let left = self.with_workers().filter(is_below).filter(|handle| self.unfree(*handle, now).is_none());
-        let left = left.min_by_key(|handle| {
-            (self.node(*handle).record().worker().map_or(0, Holder::free_since), *handle)
-        });
+        let left =
+            left.min_by_key(|handle| (self.node(*handle).record().worker().map_or(0, Holder::free_since), *handle));
         let can_begin = |handle: &Handle| {
             step();
             self.node(*handle).status() == FrameStatus::Planned && self.can_begin(*handle)

@@ -116,8 +116,7 @@ fn calls_take_json_with_a_mark() {
         let held =
             ask(|out, error| callstack_hold(stack, p("one"), 3, 1_000, NULL, 0, p("f3"), 2, out, error)).unwrap();
         asked(&held, &|json, len, out, error| callstack_renew(stack, json, len, 1_000, out, error));
-        let worker =
-            with_mark(&held, |json, len| made(|out, error| callstack_as_actor(stack, json, len, out, error)));
+        let worker = with_mark(&held, |json, len| made(|out, error| callstack_as_actor(stack, json, len, out, error)));
         close(worker);
         let end = r#"{"end": "failed", "results": "no"}"#;
         asked(&held, &|json, len, out, error| callstack_finish(stack, json, len, p(end), end.len(), out, error));

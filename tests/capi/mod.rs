@@ -8,12 +8,12 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::ptr;
 
-use callstack_core::capi::holding::*;
 use callstack_core::capi::code::*;
 use callstack_core::capi::command::*;
 use callstack_core::capi::context::*;
 use callstack_core::capi::error::*;
 use callstack_core::capi::history::*;
+use callstack_core::capi::holding::*;
 use callstack_core::capi::host::*;
 use callstack_core::capi::logs::*;
 use callstack_core::capi::memory::*;
@@ -435,14 +435,16 @@ fn workers_hold_frames_and_old_holds_are_refused() {
         }
         let first = hold("one", 86_400_000, None).unwrap();
         let first_held = parsed(first.clone());
-        assert_eq!((&first_held["handle"], &first_held["name"], &first_held["generation"]), (&json!("f1"), &json!("one"), &json!(1)));
+        assert_eq!(
+            (&first_held["handle"], &first_held["name"], &first_held["generation"]),
+            (&json!("f1"), &json!("one"), &json!(1))
+        );
         assert_eq!(hold("two", 1_000, None).unwrap(), "null");
         let failed = hold("two", 1_000, Some("f1")).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_NOT_FREE);
         assert_eq!(failed.details["reason"], "a worker holds it, and its lease has not ended");
-        let renew = |held: &str, lease| {
-            ask(|out, error| callstack_renew(stack, p(held), held.len(), lease, out, error))
-        };
+        let renew =
+            |held: &str, lease| ask(|out, error| callstack_renew(stack, p(held), held.len(), lease, out, error));
         assert!(parsed(renew(&first, 1_000).unwrap())["until"].as_u64() < first_held["until"].as_u64());
         assert_eq!(renew(&first, -1).unwrap_err().code, CALLSTACK_ERROR_SETTING);
         for wrong in ["", "[]", "{}", "null", r#"{"handle": "f1", "generation": -1}"#, r#"{"handle": 1}"#] {
@@ -478,10 +480,7 @@ fn workers_hold_frames_and_old_holds_are_refused() {
         let split = parsed(finish(&second, done).unwrap());
         assert!(split["status"] == "in_progress" && split["until"].is_u64(), "{split}");
         assert_eq!(finish(&first, done).unwrap_err().code, CALLSTACK_ERROR_HOLD_LOST);
-        assert_eq!(
-            finish(&second, r#"{"end": "later", "wait": 86400001}"#).unwrap_err().code,
-            CALLSTACK_ERROR_SETTING
-        );
+        assert_eq!(finish(&second, r#"{"end": "later", "wait": 86400001}"#).unwrap_err().code, CALLSTACK_ERROR_SETTING);
         for wrong in ["[]", "{}", r#"{"end": "never"}"#, r#"{"end": "done"}"#, r#"{"end": "asks", "results": "x"}"#] {
             assert_eq!(finish(&second, wrong).unwrap_err().code, CALLSTACK_ERROR_JSON, "{wrong}");
         }

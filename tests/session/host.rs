@@ -82,7 +82,13 @@ impl Host {
                     self.effects.push(Effect::Answer { call, text, title: String::new(), ended: Vec::new() });
                 }
                 Action::Begin { handle, caller, session_id, prompt, .. } => {
-                    let begin = Command::BeginCall { frame: handle.into(), session_id, caller, host: "host".into(), lease: 30_000 };
+                    let begin = Command::BeginCall {
+                        frame: handle.into(),
+                        session_id,
+                        caller,
+                        host: "host".into(),
+                        lease: 30_000,
+                    };
                     let prompt = prompt.map(Action::Effect);
                     self.perform([Action::Command(begin)].into_iter().chain(prompt).collect());
                 }

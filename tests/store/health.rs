@@ -68,8 +68,13 @@ fn hosts_that_run_frames_are_listed_with_whether_they_live() {
     let stack = open(folder.path());
     let shop = stack.push(NewFrame::new("Shop").id("ses_1")).unwrap();
     let cart = stack.push(NewFrame::new("Cart").id("ses_2").below(shop)).unwrap();
-    let begin =
-        Command::BeginCall { frame: cart.into(), session_id: None, host: "host-gone".into(), caller: "ses_1".into(), lease: 1 };
+    let begin = Command::BeginCall {
+        frame: cart.into(),
+        session_id: None,
+        host: "host-gone".into(),
+        caller: "ses_1".into(),
+        lease: 1,
+    };
     stack.execute(begin).unwrap();
     let hosts = stack.health().unwrap().hosts;
     assert_eq!((hosts.len(), hosts[0].host.as_str(), &hosts[0].frames[..]), (1, "host-gone", &[cart][..]));

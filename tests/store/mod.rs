@@ -1,13 +1,13 @@
 //! Tests of stacks on disk: histories, files, faults and processes.
 
-#[cfg(feature = "tools")]
-mod holding;
 mod database;
 #[cfg(feature = "tools")]
 mod faults;
 #[cfg(feature = "tools")]
 mod health;
 mod histories;
+#[cfg(feature = "tools")]
+mod holding;
 mod layout;
 mod logs;
 mod panics;

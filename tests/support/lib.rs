@@ -2,7 +2,6 @@
 
 #[cfg(feature = "tools")]
 pub mod agent;
-pub mod workers;
 pub mod conversations;
 #[cfg(feature = "tools")]
 pub mod faults;
@@ -16,6 +15,7 @@ pub mod processes;
 pub mod promises;
 #[cfg(feature = "tokenizer")]
 pub mod tokenizers;
+pub mod workers;
 pub mod wrapped;
 
 use std::path::{Path, PathBuf};

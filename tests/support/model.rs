@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use callstack_core::frame::{Holder, NewChunk, Register, Release, Released};
 use callstack_core::tree::decide_as;
 use callstack_core::{
-    Actor, Command, Event, Finish, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, Identity, NewFrame, NewHold,
-    Parent, PopStatus, Results, Tree,
+    Actor, Command, Event, Finish, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, Identity, NewFrame,
+    NewHold, Parent, PopStatus, Results, Tree,
 };
 #[cfg(feature = "tools")]
 use callstack_core::{Stack, StackOptions};
@@ -446,7 +446,15 @@ impl Model {
     }
 
     /// Begins a frame anew.
-    fn retry(&mut self, frame: usize, id: &str, note: Option<&str>, is_interrupted: bool, who: Who, now: u64) -> Answer {
+    fn retry(
+        &mut self,
+        frame: usize,
+        id: &str,
+        note: Option<&str>,
+        is_interrupted: bool,
+        who: Who,
+        now: u64,
+    ) -> Answer {
         let old = self.frames[frame].clone();
         match old.status {
             FrameStatus::Failed | FrameStatus::Blocked if !self.is_retried(frame) => {}
@@ -766,7 +774,9 @@ impl Model {
     fn is_free(&self, frame: usize, now: u64) -> bool {
         let plain = &self.frames[frame];
         let is_put_back = |holder: &Holder| match holder.released {
-            Some(Released { how: Release::PutBack { until }, .. }) => until > now && until <= now + Holder::LONGEST_LEASE,
+            Some(Released { how: Release::PutBack { until }, .. }) => {
+                until > now && until <= now + Holder::LONGEST_LEASE
+            }
             _ => false,
         };
         match (plain.status, self.worker(frame)) {
@@ -797,7 +807,9 @@ impl Model {
 
     /// Whether somebody may begin, end or take a frame.
     fn check_free(&self, frame: usize, who: Who, now: u64) -> Answer {
-        let Some(holder) = self.frames[frame].holder.as_ref().filter(|holder| holds(holder, now)) else { return Ok(()) };
+        let Some(holder) = self.frames[frame].holder.as_ref().filter(|holder| holds(holder, now)) else {
+            return Ok(());
+        };
         let runs = matches!(holder.kind, HolderKind::Host | HolderKind::Worker);
         let takes = match who {
             Who::Nobody => !runs,
@@ -887,7 +899,9 @@ impl Model {
             if let Some((newest, _)) = way.first() {
                 since = now.max(newest + 1);
             }
-            way.retain(|(_, place)| self.frames[*place].holder.as_ref().is_some_and(|holder| holder.released.is_none()));
+            way.retain(|(_, place)| {
+                self.frames[*place].holder.as_ref().is_some_and(|holder| holder.released.is_none())
+            });
             let before = way.iter().position(|(_, place)| *place == frame).unwrap_or(0);
             for (place, (_, left)) in way.into_iter().enumerate() {
                 if place < before || self.above(left).contains(&frame) {
@@ -903,7 +917,8 @@ impl Model {
     }
 
     fn hold(&mut self, worker: &str, until: u64, below: Option<usize>, frame: Option<usize>, now: u64) -> Answer {
-        let is_meant = |at: &usize| below.is_none_or(|below| self.above(*at).contains(&below)) && self.is_free(*at, now);
+        let is_meant =
+            |at: &usize| below.is_none_or(|below| self.above(*at).contains(&below)) && self.is_free(*at, now);
         if frame.is_some_and(|frame| !is_meant(&frame)) {
             return Err("not_free");
         }
@@ -1006,8 +1021,8 @@ impl Model {
             }
         }
         let Some(active) = self.active else { return };
-        let lineage = std::iter::once(active).chain(self.above(active));
-        if let Some(highest) = lineage.filter(|frame| stopped.contains(frame)).last() {
+        let mut lineage = std::iter::once(active).chain(self.above(active));
+        if let Some(highest) = lineage.rfind(|frame| stopped.contains(frame)) {
             // As the frames were before: those that are stopped are open too.
             self.active = self.above(highest).into_iter().find(|above| self.is_open(*above));
         }
@@ -1264,7 +1279,8 @@ impl Model {
             }
             Ask::SetStatus { frame, status } => {
                 self.there(*frame)?;
-                let goes_on = (*status, self.frames[*frame].status) == (FrameStatus::InProgress, FrameStatus::InProgress);
+                let goes_on =
+                    (*status, self.frames[*frame].status) == (FrameStatus::InProgress, FrameStatus::InProgress);
                 if goes_on && (self.worker(*frame).is_some() || who != Who::Nobody) {
                     self.check_free(*frame, who, now)?;
                     self.take(*frame, FrameStatus::InProgress, who, now);

@@ -11,8 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use callstack_core::stack::Clock;
 use callstack_core::{
-    Change, Hold, Error, EventQuery, FrameStatus, Handle, NewHold, NewFrame, Parent, PopStatus, Stack,
-    StackOptions,
+    Change, Error, EventQuery, FrameStatus, Handle, Hold, NewFrame, NewHold, Parent, PopStatus, Stack, StackOptions,
 };
 
 use crate::Random;
@@ -20,8 +19,8 @@ use crate::Random;
 /// The length of leases, in milliseconds.
 const LEASE: u64 = 300;
 /// The variables of the environment that tell a worker its name and its role.
-const NAME: &str = "CLAIM_TEST_NAME";
-const ROLE: &str = "CLAIM_TEST_ROLE";
+const NAME: &str = "WORKER_TEST_NAME";
+const ROLE: &str = "WORKER_TEST_ROLE";
 
 /// What is wrong with a worker.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,7 +63,7 @@ pub fn work(open: impl Fn(StackOptions) -> Stack) {
     let random = &mut Random::new(u64::from(std::process::id()));
     let mut was_late = false;
     loop {
-        let Some(claimed) = stack.hold(NewHold::new(&name, LEASE)).unwrap() else {
+        let Some(held) = stack.hold(NewHold::new(&name, LEASE)).unwrap() else {
             let left = stack.work_left(None).unwrap();
             if left.free == 0 && left.held == 0 && left.later == 0 {
                 return;
@@ -73,32 +72,32 @@ pub fn work(open: impl Fn(StackOptions) -> Stack) {
             continue;
         };
         if role == Role::Late && !was_late {
-            was_late = wait_until_lost(&stack, &claimed);
+            was_late = wait_until_lost(&stack, &held);
         } else if random.once_in(50) {
             thread::sleep(Duration::from_millis(random.below(2 * LEASE as usize) as u64));
         }
-        let refused = finish(&stack, &claimed).err();
+        let refused = finish(&stack, &held).err();
         let said = refused.as_ref().map_or("done", Error::code);
         // One write per line, so a kill can only cut the output between lines or within the last one.
-        let line = format!("result {said} {} {}\n", claimed.handle, claimed.generation);
+        let line = format!("result {said} {} {}\n", held.handle, held.generation);
         std::io::stdout().write_all(line.as_bytes()).unwrap();
     }
 }
 
 /// What a worker records: all of it carries its generation.
-fn finish(stack: &Stack, claimed: &Hold) -> Result<(), Error> {
-    let stack = stack.as_actor(claimed);
-    let said = format!("generation {}", claimed.generation);
-    stack.add_artifact(claimed.handle, &said)?;
-    stack.add_decision(claimed.handle, &said)?;
-    stack.pop(claimed.handle, PopStatus::Completed, said).map(drop)
+fn finish(stack: &Stack, held: &Hold) -> Result<(), Error> {
+    let stack = stack.as_actor(held);
+    let said = format!("generation {}", held.generation);
+    stack.add_artifact(held.handle, &said)?;
+    stack.add_decision(held.handle, &said)?;
+    stack.pop(held.handle, PopStatus::Completed, said).map(drop)
 }
 
 /// Waits until another worker has the frame. Returns true.
-fn wait_until_lost(stack: &Stack, claimed: &Hold) -> bool {
+fn wait_until_lost(stack: &Stack, held: &Hold) -> bool {
     loop {
         stack.refresh().unwrap();
-        if stack.frame(claimed.handle).unwrap().holder.is_some_and(|newest| newest.generation > claimed.generation) {
+        if stack.frame(held.handle).unwrap().holder.is_some_and(|newest| newest.generation > held.generation) {
             return true;
         }
         thread::sleep(Duration::from_millis(20));
@@ -174,7 +173,7 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
     check_results(&said, ROLES[0].1);
 }
 
-/// Each frame has begun after what it needs, was completed once, and has only what the newest claim of the moment recorded.
+/// Each frame has begun after what it needs, was completed once, and has only what the newest holder of the moment recorded.
 fn check_history(stack: &Stack, frames: &[Handle]) {
     let mut newest: BTreeMap<Handle, u64> = BTreeMap::new();
     let mut completed: BTreeMap<Handle, u64> = BTreeMap::new();
@@ -186,7 +185,7 @@ fn check_history(stack: &Stack, frames: &[Handle]) {
             Change::Held { holder } => {
                 let last = newest.insert(event.handle, holder.generation).unwrap_or_default();
                 assert_eq!(holder.generation, last + 1, "generations of {}", event.handle);
-                assert!(!completed.contains_key(&event.handle), "{} was claimed when it was done", event.handle);
+                assert!(!completed.contains_key(&event.handle), "{} was taken when it was done", event.handle);
                 stack.read(|tree| {
                     let node = tree.node(event.handle);
                     let needed = node.dependencies().iter().chain(node.children());

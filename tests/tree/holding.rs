@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::{Holder, WorkLeft};
 use callstack_core::{
-    Command, Error, EventQuery, FrameRef, FrameStatus, Handle, Hold, HolderKind, MemoryStore, NewFrame, NewHold, PopStatus,
-    Stack, StackState,
+    Command, Error, EventQuery, FrameRef, FrameStatus, Handle, Hold, HolderKind, MemoryStore, NewFrame, NewHold,
+    PopStatus, Stack, StackState,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -278,8 +278,7 @@ fn a_stop_blocks_what_workers_have_begun() {
     let shop = plan(&stack, "Shop", None, &[]);
     let [cart, mail, late] = ["Cart", "Mail", "Late"].map(|title| plan(&stack, title, Some(shop), &[]));
     let other = plan(&stack, "Other", None, &[]);
-    let workers =
-        [cart, mail, other].map(|frame| stack.hold(NewHold::new("one", 100).frame(frame)).unwrap().unwrap());
+    let workers = [cart, mail, other].map(|frame| stack.hold(NewHold::new("one", 100).frame(frame)).unwrap().unwrap());
     end(&stack, &workers[1], PopStatus::Completed).unwrap();
     assert_eq!(stack.stop(shop, "Too slow").unwrap(), [cart]);
     assert_eq!(stack.frame(cart).unwrap().waits_for(), "It was stopped: Too slow");
@@ -334,7 +333,8 @@ fn wrong_holds_are_refused() {
     assert_eq!(code(NewHold::new("one", Holder::LONGEST_LEASE + 1)), "setting");
     assert_eq!(code(NewHold::new("one", 100).below("nothing")), "unknown_frame");
     assert_eq!(code(NewHold::new("one", 100).frame("f9")), "unknown_frame");
-    let never = Hold { handle: frame, kind: HolderKind::Worker, name: String::new(), generation: 0, until: 0, tries: 0 };
+    let never =
+        Hold { handle: frame, kind: HolderKind::Worker, name: String::new(), generation: 0, until: 0, tries: 0 };
     let refused = stack.as_actor(&never).add_decision(frame, "x").unwrap_err().to_string();
     assert!(refused.starts_with("frame f1 was never held, so the commands of generation 0"), "{refused}");
     let nowhere = Hold { handle: Handle::from_index(8).unwrap(), ..never };

@@ -1,9 +1,9 @@
 //! Tests of trees: commands, queries, states and imports.
 
-mod holding;
 mod damage;
 mod edits;
 mod errors;
+mod holding;
 mod import;
 mod outlines;
 mod readiness;

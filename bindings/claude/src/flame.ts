@@ -224,7 +224,8 @@ export class Flame {
     return this.#operate(async (isStopped) => {
       await this.#orchestrator.host.poll()
       const open = this.#ownFrames()
-      const pending = open.filter(isInterrupted)
+      // A process that was killed keeps its frames until its leases end.
+      const pending = open.filter((frame) => isInterrupted(frame) || (isCalled(frame) && !this.#runsHere(frame)))
       const waiting = open.filter((frame) => questionOf(frame) !== undefined)
       const roots = new Set([...pending, ...waiting].map(({ handle }) => this.stack.ancestors(handle).at(-1) ?? handle))
       for (const root of roots) this.#limits.set(root, given(limits))
@@ -500,11 +501,22 @@ export class Flame {
     }
   }
 
-  /** Logs who runs a frame: the session in whose name its tree was begun names the process. */
-  #tellRunner({ handle, holder }: Frame): void {
-    const running = [handle, ...this.stack.ancestors(handle)].map((above) => this.stack.frame(above)).filter(isCalled)
-    const line = running.map((above) => above.holder?.caller ?? "")
-    const found = line.map((caller) => /^flame-(\d+)-/.exec(caller)?.[1]).find((id) => id !== undefined)
+  /** The callers of a frame that runs and of those above it: one of them is the session in whose name a process has begun its tree. */
+  #callers({ handle }: Frame): string[] {
+    const line = [handle, ...this.stack.ancestors(handle)].map((above) => this.stack.frame(above))
+    return line.filter(isCalled).map(({ holder }) => holder?.caller ?? "")
+  }
+
+  #runsHere(frame: Frame): boolean {
+    return this.#callers(frame).includes(this.#orchestrator.ownSession)
+  }
+
+  /** Logs who runs a frame. */
+  #tellRunner(frame: Frame): void {
+    const { handle, holder } = frame
+    const found = this.#callers(frame)
+      .map((caller) => /^flame-(\d+)-/.exec(caller)?.[1])
+      .find((id) => id !== undefined)
     const who = found === undefined ? "another process" : `process ${found}`
     const message = `${who} runs ${handle}; this one waits for its end`
     this.#orchestrator.log("info", message, { handle, process: Number(found ?? 0), host: holder?.name ?? "" })

@@ -63,7 +63,8 @@ export class Orchestrator implements HostActions, SessionOwner {
   readonly #stack: Stack
   readonly #driver: SessionDriver
   readonly #limits: Limits
-  readonly #ownSession: string
+  /** The session in whose name this process begins trees. */
+  readonly ownSession: string
   /** The frames that were begun from outside: those that {@link Orchestrator.stop} stops, with all below them. */
   readonly #begun = new Set<Handle>()
   /** Sessions that have a turn, each with what ends the wait between two prompts of it. */
@@ -85,7 +86,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     this.#limits = limits
     this.directory = directory
     this.folder = folder
-    this.#ownSession = ownSession
+    this.ownSession = ownSession
     this.host = new Host(stack, this)
     this.#told = stack.info().revision
   }
@@ -123,7 +124,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     if (signal.aborted) aborted()
     signal.addEventListener("abort", aborted)
     try {
-      const answer = this.call(this.#ownSession, "stack_wait", { frames: handles }, signal)
+      const answer = this.call(this.ownSession, "stack_wait", { frames: handles }, signal)
       return (await Promise.race([answer, abort])).text
     } finally {
       clearInterval(alive)
@@ -179,17 +180,17 @@ export class Orchestrator implements HostActions, SessionOwner {
   }
 
   createSession(parentID: string, title: string): Promise<string> {
-    return this.#driver.start(parentID === this.#ownSession ? undefined : parentID, title)
+    return this.#driver.start(parentID === this.ownSession ? undefined : parentID, title)
   }
 
   describeSession(sessionID: string): Promise<{ parentID?: string; title: string } | undefined> {
-    if (sessionID === this.#ownSession) return Promise.resolve({ title: "flame" })
+    if (sessionID === this.ownSession) return Promise.resolve({ title: "flame" })
     const frame = this.#frameOf(sessionID)
-    return Promise.resolve(frame && { parentID: frame.parentSessionID ?? this.#ownSession, title: frame.title })
+    return Promise.resolve(frame && { parentID: frame.parentSessionID ?? this.ownSession, title: frame.title })
   }
 
   messages(sessionID: string): Promise<readonly SessionMessage[]> {
-    return sessionID === this.#ownSession ? Promise.resolve([]) : this.#driver.messages(sessionID)
+    return sessionID === this.ownSession ? Promise.resolve([]) : this.#driver.messages(sessionID)
   }
 
   prompt(sessionID: string, text: string, callerID: string): Promise<void> {

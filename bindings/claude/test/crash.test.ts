@@ -228,15 +228,17 @@ test("of several orchestrators that resume one tree, one runs each session, and 
     held = new Promise((resolve) => {
       release = resolve
     })
-    const isWaiting = ({ lines }: HostProcess) =>
-      lines.some((line) => line.kind === "log" && /^another process runs f2; /.test(line.message))
+    // Both wait for the lease of the one that was killed; then one of them begins.
+    const runs = ({ lines }: HostProcess) => lines.some((line) => line.kind === "begun" && line.frame === "f2")
     const pair = [startHost(world), startHost(world)]
-    await until(() => pair.some(isWaiting), "one waits for the other")
-    const [second, first] = isWaiting(pair[0] as HostProcess) ? pair : pair.toReversed()
+    await until(() => pair.some(runs), "one goes on with the child")
+    const [first, second] = runs(pair[0] as HostProcess) ? pair : pair.toReversed()
     // The one that waits takes over, and another one waits for it.
     await asksOnceKilled(world, first as HostProcess)
     const third = startHost(world)
-    await until(() => isWaiting(third), "a third one waits")
+    const waits = (line: HostProcess["lines"][number]) =>
+      line.kind === "log" && /runs f2; this one waits for its end/.test(line.message)
+    await until(() => third.lines.some(waits), "a third one waits")
     release()
     const hosts = [second as HostProcess, third]
     for (const host of hosts) {

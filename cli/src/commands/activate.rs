@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
-use crate::holding::{go_on, with_worker};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::{SameStack, StackFolder};
+use crate::holding::{go_on, with_worker};
 use crate::output::{EMPHASIS, Line, Page, Report};
 
 #[derive(Args)]

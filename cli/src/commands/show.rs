@@ -149,7 +149,9 @@ impl FrameDetails {
 
     /// Writes who has the frame, or which worker had it last.
     fn holder(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let Some(holder) = self.record.holder.as_deref().filter(|holder| !holder.name.is_empty()) else { return Ok(()) };
+        let Some(holder) = self.record.holder.as_deref().filter(|holder| !holder.name.is_empty()) else {
+            return Ok(());
+        };
         let name = match holder.kind {
             HolderKind::Host => "runs in",
             kind => kind.as_str(),

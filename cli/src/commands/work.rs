@@ -579,7 +579,7 @@ impl Worker<'_> {
         }
     }
 
-    /// How the frame has ended, if its newest claim is still this one.
+    /// How the frame has ended, if its newest holder is still this one.
     fn own_end(&self, hold: &Hold) -> Option<PopStatus> {
         self.stack.refresh().ok()?;
         let frame = self.stack.frame(hold.handle).ok()?;

@@ -232,7 +232,9 @@ impl Call<'_> {
     /// The refusal of a command about a frame. If somebody else was faster, it says so.
     pub fn refused(&self, frame: Handle, error: Error) -> Refusal {
         match error {
-            Error::Held { .. } | Error::Transition { .. } => self.check_free(frame).err().unwrap_or_else(|| error.into()),
+            Error::Held { .. } | Error::Transition { .. } => {
+                self.check_free(frame).err().unwrap_or_else(|| error.into())
+            }
             other => other.into(),
         }
     }
@@ -318,9 +320,8 @@ impl Call<'_> {
 /// The frame in which a conversation works. It can have ended by now.
 pub fn place(tree: &Tree, caller: Option<&Caller>, actor: Option<&Actor>) -> Option<Handle> {
     // A host with its own stack gives a session a frame, and its conversation can be in one below.
-    let of_host = |caller: &Caller| {
-        tree.by_id(caller.id()).map(|own| tree.in_conversation(caller.id()).pop().unwrap_or(own))
-    };
+    let of_host =
+        |caller: &Caller| tree.by_id(caller.id()).map(|own| tree.in_conversation(caller.id()).pop().unwrap_or(own));
     // The command of a worker works on the frame of that.
     let of_worker = || actor.and_then(|actor| actor.hold.as_ref()).map(|hold| hold.handle);
     let own = caller.and_then(|caller| tree.place_of(caller.as_str()).or_else(|| of_host(caller)));

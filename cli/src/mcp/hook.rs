@@ -262,7 +262,9 @@ impl Session<'_> {
                 self.of_agent(&agent).set_status(frame, FrameStatus::InProgress, None)?;
             }
             return match made.filter(|made| self.status(*made).is_open()) {
-                Some(made) => self.of_agent(&agent).invalidate(made, format!("The subagent works in {frame}")).map(drop),
+                Some(made) => {
+                    self.of_agent(&agent).invalidate(made, format!("The subagent works in {frame}")).map(drop)
+                }
                 None => Ok(()),
             };
         }

@@ -134,12 +134,7 @@ impl Server {
     }
 
     /// Calls a tool. What an empty stack refuses creates none.
-    async fn use_tool(
-        &self,
-        entry: &'static Entry,
-        arguments: JsonObject,
-        asked: Asked,
-    ) -> Result<Answer, ErrorData> {
+    async fn use_tool(&self, entry: &'static Entry, arguments: JsonObject, asked: Asked) -> Result<Answer, ErrorData> {
         self.on_thread(move |shared| {
             let call = |stack: &Stack| shared.run(stack, &asked, |call| logged(entry, call, arguments.clone()));
             let open = |is_new| shared.open(is_new).map_err(|failure| Refusal::from(failure.for_agents()));

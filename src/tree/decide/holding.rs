@@ -2,9 +2,7 @@
 
 use super::check_name;
 use crate::error::{Error, Result};
-use crate::frame::{
-    Actor, Change, Finish, FrameStatus, Handle, Hold, Holder, HolderKind, NewHold, PopStatus, Release,
-};
+use crate::frame::{Actor, Change, Finish, FrameStatus, Handle, Hold, Holder, HolderKind, NewHold, PopStatus, Release};
 use crate::tree::Draft;
 use crate::tree::holding::Unfree;
 
@@ -85,9 +83,8 @@ impl Draft<'_> {
             holder.is_on_it() && (holder.released.is_some() || left < longest / 2 || left > longest)
         };
         let own = self.tree.of_conversation(&actor.name);
-        let due = own.filter(|(handle, holder)| {
-            is_due(holder) && self.tree.node(*handle).status() == FrameStatus::InProgress
-        });
+        let due = own
+            .filter(|(handle, holder)| is_due(holder) && self.tree.node(*handle).status() == FrameStatus::InProgress);
         for (handle, holder) in due.collect::<Vec<_>>() {
             let until = Some(now.saturating_add(longest));
             self.push(handle, Change::Held { holder: Box::new(Holder { until, released: None, ..holder.clone() }) });
@@ -222,9 +219,8 @@ impl Draft<'_> {
         let way = tree.way_back(&actor.name);
         let before = way.iter().position(|place| *place == handle).unwrap_or(0);
         let is_known = handle.index() < tree.len();
-        let is_left = |(place, frame): &(usize, &Handle)| {
-            *place < before || (is_known && tree.is_ancestor(handle, **frame))
-        };
+        let is_left =
+            |(place, frame): &(usize, &Handle)| *place < before || (is_known && tree.is_ancestor(handle, **frame));
         if actor.kind == HolderKind::Conversation && !actor.hands_over {
             for (_, frame) in way.iter().enumerate().filter(is_left) {
                 self.push(*frame, Change::Released { release: Release::Ended {} });

@@ -40,7 +40,10 @@ const PROGRAM = join(import.meta.dirname, "orchestrator.js")
 /** Starts an orchestrator on the project of a world. */
 export function startHost(world: World, { options = {}, env, through = [], ...rest }: HostOptions = {}): HostProcess {
   const claude = { permissionMode: "acceptEdits" as const, ...options.claude }
-  const task: Task = { ...rest, options: { directory: world.folder, model: "claude-sonnet-5", ...options, claude } }
+  // What it has when it is killed counts as interrupted soon.
+  const settings = { ...options.settings, calls: { lease: 1_500, ...options.settings?.calls } }
+  const given = { directory: world.folder, model: "claude-sonnet-5", ...options, claude, settings }
+  const task: Task = { ...rest, options: given }
   const [command = "", ...args] = [...through, process.execPath, PROGRAM, JSON.stringify(task)]
   // A group of its own, as a terminal makes it: a test can send a signal to all of its processes.
   const child = spawn(command, args, {

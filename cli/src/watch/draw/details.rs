@@ -53,12 +53,7 @@ fn status(screen: &Screen<'_>) -> Line {
     let Some(selected) = screen.view.chosen.selected else { return Line::new() };
     let (status, waits, is_active, is_interrupted) = screen.stack.read(|tree| {
         let record = tree.node(selected).record();
-        (
-            record.status,
-            waits_for_person(tree, selected),
-            tree.active() == Some(selected),
-            record.is_interrupted(),
-        )
+        (record.status, waits_for_person(tree, selected), tree.active() == Some(selected), record.is_interrupted())
     });
     let aged = screen.times.age(selected, status, screen.now).map(age);
     let line = Line::new().styled(of_status(status), format!("{} {status}", status.mark()));
