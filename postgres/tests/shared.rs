@@ -135,7 +135,7 @@ fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
 const WORKERS_URL: &str = "WORKER_TEST_URL";
 
 #[test]
-fn a_claiming_worker() {
+fn a_holding_worker() {
     support::workers::work(|options| open(&std::env::var(WORKERS_URL).unwrap(), options));
 }
 
@@ -146,7 +146,29 @@ fn workers_that_are_killed_or_have_wrong_clocks_do_each_frame_once() {
     let stack = open(&url, StackOptions::default());
     support::workers::check(&stack, |variables| {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "shared::a_claiming_worker", "--nocapture"])
+            .args(["--exact", "shared::a_holding_worker", "--nocapture"])
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .env(WORKERS_URL, &url)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    assert_eq!(stack.check_history().unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_machine_that_dies() {
+    support::holders::hold(|options| open(&std::env::var(WORKERS_URL).unwrap(), options));
+}
+
+#[test]
+fn what_a_dead_machine_held_others_go_on_with() {
+    let server = Server::shared();
+    let url = format!("{}/holders", server.database());
+    let stack = open(&url, StackOptions::default());
+    support::holders::check(&stack, |variables| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "shared::a_machine_that_dies", "--nocapture"])
             .envs(variables.iter().map(|(name, value)| (name, value)))
             .env(WORKERS_URL, &url)
             .stdout(Stdio::piped())

@@ -36,6 +36,27 @@ fn workers_that_are_killed_or_have_wrong_clocks_do_each_frame_once() {
 }
 
 #[test]
+fn a_machine_that_dies() {
+    support::holders::hold(|options| open(Path::new(&std::env::var_os(FOLDER).unwrap()), options));
+}
+
+#[test]
+fn what_a_dead_machine_held_others_go_on_with() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path(), StackOptions::default());
+    support::holders::check(&stack, |variables| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "store::holding::a_machine_that_dies", "--nocapture"])
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    assert!(stack.health().unwrap().is_sound());
+}
+
+#[test]
 fn what_a_person_does_in_the_moment_of_the_end_is_not_lost() {
     let stack = Stack::in_memory();
     let shop = stack.plan(NewFrame::new("Shop")).unwrap();

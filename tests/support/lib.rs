@@ -8,6 +8,8 @@ pub mod faults;
 #[cfg(feature = "sqlite")]
 pub mod folder;
 #[cfg(feature = "tools")]
+pub mod holders;
+#[cfg(feature = "tools")]
 pub mod host;
 pub mod model;
 #[cfg(feature = "sqlite")]
