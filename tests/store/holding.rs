@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use callstack_core::{Finish, FrameStatus, NewFrame, NewHold, Results, Stack, StackOptions};
+use callstack_core::frame::WorkLeft;
+use callstack_core::{Finish, FrameStatus, NewFrame, NewHold, Parent, Results, Stack, StackOptions};
 use tempfile::tempdir;
 
 const FOLDER: &str = "WORKER_TEST_FOLDER";
@@ -54,6 +55,22 @@ fn what_a_dead_machine_held_others_go_on_with() {
             .unwrap()
     });
     assert!(stack.health().unwrap().is_sound());
+}
+
+/// `cargo build --examples` has made it.
+#[test]
+fn the_worker_of_the_examples_does_a_plan() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path(), StackOptions::default());
+    stack.plan(NewFrame::new("Shop").criteria("It sells")).unwrap();
+    stack.plan_children(Parent::Frame("f1".into()), vec![NewFrame::new("Cart"), NewFrame::new("Mail")]).unwrap();
+    let example = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("examples/worker");
+    let command = ["sh", "-c", "grep -c Shop; echo it is there"];
+    let output = Command::new(example).arg(folder.path()).args(command).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    stack.refresh().unwrap();
+    assert_eq!(stack.work_left(None).unwrap(), WorkLeft::default());
+    assert!(stack.frame("f2").unwrap().results.unwrap().ends_with("it is there"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-"""The examples of both READMEs run, and pass mypy."""
+"""The examples of both READMEs and the worker of `examples` run, and pass mypy."""
 
 from __future__ import annotations
 
@@ -17,6 +17,24 @@ PROJECT = (PACKAGE.parents[1] / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", README + PROJECT, re.MULTILINE | re.DOTALL)
 
 
+WORKER = PACKAGE.parents[1] / "examples" / "worker.py"
+
+
+def test_the_worker_does_a_plan(tmp_path: Path) -> None:
+    program = f"import runpy, sys; sys.path.insert(0, {str(PACKAGE / 'src')!r}); sys.argv = sys.argv[1:]\n"
+    program += "runpy.run_path(sys.argv[0], run_name='__main__')"
+    command = ["sh", "-c", "grep -c Shop; echo it is there"]
+    with Stack.open(tmp_path / "stack") as stack:
+        plan = stack.plan({"title": "Shop", "parent": None, "successCriteria": "It sells"})
+        cart, _ = stack.plan_children(plan, [{"title": "Cart"}, {"title": "Mail", "dependsOn": ["Cart"]}])
+        arguments = [sys.executable, "-c", program, str(WORKER), str(tmp_path / "stack"), *command]
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        stack.refresh()
+        assert not any(stack.work_left().values())
+        assert stack.frame(cart)["results"].endswith("\nit is there")
+
+
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_the_example_runs(number: int, tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(EXAMPLES[number], encoding="utf-8")
@@ -32,6 +50,7 @@ def test_the_examples_are_typed(tmp_path: Path) -> None:
     files = [tmp_path / f"example{number}.py" for number in range(len(EXAMPLES))]
     for file, example in zip(files, EXAMPLES, strict=True):
         file.write_text(example, encoding="utf-8")
+    files.append(WORKER)
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", PACKAGE / "pyproject.toml", *files],
         cwd=PACKAGE,

@@ -1,0 +1,27 @@
+"""A worker: does the frames of a plan one after the other, on any number of machines. python worker.py STACK COMMAND…"""
+
+import subprocess
+import sys
+import time
+from os import getpid, uname
+
+from callstack_core import Stack
+
+LEASE = 60_000
+with Stack.open(sys.argv[1]) as stack:
+    while any(stack.work_left()[which] for which in ("free", "held", "later")):
+        hold = stack.hold(f"{uname().nodename}-{getpid()}", LEASE)
+        if hold is None:
+            time.sleep(0.2)
+            continue
+        # The command reads on its standard input what the frame is about, and writes its results.
+        context = stack.context(hold["handle"], {"guidance": "none"}).xml
+        work = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        results = None
+        while results is None:
+            try:
+                results, _ = work.communicate(context, timeout=LEASE / 3_000)
+            except subprocess.TimeoutExpired:
+                stack.renew(hold, LEASE)
+        results = results.strip() or "It wrote nothing."
+        stack.finish(hold, {"end": "failed" if work.returncode else "done", "results": results})

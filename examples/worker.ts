@@ -1,0 +1,26 @@
+// A worker: does the frames of a plan one after the other, on any number of machines. node worker.ts STACK COMMAND…
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { hostname } from "node:os"
+import { text } from "node:stream/consumers"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Stack } from "callstack-core"
+
+const LEASE = 60_000
+const [folder = "", command = "", ...args] = process.argv.slice(2)
+using stack = Stack.open(folder)
+const isLeft = ({ free, held, later }: { free: number; held: number; later: number }) => free + held + later > 0
+while (isLeft(stack.workLeft())) {
+  const hold = stack.hold({ name: `${hostname()}-${process.pid}`, lease: LEASE })
+  if (hold === undefined) {
+    await sleep(200)
+    continue
+  }
+  const renewing = setInterval(() => stack.renew(hold, LEASE), LEASE / 3)
+  // The command reads on its standard input what the frame is about, and writes its results.
+  const work = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] })
+  work.stdin.end(stack.context(hold.handle, { guidance: "none" }).xml)
+  const [results, [code]] = await Promise.all([text(work.stdout), once(work, "close")])
+  clearInterval(renewing)
+  stack.finish(hold, { end: code === 0 ? "done" : "failed", results: results.trim() || "It wrote nothing." })
+}
