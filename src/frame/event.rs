@@ -132,7 +132,7 @@ pub enum Change {
         /// The new path of the log, relative to the stack's folder or absolute.
         log_path: String,
     },
-    /// The frame's own log was renamed with its ID. (Histories of earlier versions have [`Change::LogPathSet`] here.)
+    /// The frame's own log was renamed with its ID.
     LogMoved {
         /// Path of the log from now on, relative to the stack's folder.
         log_path: String,
@@ -524,14 +524,5 @@ mod tests {
             let line = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
         }
-    }
-
-    #[test]
-    fn runs_of_older_histories_have_no_tools() {
-        let line = r#"{"revision":2,"time":8,"handle":"f1","kind":"runStarted","run":{"memory":"heap"}}"#;
-        let expected = Change::RunStarted { run: RunSettings::default(), tools: String::new() };
-        let event = serde_json::from_str::<Event>(line).unwrap();
-        assert_eq!(event.change, expected);
-        assert!(!serde_json::to_string(&event).unwrap().contains("tools"));
     }
 }

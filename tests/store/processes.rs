@@ -94,29 +94,6 @@ fn an_import_may_be_killed_at_any_moment() {
 }
 
 #[test]
-fn a_migration_may_be_killed_at_any_moment() {
-    let expected = fs::read_to_string(support::data("stack-database/version-1.state.json")).unwrap();
-    let kills = setting("STACK_TEST_KILLS", 25);
-    let mut pauses = Pauses(521_288_629);
-    let mut unfinished = 0;
-    for round in 0..kills {
-        let folder = tempdir().unwrap();
-        fs::copy(support::data("stack-database/version-1.db"), folder.path().join("stack.db")).unwrap();
-        let mut migration = SUITE.start("import", "migration", name(folder.path()));
-        std::thread::sleep(pauses.below(40_000));
-        migration.kill().unwrap();
-        unfinished += usize::from(!migration.wait().unwrap().success());
-        let stack = SUITE.stack(name(folder.path()));
-        assert_eq!((stack.repairs(), stack.state().to_json()), (&[][..], expected.clone()), "round {round}");
-        let health = stack.health().unwrap();
-        assert!(health.is_sound() && health.database.version == 2, "round {round}: {health:?}");
-        assert!(folder.path().join("stack.v1.db").exists(), "round {round}: the original is kept");
-    }
-    assert!(unfinished > 0, "no migration was killed");
-    println!("{unfinished} of {kills} migrations killed: nothing lost");
-}
-
-#[test]
 fn processes_may_be_killed_at_any_moment() {
     let folder = tempdir().unwrap();
     SUITE.kill_at_any_moment(name(folder.path()), &["endless", "endless"]);

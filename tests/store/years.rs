@@ -109,26 +109,6 @@ fn a_frame_of_a_finished_tree_can_still_change() {
 }
 
 #[test]
-fn a_database_from_before_snapshots_gets_one_and_keeps_a_copy() {
-    let folder = tempdir().unwrap();
-    fs::copy(support::data("stack-database/version-1.db"), folder.path().join("stack.db")).unwrap();
-    let expected = fs::read_to_string(support::data("stack-database/version-1.state.json")).unwrap();
-    let stack = open(folder.path());
-    assert_eq!((stack.repairs(), stack.state().to_json()), (&[][..], expected.clone()));
-    let health = stack.health().unwrap();
-    assert!(health.is_sound(), "{health:?}");
-    assert_eq!((health.database.version, health.database.snapshot), (2, 0));
-    assert!(folder.path().join("stack.v1.db").exists(), "the original is kept");
-    (0..20).for_each(|number| drop(finish_tree(&stack, number)));
-    assert!(stack.health().unwrap().database.snapshot > 100, "commands make it");
-    drop(stack);
-    assert_eq!(
-        open(folder.path()).state().frames.len(),
-        StackState::from_json(&expected).unwrap().0.frames.len() + 100
-    );
-}
-
-#[test]
 fn a_snapshot_that_is_damaged_old_or_missing_is_made_again_of_the_events() {
     for (sql, is_reported) in [
         ("UPDATE snapshots SET head = substr(head, 1, 40)", true),

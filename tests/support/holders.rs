@@ -41,10 +41,10 @@ pub fn hold(open: impl Fn(StackOptions) -> Stack) {
     assert!(!call.is_error, "{call:?}");
     let started = host.poll().into_iter().chain(call.effects).find_map(|effect| json!(effect)["call"].as_u64());
     let started = json!({"kind": "callStarted", "call": started.expect("the host is asked for a session"), "sessionID": "ses_far"});
-    host.report(serde_json::from_value::<HostEvent>(started).unwrap());
+    let _ = host.report(serde_json::from_value::<HostEvent>(started).unwrap());
     println!("{READY}");
     loop {
-        host.poll();
+        let _ = host.poll();
         stack.renew(&worker, LEASE).unwrap();
         thread::sleep(Duration::from_millis(LEASE / 4));
     }

@@ -29,15 +29,21 @@ const FIRST_VERSION: i64 = 1;
 
 /// The migrations: from the first version to the second, from the second to the third, and so on. The current
 /// version is the result of the last migration.
-pub(super) const MIGRATIONS: &[Migration] = &[add_snapshots];
+pub(super) const MIGRATIONS: &[Migration] = &[];
 
 /// The version of the schema that this library writes, and the newest that it reads.
 #[cfg(feature = "session")]
 pub(super) const CURRENT_VERSION: i64 = version_behind(MIGRATIONS);
 
-/// The tables of the first version, with their text in SQLite's list of tables. The column `event` has the same text as
-/// a line of an exported history.
-const TABLES: [(&str, &str); 2] = [
+/// The tables, with their text in SQLite's list of tables.
+///
+/// `events` is the history: the column `event` has the same text as a line of an exported one. The others are derived from it: the frames as
+/// they were at the revision of the one row of `snapshots`. `tree` is the root of the frame's tree, `title` a hash of its title, `is_run` true
+/// for the root frame of a run, `place` the key of its place, if it is a root, and `changed` the revision of its last change.
+///
+/// `base` has a row if the history was compacted: the revision and the head of the snapshot that the events follow. Its frames
+/// are those of `base_frames`, and those of `frames` that have not changed since and are not there.
+const TABLES: [(&str, &str); 13] = [
     (
         "events",
         "CREATE TABLE events (
@@ -48,17 +54,6 @@ const TABLES: [(&str, &str); 2] = [
     ) STRICT",
     ),
     ("events_of_frames", "CREATE INDEX events_of_frames ON events (handle, revision)"),
-];
-
-/// The tables that the second version adds: the frames as they were at the revision of the one row of `snapshots`. They
-/// follow from the events.
-///
-/// `tree` is the root of the frame's tree, `title` a hash of its title, `is_run` true for the root frame of a run, `place`
-/// the key of its place, if it is a root, and `changed` the revision of its last change.
-///
-/// `base` has a row if the history was compacted: the revision and the head of the snapshot that the events follow. Its frames
-/// are those of `base_frames`, and those of `frames` that have not changed since and are not there.
-const SNAPSHOT_TABLES: [(&str, &str); 11] = [
     ("base", "CREATE TABLE base (revision INTEGER PRIMARY KEY, head TEXT NOT NULL) STRICT"),
     (
         "base_frames",
@@ -97,11 +92,6 @@ const SNAPSHOT_TABLES: [(&str, &str); 11] = [
     ("runs", "CREATE INDEX runs ON frames (handle) WHERE is_run"),
     ("snapshots", "CREATE TABLE snapshots (revision INTEGER PRIMARY KEY, head TEXT NOT NULL) STRICT"),
 ];
-
-/// Adds the tables of snapshots, empty: the next open makes the first one.
-fn add_snapshots(connection: &Connection) -> rusqlite::Result<()> {
-    SNAPSHOT_TABLES.iter().try_for_each(|(_, sql)| connection.execute_batch(sql))
-}
 
 /// A migration from one version of the schema to the next.
 pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
@@ -185,17 +175,18 @@ pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
         return Err(damaged(path, "it is a database, but not one of this library"));
     }
     refuse_newer(version, path)?;
-    let added = if version == FIRST_VERSION { &[][..] } else { &SNAPSHOT_TABLES };
-    refuse_other_tables(&moment, path, added)?;
-    Ok(if version == version_behind(MIGRATIONS) { State::Current } else { State::Older })
+    if version < version_behind(MIGRATIONS) {
+        return Ok(State::Older);
+    }
+    refuse_other_tables(&moment, path)?;
+    Ok(State::Current)
 }
 
-/// Refuses a database whose schema is not exactly that of its version, which has `added` tables since the first one:
-/// triggers, views and other tables do not come from this library.
-fn refuse_other_tables(connection: &Connection, path: &Path, added: &[(&str, &str)]) -> Result<()> {
+/// Refuses a database whose schema is not exactly that of this version: triggers, views and other tables do not come from this library.
+fn refuse_other_tables(connection: &Connection, path: &Path) -> Result<()> {
     let mut statement = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").refused(path)?;
     let mut rows = statement.query([]).refused(path)?;
-    let mut missing: Vec<_> = TABLES.iter().chain(added).collect();
+    let mut missing: Vec<_> = TABLES.iter().collect();
     while let Some(row) = rows.next().refused(path)? {
         let (name, text): (String, Option<String>) = (row.get(0).refused(path)?, row.get(1).refused(path)?);
         let place = missing.iter().position(|(table, sql)| name == *table && text.as_deref() == Some(*sql));
@@ -406,6 +397,6 @@ mod tests {
         migrate(&path, &[MIGRATIONS, &[new_column]].concat()).unwrap();
         let error = store.begin(Duration::ZERO).unwrap_err();
         assert_eq!(error.code(), "version", "{error}");
-        assert!(error.to_string().contains("stack.db has version 3, this library reads up to 2"), "{error}");
+        assert!(error.to_string().contains("stack.db has version 2, this library reads up to 1"), "{error}");
     }
 }
