@@ -316,7 +316,7 @@ impl Stack {
     /// other methods call this one. They generate missing IDs, which this one does not.
     ///
     /// # Errors
-    /// The errors of [`decide`], and those of every command (see [`Stack`]). [`Error`] describes the state after a
+    /// The errors of [`decide_as`], and those of every command (see [`Stack`]). [`Error`] describes the state after a
     /// failed command.
     pub fn execute(&self, command: Command) -> Result<Vec<Event>> {
         self.execute_made(|| command)
@@ -707,7 +707,7 @@ impl Stack {
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotRetriable`] if the frame is neither failed nor
     /// blocked, or was begun anew already; [`Error::ParentClosed`] if its parent is completed, failed or invalidated;
-    /// [`Error::Full`]; [`Error::Running`] if a host still runs it. A frame that is in_progress can be begun anew if it was
+    /// [`Error::Full`]; [`Error::Held`] if a host still runs it. A frame that is in_progress can be begun anew if it was
     /// interrupted; otherwise pop it as failed first.
     pub fn retry(&self, frame: impl Into<FrameRef>, note: Option<String>) -> Result<Retried> {
         let frame = frame.into();

@@ -17,8 +17,10 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+#[cfg(feature = "tools")]
+pub(crate) use self::place::BELOW_FRAME;
 pub use self::place::Place;
-pub(crate) use self::place::{BELOW, BELOW_FRAME, Ended, Told};
+pub(crate) use self::place::{BELOW, Ended, Told};
 #[cfg(feature = "session")]
 pub use self::tool_set::ToolSet;
 use crate::error::{Error, Result};

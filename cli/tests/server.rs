@@ -16,7 +16,7 @@ mod server;
 /// The program with the stack of this URL.
 fn callstack(url: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
-    command.env("CALLSTACK_DIR", url).env("XDG_STATE_HOME", std::env::temp_dir().join("callstack-state"));
+    command.env("CALLSTACK_DIR", url);
     command
 }
 

@@ -102,7 +102,7 @@ pub unsafe extern "C" fn callstack_release(
 /// moment is not lost.
 ///
 /// - `hold`: what `callstack_hold` has returned.
-/// - `finish`: a JSON object, one of these. `results_compacted`, and what is marked with a question mark, can be left out.
+/// - `finish`: a JSON object, one of these. `resultsCompacted`, and what is marked with a question mark, can be left out.
 ///   - `{"end": "done", "results": …, "resultsCompacted": …}`: the frame is completed; but if parts are left that were planned below it, the
 ///     results are those so far, and it is put back until the parts are done.
 ///   - `{"end": "failed", "results": …, "resultsCompacted": …}`

@@ -455,7 +455,11 @@ fn next_action(
             let ready = planned.iter().find(|child| needs(tree, **child).next().is_none());
             if let Some(child) = child_that_is(FrameStatus::InProgress) {
                 let record = tree.node(*child).record();
-                wording.child_in_progress(*child, record.held_by().is_some(), record.is_interrupted())
+                wording.child_in_progress(
+                    *child,
+                    record.held_by().is_some_and(|holder| holder.kind.is_running()),
+                    record.is_interrupted(),
+                )
             } else if let Some(child) = node.children().iter().find(|child| is_answered(child)) {
                 wording.answer_child(*child, true)
             } else if let Some(child) = ready {

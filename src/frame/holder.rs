@@ -74,12 +74,23 @@ pub struct Holder {
     /// put back or let go does not count.
     #[serde(skip_serializing_if = "is_zero")]
     pub tries: u64,
+    /// How often workers have put the frame back, since it was planned or last answered.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub put_backs: u64,
+    /// True: the frame was planned when somebody held it first, so it is a part of the work of whoever holds the frame above it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
     /// True: it was told once that the frame is still in progress.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reminded: bool,
     /// How it has let the frame go. Absent: it has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub released: Option<Released>,
+}
+
+/// True if a time is still to come, and not so far ahead that only a wrong clock can have named it.
+fn lasts(until: u64, now: u64) -> bool {
+    until > now && until - now <= Holder::LONGEST_LEASE + Holder::CLOCK_DIFFERENCE
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -127,14 +138,16 @@ pub enum Release {
 impl Holder {
     /// The longest lease, in milliseconds: a day.
     pub const LONGEST_LEASE: u64 = 86_400_000;
+    /// By how much clocks may differ, in milliseconds: an hour. A lease that ends later than the longest one that could have begun by then
+    /// counts as ended.
+    pub const CLOCK_DIFFERENCE: u64 = 3_600_000;
     /// Maximum length of the name of a holder, in characters.
     pub const LONGEST_NAME: usize = 1_000;
 
     /// True if it has the frame at this time. A lease that ends later than the longest one that could begin now was given by a
-    /// clock that is ahead; it counts as ended, because nobody can wait for that clock.
+    /// clock that is far ahead; it counts as ended, because nobody can wait for that clock.
     pub fn holds(&self, now: u64) -> bool {
-        let lasts = |until: u64| until > now && until - now <= Self::LONGEST_LEASE;
-        self.released.is_none() && self.until.is_none_or(lasts)
+        self.released.is_none() && self.until.is_none_or(|until| lasts(until, now))
     }
 
     /// True if the holder has the frame, or will have it again: nobody has heard of it until the end of its lease.
@@ -150,7 +163,7 @@ impl Holder {
     /// True if it has let the frame go, so that it waits until a later time.
     pub fn is_put_back(&self, now: u64) -> bool {
         match self.released {
-            Some(Released { how: Release::PutBack { until }, .. }) => until > now && until - now <= Self::LONGEST_LEASE,
+            Some(Released { how: Release::PutBack { until }, .. }) => lasts(until, now),
             _ => false,
         }
     }
@@ -168,10 +181,13 @@ impl Holder {
     pub fn described(&self) -> String {
         match (self.kind, self.name.trim().is_empty()) {
             // Its ID says nothing to a reader.
-            (HolderKind::Host, _) => "another host".to_owned(),
+            (HolderKind::Host, _) => "a host".to_owned(),
             (HolderKind::Conversation, true) => "a subagent".to_owned(),
             (_, true) => "somebody who works by hand".to_owned(),
-            (kind, false) => format!("{kind} `{}`", shown(&self.name)),
+            (kind, false) => {
+                let name = self.name.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect::<String>();
+                format!("{kind} `{}`", shown(&name))
+            }
         }
     }
 }
@@ -198,19 +214,21 @@ pub struct Actor {
     pub hands_over: bool,
 }
 
-/// The JSON form of [`Actor`].
+/// The JSON form of [`Actor`], and of a hold.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FlatActor {
-    #[serde(default)]
     kind: HolderKind,
-    #[serde(default)]
     name: String,
     #[serde(default)]
     caller: String,
     handle: Option<Handle>,
     #[serde(default)]
     generation: u64,
+    #[serde(default, rename = "until")]
+    _until: u64,
+    #[serde(default, rename = "tries")]
+    _tries: u64,
     #[serde(default)]
     takes_over: bool,
     #[serde(default)]
@@ -219,7 +237,7 @@ struct FlatActor {
 
 impl From<FlatActor> for Actor {
     fn from(flat: FlatActor) -> Self {
-        let FlatActor { kind, name, caller, handle, generation, takes_over, hands_over } = flat;
+        let FlatActor { kind, name, caller, handle, generation, takes_over, hands_over, .. } = flat;
         let hold = handle.map(|handle| Hold { handle, kind, name: name.clone(), generation, until: 0, tries: 0 });
         Self { kind, name, caller, hold, takes_over, hands_over }
     }
@@ -256,9 +274,10 @@ impl Actor {
         Self { hands_over, ..self }
     }
 
-    /// True if the holder of a frame is this actor.
+    /// True if the holder of a frame is this actor. A worker proves it by its hold.
     pub(crate) fn is(&self, frame: Handle, holder: &Holder) -> bool {
-        let is_named = !self.name.is_empty() && self.kind == holder.kind && self.name == holder.name;
+        let has_name = !self.name.is_empty() && self.kind != HolderKind::Worker;
+        let is_named = has_name && self.kind == holder.kind && self.name == holder.name;
         is_named || self.hold.as_ref().is_some_and(|hold| hold.handle == frame && hold.is(holder))
     }
 }

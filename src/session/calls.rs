@@ -65,7 +65,7 @@ pub struct CallSettings {
     /// Further calls are queued, and begin in their order. 0: no limit. Default 4.
     pub max_concurrent: usize,
     /// How long a host holds the frames of its calls after it was last heard of, in milliseconds, at most a day: then they count as
-    /// interrupted, and others can resume them. It renews that at each event, tool call and poll. Default 15,000.
+    /// interrupted, and others can resume them. At an event, a tool call or a poll it renews that, when half of it is over. Default 20,000.
     pub lease: u64,
 }
 
@@ -86,7 +86,7 @@ impl CallSettings {
 
 impl Default for CallSettings {
     fn default() -> Self {
-        Self { r#in: CallPlace::default(), max_depth: 5, time_limit: 0, max_concurrent: 4, lease: 15_000 }
+        Self { r#in: CallPlace::default(), max_depth: 5, time_limit: 0, max_concurrent: 4, lease: 20_000 }
     }
 }
 

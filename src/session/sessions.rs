@@ -65,7 +65,7 @@ pub struct Sessions {
     pub tools: ToolNames,
     /// True if the host's contexts show no finished children.
     pub hides_finished_children: bool,
-    /// The ID of the host in [`RunningCall::host`](crate::frame::RunningCall::host); empty before its first call.
+    /// The ID of the host in [`Holder::name`](crate::frame::Holder::name); empty before its first call.
     pub host: String,
     /// The time of the first turn of this process, in milliseconds since the Unix epoch.
     pub(crate) begun_at: Option<u64>,
@@ -316,7 +316,7 @@ impl Sessions {
         self.known.get(session_id)?.parent.as_deref()
     }
 
-    pub(super) fn is_known(&self, session_id: &str) -> bool {
+    pub(crate) fn is_known(&self, session_id: &str) -> bool {
         self.known.contains_key(session_id)
     }
 

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, ReentrantMutex};
@@ -14,7 +14,7 @@ use super::deadline::Deadline;
 use super::{Inner, Stack};
 use crate::context::{Advice, Budget, Context, Conversation, FinishedChildren, Key, Settings};
 use crate::error::{Error, ErrorClass, Result};
-use crate::frame::{Change, Event, FrameRef, FrameStatus, Handle, Hold, Holder, Release};
+use crate::frame::{Actor, Change, Event, FrameRef, FrameStatus, Handle, Hold, Holder, HolderKind, Release};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
 use crate::session::call_title;
 use crate::session::calls::{self, CallId, CallSettings};
@@ -52,13 +52,14 @@ pub(super) struct HostState {
     /// Held only for short times, because contexts wait for it too. No code of the host runs meanwhile.
     state: Mutex<State>,
     /// The ID under which this stack runs calls, from the first one on, and the process: one that is forked has other calls.
-    identity: OnceLock<(String, u32)>,
+    identity: Mutex<Option<(String, u32)>>,
 }
 
 impl HostState {
     /// The ID under which this process runs calls.
-    pub(super) fn id(&self) -> Option<&str> {
-        self.identity.get().filter(|(_, process)| *process == std::process::id()).map(|(id, _)| &**id)
+    pub(super) fn id(&self) -> Option<String> {
+        let identity = self.identity.lock();
+        identity.as_ref().filter(|(_, process)| *process == std::process::id()).map(|(id, _)| id.clone())
     }
 }
 
@@ -513,7 +514,7 @@ impl Stack {
                 }
             }
             Action::End { handle } => {
-                let host = self.inner.host.id().unwrap_or_default().to_owned();
+                let host = self.inner.host.id().unwrap_or_default();
                 self.execute_or_postpone(Command::EndCall { frame: handle.into(), host, interrupted: false })
             }
             Action::KeepMessages { frame, messages, may_repeat } => {
@@ -544,14 +545,13 @@ impl Stack {
 
     /// The ID of this stack as a host that runs calls.
     fn host_id(&self) -> String {
-        let identity = &self.inner.host.identity;
-        if identity.get().is_none() {
-            // Another thread can have been faster. Its ID counts.
-            let _ = identity.set((self.fresh_id("host-"), std::process::id()));
-            let id = self.inner.host.id().unwrap_or_default().to_owned();
-            self.inner.host.state.lock().sessions.host = id;
+        if let Some(id) = self.inner.host.id() {
+            return id;
         }
-        self.inner.host.id().unwrap_or_default().to_owned()
+        let id = self.fresh_id("host-");
+        *self.inner.host.identity.lock() = Some((id.clone(), std::process::id()));
+        self.inner.host.state.lock().sessions.host.clone_from(&id);
+        id
     }
 
     /// How long the calls of this host are its own without a sign of life, in milliseconds.
@@ -559,7 +559,7 @@ impl Stack {
         self.inner.host.state.lock().sessions.calls.settings.lease.clamp(1, Holder::LONGEST_LEASE)
     }
 
-    /// Gives the calls of this host more time, when a third of their lease is over. One that others took for interrupted meanwhile is its
+    /// Gives the calls of this host, and what its conversations hold, more time when half of the lease is over. One that others took for interrupted meanwhile is its
     /// own again, unless somebody has resumed it. A refused renewal is tried again by the next turn.
     fn renew_calls(&self) {
         let Some(host) = self.inner.host.id() else { return };
@@ -570,7 +570,7 @@ impl Stack {
                 |handle: &Handle| tree.node(*handle).record().holder.as_deref().filter(|holder| holder.name == host);
             let is_due = |holder: &&Holder| {
                 let left = holder.until.unwrap_or_default().saturating_sub(now);
-                holder.released.is_some() || left <= lease - lease / 3 || left > lease
+                left <= lease / 2 || left > lease
             };
             let is_own = |handle: &Handle| match own(handle) {
                 Some(Holder { released: Some(released), .. }) => {
@@ -585,6 +585,22 @@ impl Stack {
         });
         for hold in due {
             let _ = self.execute(Command::Renew { hold, lease });
+        }
+    }
+
+    /// Gives the conversations of this host more time for what they hold, when half of that is over.
+    fn renew_conversations(&self) {
+        let now = (self.inner.clock)();
+        let due: HashSet<String> = self.inner.tree.lend(|tree| {
+            let state = self.inner.host.state.lock();
+            let of_host =
+                |handle: Handle| tree.node(handle).record().conversation().filter(|id| state.sessions.is_known(id));
+            let own = tree.held().filter_map(of_host);
+            let is_due = |id: &&str| !tree.due_renewals(&Actor::new(HolderKind::Conversation, *id), now).is_empty();
+            own.filter(is_due).map(str::to_owned).collect()
+        });
+        for name in due {
+            let _ = self.as_actor(Actor::new(HolderKind::Conversation, name)).execute(Command::RenewAll);
         }
     }
 
@@ -649,11 +665,15 @@ impl Stack {
 /// themselves.
 pub(super) fn end_calls(inner: &mut Inner) {
     let Some(host) = inner.host.id().filter(|_| !inner.is_broken.load(Ordering::Acquire)) else { return };
-    let called: Vec<Handle> = inner.tree.read().called().collect();
+    let called: Vec<Handle> = {
+        let tree = inner.tree.read();
+        let is_own = |handle: &Handle| tree.node(*handle).record().host().is_some_and(|holder| holder.name == host);
+        tree.called().filter(is_own).collect()
+    };
     let deadline = Deadline::begin(inner.busy_timeout.min(LAST_PATIENCE)).started();
     let disk = inner.disk.get_mut().get_mut();
     for frame in called.into_iter().map(FrameRef::from) {
-        let (command, now) = (Command::EndCall { frame, host: host.to_owned(), interrupted: true }, (inner.clock)());
+        let (command, now) = (Command::EndCall { frame, host: host.clone(), interrupted: true }, (inner.clock)());
         let _ = disk.commit(&inner.tree, &deadline, |tree| decide(tree, command, now));
     }
 }
@@ -674,6 +694,7 @@ impl Turns<'_> {
     pub(crate) fn turn<T>(&self, decide: impl FnOnce(&mut Turn<'_>) -> T) -> (T, Vec<Effect>) {
         self.stack.execute_postponed();
         self.stack.renew_calls();
+        self.stack.renew_conversations();
         self.stack.note_lapses();
         let (value, actions) = self.decide(decide);
         let mut effects = self.carry_out(actions);

@@ -15,7 +15,6 @@ pub(crate) mod logs;
 mod memory;
 pub(crate) mod mirror;
 mod patience;
-#[cfg(feature = "session")]
 #[cfg(feature = "sqlite")]
 mod sqlite;
 

@@ -115,8 +115,8 @@ impl Tree {
                     () => None,
                 }
             }
-            Change::Released { .. } if node.record().held_by().is_none() => {
-                Some(format!("it lets {} go, which nobody holds", event.handle))
+            Change::Released { .. } if node.record().holder.is_none() => {
+                Some(format!("it lets {} go, which nobody has held", event.handle))
             }
             Change::Edited { edit } => self.misfit_of_edit(event.handle, edit),
             Change::ActiveChanged { active: true } if !node.status().is_open() => {
@@ -273,9 +273,10 @@ impl Tree {
             Change::Held { holder } => {
                 let last = self.node(handle).record().held_by();
                 let is_renewed = last.is_some_and(|last| last.generation == holder.generation);
-                self.forget_conversation_of(handle);
+                self.leave_way(handle);
                 self.frame_mut(handle).holder = Some(holder.clone());
                 self.note_holder(handle);
+                self.note_place(handle);
                 // Contexts show who works on a child, but not until when.
                 if !is_renewed {
                     self.touch_holder(handle);
@@ -384,6 +385,7 @@ impl Tree {
         self.nodes.push(Node::new(frame, parent, depth, jump));
         self.enter(handle, None);
         self.note_holder(handle);
+        self.note_place(handle);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
         self.tell_ancestors(handle, false);
         self.note_root(handle);
@@ -553,7 +555,9 @@ impl Tree {
             && released.how == (Release::Interrupted {})
         {
             released.how = Release::Ended {};
+            self.note_holder(handle);
         }
+        let node = &mut self.nodes[handle.index()];
         if status != FrameStatus::InProgress {
             node.frame.summary_request = None;
         }
@@ -654,8 +658,16 @@ impl Tree {
             Release::Interrupted {} if !is_left => Release::Ended {},
             release => release.clone(),
         };
-        let is_no_try = matches!(how, Release::PutBack { .. }) || (how == (Release::Ended {}) && is_left);
-        holder.tries = holder.tries.saturating_sub(u64::from(is_no_try));
+        let is_no_try = |how: &Release| match how {
+            Release::PutBack { .. } => true,
+            Release::Ended {} => is_left,
+            Release::Interrupted {} | Release::Stopped { .. } => false,
+        };
+        // What was let go before can be put back: a holder of which nobody had heard, or that says it again.
+        let was_none = holder.released.as_ref().is_some_and(|before| is_no_try(&before.how));
+        let was_put_back = holder.released.as_ref().is_some_and(|before| matches!(before.how, Release::PutBack { .. }));
+        holder.tries = holder.tries.saturating_sub(u64::from(is_no_try(&how) && !was_none));
+        holder.put_backs += u64::from(matches!(how, Release::PutBack { .. }) && !was_put_back);
         holder.released = Some(Released { at: time, how });
     }
 
@@ -664,7 +676,7 @@ impl Tree {
         let frame = self.frame_mut(handle);
         keep_reason(frame);
         if let Some(holder) = &mut frame.holder {
-            holder.tries = 0;
+            (holder.tries, holder.put_backs) = (0, 0);
         }
         if frame.questions.is_empty() {
             frame.questions.push(Question { asked_at: frame.updated_at, ..Question::default() });

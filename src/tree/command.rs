@@ -180,9 +180,9 @@ pub enum Command {
         /// How it ends.
         finish: Finish,
     },
-    /// Block the frames that hosts run, from this frame downwards: they stop, and can be resumed.
+    /// Block the frames that hosts run, workers have and conversations work in, from this frame downwards: they stop, and can be resumed.
     Stop {
-        /// The frame. `None`: all frames that hosts run.
+        /// The frame. `None`: all of them.
         frame: Option<FrameRef>,
         /// The reason. It must not be blank.
         reason: String,

@@ -42,12 +42,14 @@ pub(crate) struct Draft<'a> {
     pub(crate) now: u64,
     /// Who gives the command; `None`: whoever has the stack itself.
     pub(crate) actor: Option<Actor>,
+    /// True: the command begins a call, which holds the frame.
+    pub(crate) is_call: bool,
     commit: Commit,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(tree: &'a Tree, now: u64) -> Self {
-        Self { tree, now, actor: None, commit: Commit::default() }
+        Self { tree, now, actor: None, is_call: false, commit: Commit::default() }
     }
 
     /// A draft that starts with the commit of a command.
@@ -63,6 +65,18 @@ impl<'a> Draft<'a> {
         events.into_iter().for_each(|event| self.push(event.handle, event.change));
         self.commit.log.extend(log);
         Ok(())
+    }
+
+    /// True if this draft lets a frame go.
+    pub(crate) fn has_let_go(&self, handle: Handle) -> bool {
+        let lets_go = |event: &Event| event.handle == handle && matches!(event.change, Change::Released { .. });
+        self.commit.events.iter().any(lets_go)
+    }
+
+    /// True if this draft gives a frame to somebody, or lets it go.
+    pub(crate) fn changes_holder(&self, handle: Handle) -> bool {
+        let is_holding = |change: &Change| matches!(change, Change::Released { .. } | Change::Held { .. });
+        self.commit.events.iter().any(|event| event.handle == handle && is_holding(&event.change))
     }
 
     /// Adds an event with the next revision.

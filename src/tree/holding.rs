@@ -3,8 +3,11 @@
 use super::Tree;
 use super::ready::Obstacle;
 use crate::error::{Error, Result};
-use crate::frame::{Actor, FrameStatus, Handle, Hold, Holder, HolderKind, Release, WorkLeft};
+use crate::frame::{Actor, Frame, FrameStatus, Handle, Hold, Holder, HolderKind, Release, WorkLeft};
 use crate::steps::step;
+
+/// The number of conversations of which the last place is remembered.
+const MOST_PLACES: usize = 1_000;
 
 /// Why a worker cannot have a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,11 @@ pub(super) enum Unfree {
     Waits(Obstacle),
     /// It is not below this frame, which the worker has named.
     NotBelow(Handle),
+}
+
+/// True if a frame was planned when somebody held it first.
+fn was_planned(frame: &Frame) -> bool {
+    frame.holder.as_deref().is_some_and(|holder| holder.planned)
 }
 
 fn waits_for_part(part: Handle) -> Unfree {
@@ -50,33 +58,52 @@ impl Tree {
         self.node(handle).record().held_by().filter(|holder| holder.holds(now))
     }
 
-    /// The frames that a conversation holds, or was the last to hold, in no order.
-    pub(super) fn of_conversation(&self, name: &str) -> impl Iterator<Item = (Handle, &Holder)> {
-        let frames = self.conversations.get(name).into_iter().flatten();
+    /// The frames that a conversation or a person holds, also those of which nobody has heard for too long, in creation order.
+    pub(super) fn on_the_way(&self, kind: HolderKind, name: &str) -> impl Iterator<Item = (Handle, &Holder)> {
+        let frames = self.ways.get(&(kind, name.to_owned())).into_iter().flatten();
         frames.filter_map(|handle| Some((*handle, self.node(*handle).record().holder.as_deref()?)))
+    }
+
+    /// The time at which a conversation has entered a frame last, and that frame.
+    pub(super) fn last_entry(&self, conversation: &str) -> Option<(u64, Handle)> {
+        self.places.get(conversation).copied()
     }
 
     /// The frame in which a conversation works: the one that it has entered last, or if it has ended or left that itself, the last one that
     /// it has entered before and has still. The last one can have ended by now: because somebody else has ended it, or because it was all of
     /// the conversation's task, given to it by another one.
     pub fn place_of(&self, conversation: &str) -> Option<Handle> {
-        let order = |(handle, holder): &(Handle, &Holder)| (holder.since, *handle);
-        let (newest, holder) = self.of_conversation(conversation).max_by_key(order)?;
-        let has_left = match holder.released.as_ref().map(|released| &released.how) {
+        let (_, newest) = self.last_entry(conversation)?;
+        let holder = self.node(newest).record().holder.as_deref();
+        let own = holder.filter(|holder| holder.kind == HolderKind::Conversation && holder.name == conversation);
+        let has_left = own.is_none_or(|holder| match holder.released.as_ref().map(|released| &released.how) {
             Some(Release::Ended {}) => holder.caller.is_empty(),
             Some(Release::PutBack { .. }) => true,
             Some(Release::Interrupted {} | Release::Stopped { .. }) | None => false,
-        };
+        });
         if !has_left {
             return Some(newest);
         }
-        let has = |(_, holder): &(Handle, &Holder)| holder.is_on_it();
-        self.of_conversation(conversation).filter(has).max_by_key(order).map(|(handle, _)| handle)
+        let way = self.on_the_way(HolderKind::Conversation, conversation);
+        way.max_by_key(|(handle, holder)| (holder.since, *handle)).map(|(handle, _)| handle)
+    }
+
+    /// The frames whose leases a conversation or a person should renew: half of the lease is over, or it has ended already, and nobody else
+    /// has gone on with the frame.
+    pub fn due_renewals(&self, actor: &Actor, now: u64) -> Vec<Handle> {
+        let longest = Holder::LONGEST_LEASE;
+        let is_due = |holder: &Holder| {
+            let left = holder.until.map_or(longest, |until| until.saturating_sub(now));
+            left < longest / 2 || left > longest
+        };
+        let own = self.on_the_way(actor.kind, &actor.name);
+        own.filter(|(_, holder)| is_due(holder)).map(|(handle, _)| handle).collect()
     }
 
     /// The frames that a conversation holds, the one that it has entered last first: where it is, and where it goes back to from there.
     pub fn way_back(&self, conversation: &str) -> Vec<Handle> {
-        let held = self.of_conversation(conversation).filter(|(_, holder)| holder.released.is_none());
+        let way = self.on_the_way(HolderKind::Conversation, conversation);
+        let held = way.filter(|(_, holder)| holder.released.is_none());
         let mut held: Vec<(u64, Handle)> = held.map(|(handle, holder)| (holder.since, handle)).collect();
         held.sort_unstable_by(|one, other| other.cmp(one));
         held.into_iter().map(|(_, handle)| handle).collect()
@@ -106,17 +133,20 @@ impl Tree {
         match (frame.status, frame.worker()) {
             (FrameStatus::Planned, _) => self.obstacle(handle).map(Unfree::Waits),
             (FrameStatus::InProgress, Some(holder)) if holder.holds(now) => Some(Unfree::Held),
-            (FrameStatus::InProgress, Some(holder)) => match self.part_for_workers(handle) {
-                Some(part) => Some(waits_for_part(part)),
-                None => holder.is_put_back(now).then_some(Unfree::Later),
-            },
-            (FrameStatus::InProgress, None) => Some(Unfree::Begun),
-            (FrameStatus::Blocked, Some(_)) if frame.pending_answer().is_some() => {
-                self.part_for_workers(handle).map(waits_for_part)
+            (FrameStatus::InProgress, Some(holder)) => {
+                self.in_the_way(handle).or_else(|| holder.is_put_back(now).then_some(Unfree::Later))
             }
+            (FrameStatus::InProgress, None) => Some(Unfree::Begun),
+            (FrameStatus::Blocked, Some(_)) if frame.pending_answer().is_some() => self.in_the_way(handle),
             (FrameStatus::Blocked, _) => Some(Unfree::Blocked),
             _ => Some(Unfree::Ended),
         }
+    }
+
+    /// What keeps a worker from going on with what workers have begun.
+    fn in_the_way(&self, handle: Handle) -> Option<Unfree> {
+        let ended = self.ended_above(handle).map(|above| Unfree::Waits(Obstacle::Above(above)));
+        ended.or_else(|| self.part_for_workers(handle).map(waits_for_part))
     }
 
     /// A part that was planned below a worker's frame and is not completed, whoever has begun it: a frame that has split its work comes
@@ -130,8 +160,8 @@ impl Tree {
                 let child = self.node(*handle);
                 let is_left = match child.status() {
                     FrameStatus::Planned => true,
-                    FrameStatus::Failed => child.record().holder.is_some() && child.retried_as().is_none(),
-                    FrameStatus::InProgress | FrameStatus::Blocked => child.record().holder.is_some(),
+                    FrameStatus::Failed => was_planned(child.record()) && child.retried_as().is_none(),
+                    FrameStatus::InProgress | FrameStatus::Blocked => was_planned(child.record()),
                     FrameStatus::Completed | FrameStatus::Invalidated => false,
                 };
                 if is_left {
@@ -229,29 +259,48 @@ impl Tree {
     pub(super) fn note_holder(&mut self, handle: Handle) {
         let frame = self.node(handle).record();
         let (is_held, is_of_worker) = (frame.held_by().is_some(), frame.status.is_open() && frame.worker().is_some());
-        let conversation = frame.holder.as_deref().filter(|holder| holder.kind == HolderKind::Conversation);
-        let conversation = conversation.map(|holder| holder.name.clone());
+        let on_it = frame.holder.as_deref().filter(|holder| holder.is_on_it()).and_then(way_of);
+        self.leave_way(handle);
         set(&mut self.held, handle, is_held);
         set(&mut self.with_workers, handle, is_of_worker);
-        if let Some(name) = conversation {
-            self.conversations.entry(name).or_default().insert(handle);
+        if let Some(way) = on_it {
+            self.ways.entry(way).or_default().insert(handle);
         }
     }
 
-    /// Takes a frame out of the index of conversations: it leaves the memory, or gets another holder.
-    pub(super) fn forget_conversation_of(&mut self, handle: Handle) {
-        let Some(holder) = self.node(handle).record().holder.as_deref() else { return };
-        if holder.kind != HolderKind::Conversation {
-            return;
-        }
-        let name = holder.name.clone();
-        if let Some(frames) = self.conversations.get_mut(&name) {
+    /// Takes a frame off the way of its holder: it is let go, gets another holder, or leaves the memory.
+    pub(super) fn leave_way(&mut self, handle: Handle) {
+        let Some(way) = self.node(handle).record().holder.as_deref().and_then(way_of) else { return };
+        if let Some(frames) = self.ways.get_mut(&way) {
             frames.remove(&handle);
             if frames.is_empty() {
-                self.conversations.remove(&name);
+                self.ways.remove(&way);
             }
         }
     }
+
+    /// Notes that a conversation has entered a frame, if its holder is one. The conversations that have entered frames last are remembered.
+    pub(super) fn note_place(&mut self, handle: Handle) {
+        let Some(holder) = self.node(handle).record().holder.as_deref() else { return };
+        if holder.kind != HolderKind::Conversation || holder.name.is_empty() {
+            return;
+        }
+        let (name, since) = (holder.name.clone(), holder.since);
+        let place = self.places.entry(name).or_insert((since, handle));
+        *place = (*place).max((since, handle));
+        if self.places.len() > MOST_PLACES
+            && let Some(oldest) = self.places.iter().min_by_key(|(name, place)| (**place, *name))
+        {
+            let oldest = oldest.0.clone();
+            self.places.remove(&oldest);
+        }
+    }
+}
+
+/// The way of a holder with a name: the frames that it holds, and to which it goes back. What others have running is no way.
+fn way_of(holder: &Holder) -> Option<(HolderKind, String)> {
+    let has_way = !holder.kind.is_running() && !holder.name.is_empty();
+    has_way.then(|| (holder.kind, holder.name.clone()))
 }
 
 fn set(frames: &mut std::collections::BTreeSet<Handle>, handle: Handle, is_in: bool) {

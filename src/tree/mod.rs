@@ -40,7 +40,7 @@ use serde_json::{Map, Value};
 use crate::archive::ArchiveQuery;
 use crate::error::{Error, Result};
 use crate::frame::{
-    Frame, FrameRef, FrameStatus, FrameUsage, Handle, ModelUsage, Target, add_usage, reference_to_id, shown,
+    Frame, FrameRef, FrameStatus, FrameUsage, Handle, HolderKind, ModelUsage, Target, add_usage, reference_to_id, shown,
 };
 use crate::steps::step;
 use crate::text::one_line;
@@ -144,8 +144,10 @@ pub struct Tree {
     held: BTreeSet<Handle>,
     /// The open frames of workers.
     with_workers: BTreeSet<Handle>,
-    /// The frames that a conversation holds, or was the last to hold, by its name.
-    conversations: HashMap<String, BTreeSet<Handle>>,
+    /// The frames that a conversation or a person holds, also those of which nobody has heard for too long, by its name.
+    ways: HashMap<(HolderKind, String), BTreeSet<Handle>>,
+    /// When each conversation has entered a frame last, and which one.
+    places: BTreeMap<String, (u64, Handle)>,
     /// The frames at which somebody has stopped what runs, with the revision and the reason of the last time.
     stops: BTreeMap<Handle, (u64, String)>,
     extra: Map<String, Value>,

@@ -107,7 +107,7 @@ impl Tree {
     }
 
     /// The first frame above that is not planned, if that has ended.
-    fn ended_above(&self, handle: Handle) -> Option<Handle> {
+    pub(super) fn ended_above(&self, handle: Handle) -> Option<Handle> {
         let begun = self.ancestors(handle).find(|above| self.node(*above).status() != FrameStatus::Planned);
         begun.filter(|above| !self.node(*above).status().is_open())
     }

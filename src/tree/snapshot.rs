@@ -1,7 +1,7 @@
 //! Snapshots of trees: what is kept of a tree beside its events, so that it can be opened without them, and so that finished
 //! trees need not be in memory.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,8 @@ struct Head {
     active: Option<Handle>,
     unsettled: Vec<Handle>,
     stops: Vec<(Handle, u64, String)>,
+    /// When each conversation has entered a frame last, and which one.
+    places: BTreeMap<String, (u64, Handle)>,
     /// The highest key of the places of roots.
     last_root: Option<u64>,
     /// The roots of the trees that are held in memory.
@@ -67,7 +69,8 @@ impl Head {
             .iter()
             .chain(&head.unsettled)
             .chain(&head.open)
-            .chain(head.stops.iter().map(|(frame, ..)| frame));
+            .chain(head.stops.iter().map(|(frame, ..)| frame))
+            .chain(head.places.values().map(|(_, frame)| frame));
         let are_there = { named }.all(|frame| frame.index() < head.frames);
         let roots: usize = head.root_statuses.iter().fold(0, |sum, count| sum.saturating_add(*count));
         let counts = [head.frames as u64, head.chunks as u64, head.sequence / 2];
@@ -158,6 +161,7 @@ impl Tree {
             sequence: head.sequence,
             unsettled: head.unsettled,
             chunks: head.chunks,
+            places: head.places,
             stops: head.stops.into_iter().map(|(frame, revision, reason)| (frame, (revision, reason))).collect(),
             extra: head.extra,
             ..Self::default()
@@ -209,6 +213,7 @@ impl Tree {
             active: self.active,
             unsettled: self.unsettled.clone(),
             stops: stops.map(|(frame, (revision, reason))| (*frame, *revision, reason.clone())).collect(),
+            places: self.places.clone(),
             last_root: self.roots.last(),
             extra: self.extra.clone(),
             open,
@@ -317,7 +322,7 @@ impl Tree {
         for frame in &frames {
             let node = self.node(*frame);
             let (id, title) = (node.session_id().to_owned(), node.title().to_owned());
-            self.forget_conversation_of(*frame);
+            self.leave_way(*frame);
             self.ids.remove(&id);
             self.titles.remove(&title, *frame);
             self.nodes.drop_node(*frame);

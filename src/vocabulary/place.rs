@@ -73,6 +73,7 @@ impl<'a> Told<'a> {
     }
 
     /// Reads an answer of a host that says no places. `None` if it is about no frame.
+    #[cfg(feature = "session")]
     pub fn without_place(text: &'a str) -> Option<Self> {
         let (first, subject) = text.lines().find_map(|line| Some((line, named(line)?)))?;
         Some(Self { answer: &text[offset(text, first)..], subject, place: None, last: "" })

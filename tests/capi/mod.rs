@@ -7,6 +7,8 @@ mod panics;
 use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::ptr;
+use std::thread::sleep;
+use std::time::Duration;
 
 use callstack_core::capi::code::*;
 use callstack_core::capi::command::*;
@@ -476,18 +478,23 @@ fn workers_hold_frames_and_old_holds_are_refused() {
         let finish = |held: &str, end: &str| {
             ask(|out, error| callstack_finish(stack, p(held), held.len(), p(end), end.len(), out, error))
         };
+        assert_eq!(finish(&second, r#"{"end": "later", "wait": 86400001}"#).unwrap_err().code, CALLSTACK_ERROR_SETTING);
         let done = r#"{"end": "done", "results": "done"}"#;
         let split = parsed(finish(&second, done).unwrap());
         assert!(split["status"] == "in_progress" && split["until"].is_u64(), "{split}");
         assert_eq!(finish(&first, done).unwrap_err().code, CALLSTACK_ERROR_HOLD_LOST);
-        assert_eq!(finish(&second, r#"{"end": "later", "wait": 86400001}"#).unwrap_err().code, CALLSTACK_ERROR_SETTING);
         for wrong in ["[]", "{}", r#"{"end": "never"}"#, r#"{"end": "done"}"#, r#"{"end": "asks", "results": "x"}"#] {
             assert_eq!(finish(&second, wrong).unwrap_err().code, CALLSTACK_ERROR_JSON, "{wrong}");
         }
         assert_eq!(finish("[]", done).unwrap_err().code, CALLSTACK_ERROR_JSON);
         ask(|out, error| callstack_invalidate(stack, p("f2"), 2, p("no time"), 7, out, error)).unwrap();
-        assert_eq!(parsed(finish(&second, done).unwrap()), json!({"status": "completed"}));
+        // The frame was put back for its part: the worker holds it anew, when its wait of a second is over.
         assert_eq!(finish(&second, done).unwrap_err().code, CALLSTACK_ERROR_NOT_FREE);
+        let held = || Some(hold("two", 1_000, None).unwrap()).filter(|held| held != "null");
+        let third =
+            std::iter::repeat_with(held).inspect(|_| sleep(Duration::from_millis(20))).flatten().next().unwrap();
+        assert_eq!(parsed(finish(&third, done).unwrap()), json!({"status": "completed"}));
+        assert_eq!(finish(&third, done).unwrap_err().code, CALLSTACK_ERROR_NOT_FREE);
         close(stack);
         // The stack of a worker lasts until it is closed too.
         assert_eq!(frames(right, r#"{"status": "completed"}"#).unwrap(), json!(["f1"]));

@@ -165,11 +165,11 @@ fn databases_of_others_and_of_newer_versions_are_left_alone() {
         connection.execute_batch(sql).unwrap();
     };
     let folder = filled();
-    change(folder.path(), "PRAGMA user_version = 3");
-    open_fails(folder.path(), "version", "stack.db has version 3, this library reads up to 2; update the library");
+    change(folder.path(), "PRAGMA user_version = 2");
+    open_fails(folder.path(), "version", "stack.db has version 2, this library reads up to 1; update the library");
     change(folder.path(), "PRAGMA user_version = 0");
     open_fails(folder.path(), "damaged", "it is a database, but not one of this library");
-    change(folder.path(), "PRAGMA user_version = 2");
+    change(folder.path(), "PRAGMA user_version = 1");
     assert_eq!(Stack::open(folder.path(), StackOptions::default()).unwrap().state().frames.len(), 300);
 
     // An open reads the events since the snapshot, or all of them if there is none.

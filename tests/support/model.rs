@@ -1,5 +1,6 @@
 //! A simple model of trees, and random commands that compare it with the library. Tests and fuzz targets share it.
 
+use std::collections::BTreeMap;
 #[cfg(feature = "tools")]
 use std::sync::Arc;
 #[cfg(feature = "tools")]
@@ -51,6 +52,8 @@ struct Model {
     active: Option<usize>,
     /// All frames; siblings stand in their order.
     order: Vec<usize>,
+    /// When each conversation has entered a frame last.
+    entered: BTreeMap<String, u64>,
 }
 
 /// A command of the model, with frames as indices. An index past the end names a frame that does not exist.
@@ -99,6 +102,26 @@ struct Proof {
 }
 
 impl Proof {
+    /// Mostly that of the worker that has held the frame last, also if it is a while ago; else any.
+    fn random(random: &mut Random, model: &Model, frame: usize) -> Self {
+        let last = model.frames.get(frame).and_then(|plain| plain.holder.as_ref());
+        let generation = match last {
+            Some(last) if !random.once_in(4) => last.generation,
+            _ => random.below(3) as u64,
+        };
+        let worker = match last.map(|last| &*last.name) {
+            Some("one") if !random.once_in(4) => "one",
+            Some("two") if !random.once_in(4) => "two",
+            _ => ["", "one", "two"][random.below(3)],
+        };
+        Self { frame, worker, generation }
+    }
+
+    fn is(self, frame: usize, holder: &Holder) -> bool {
+        let of = (frame, holder.kind, &*holder.name, holder.generation);
+        of == (self.frame, HolderKind::Worker, self.worker, self.generation)
+    }
+
     fn hold(self) -> Hold {
         let Proof { frame, worker, generation } = self;
         let handle = Handle::from_index(frame).unwrap();
@@ -127,16 +150,15 @@ enum Who {
 }
 
 impl Who {
-    fn random(random: &mut Random, count: usize) -> Self {
+    fn random(random: &mut Random, model: &Model) -> Self {
         match random.below(12) {
             0..6 => Who::Nobody,
             6..10 => Who::Named(HolderKind::Conversation, ["c1", "c2"][random.below(2)], random.once_in(4)),
             10 => Who::Named(HolderKind::Person, "ann", random.once_in(2)),
-            _ => Who::Worker(Proof {
-                frame: random.below(count + 1),
-                worker: ["one", "two"][random.below(2)],
-                generation: random.below(3) as u64,
-            }),
+            _ => {
+                let frame = random.below(model.frames.len() + 1);
+                Who::Worker(Proof::random(random, model, frame))
+            }
         }
     }
 
@@ -149,11 +171,11 @@ impl Who {
     }
 
     /// True if the holder of a frame is this one.
-    fn is(self, holder: &Holder) -> bool {
+    fn is(self, frame: usize, holder: &Holder) -> bool {
         match self {
             Who::Nobody => false,
             Who::Named(kind, name, _) => holder.kind == kind && holder.name == name,
-            Who::Worker(Proof { worker, .. }) => holder.kind == HolderKind::Worker && holder.name == worker,
+            Who::Worker(proof) => proof.is(frame, holder),
             Who::Host(name) => holder.kind == HolderKind::Host && holder.name == name,
         }
     }
@@ -180,7 +202,8 @@ fn random_edit(random: &mut Random, count: usize) -> Edit {
     }
 }
 
-fn random_ask(random: &mut Random, count: usize) -> Ask {
+fn random_ask(random: &mut Random, model: &Model) -> Ask {
+    let count = model.frames.len();
     let frame = random.below(count + 1);
     let id = |random: &mut Random| match random.below(10) {
         0 => String::new(),
@@ -192,7 +215,7 @@ fn random_ask(random: &mut Random, count: usize) -> Ask {
     let content = |random: &mut Random| "x".repeat([0, 5, 100_000, 100_001][random.below(4)]);
     let worker = |random: &mut Random| ["", "one", "two", "two"][random.below(4)];
     let lease = |random: &mut Random| [0, 2, 20, 20, Holder::LONGEST_LEASE, Holder::LONGEST_LEASE + 1][random.below(6)];
-    let proof = |random: &mut Random| Proof { frame, worker: worker(random), generation: random.below(3) as u64 };
+    let proof = |random: &mut Random| Proof::random(random, model, frame);
     let host = |random: &mut Random| ["h1", "h2"][random.below(2)];
     match random.below(66) {
         44..51 => Ask::Hold {
@@ -400,10 +423,13 @@ fn command(model: &Model, ask: &Ask) -> Command {
 
 type Answer = Result<(), &'static str>;
 
+fn lasts(until: u64, now: u64) -> bool {
+    until > now && until <= now + Holder::LONGEST_LEASE + 3_600_000
+}
+
 /// True if somebody has a frame at this time.
 fn holds(holder: &Holder, now: u64) -> bool {
-    let lasts = |until: u64| until > now && until <= now + Holder::LONGEST_LEASE;
-    holder.released.is_none() && holder.until.is_none_or(lasts)
+    holder.released.is_none() && holder.until.is_none_or(|until| lasts(until, now))
 }
 
 impl Model {
@@ -546,6 +572,11 @@ impl Model {
         }
         self.check_actor(frame, who, now)?;
         let from = self.frames[frame].status;
+        if let Who::Worker(proof) = who
+            && (proof.frame, from, status) == (frame, Blocked, InProgress)
+        {
+            return Err("not_free");
+        }
         self.frames[frame].status = status;
         self.frames[frame].held = false;
         self.goes_on(frame);
@@ -774,13 +805,15 @@ impl Model {
     fn is_free(&self, frame: usize, now: u64) -> bool {
         let plain = &self.frames[frame];
         let is_put_back = |holder: &Holder| match holder.released {
-            Some(Released { how: Release::PutBack { until }, .. }) => {
-                until > now && until <= now + Holder::LONGEST_LEASE
-            }
+            Some(Released { how: Release::PutBack { until }, .. }) => lasts(until, now),
             _ => false,
         };
+        let is_planned = |frame: &usize| self.frames[*frame].status == FrameStatus::Planned;
+        let begun = self.above(frame).into_iter().find(|above| !is_planned(above));
+        let is_wanted = begun.is_none_or(|begun| self.is_open(begun));
         match (plain.status, self.worker(frame)) {
             (FrameStatus::Planned, _) => self.can_begin(frame),
+            (FrameStatus::InProgress | FrameStatus::Blocked, Some(_)) if !is_wanted => false,
             (FrameStatus::InProgress, Some(holder)) => {
                 !holds(holder, now) && !is_put_back(holder) && !self.has_part_for_workers(frame)
             }
@@ -797,7 +830,9 @@ impl Model {
             let Plain { status, holder, .. } = &self.frames[child];
             let is_left = match status {
                 FrameStatus::Planned => true,
-                FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => holder.is_some(),
+                FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => {
+                    holder.as_ref().is_some_and(|holder| holder.planned)
+                }
                 FrameStatus::Completed | FrameStatus::Invalidated => false,
             };
             let is_own = !is_left && self.is_open(child);
@@ -816,7 +851,7 @@ impl Model {
             Who::Named(_, _, takes_over) => takes_over && !runs,
             Who::Worker(_) | Who::Host(_) => false,
         };
-        if takes || who.is(holder) || holder.name.is_empty() { Ok(()) } else { Err("held") }
+        if takes || who.is(frame, holder) || holder.name.is_empty() { Ok(()) } else { Err("held") }
     }
 
     /// As above, for what whoever has the stack itself may always do.
@@ -838,13 +873,15 @@ impl Model {
     }
 
     /// Gives a frame to another holder.
-    fn held(&mut self, frame: usize, new: Holder, now: u64) {
+    fn held(&mut self, frame: usize, new: Holder, was_planned: bool, now: u64) {
         let tries = self.worker(frame).map_or(0, |last| last.tries);
         let plain = &mut self.frames[frame];
         plain.holder = Some(Holder {
             generation: plain.holder.as_ref().map_or(1, |last| last.generation + 1),
             since: new.since.max(now),
             tries: tries + u64::from(new.kind == HolderKind::Worker),
+            put_backs: plain.holder.as_ref().map_or(0, |last| last.put_backs),
+            planned: plain.holder.as_ref().map_or(was_planned, |last| last.planned),
             ..new
         });
     }
@@ -853,11 +890,18 @@ impl Model {
     fn released(&mut self, frame: usize, how: Release, now: u64) {
         let plain = &mut self.frames[frame];
         let is_left = plain.status == FrameStatus::InProgress;
-        let Some(holder) = plain.holder.as_mut().filter(|holder| holder.released.is_none()) else { return };
+        let puts_back = matches!(how, Release::PutBack { .. });
+        let Some(holder) = plain.holder.as_mut().filter(|holder| puts_back || holder.released.is_none()) else {
+            return;
+        };
         let how = if how == (Release::Interrupted {}) && !is_left { Release::Ended {} } else { how };
-        if matches!(how, Release::PutBack { .. }) || how == (Release::Ended {}) && is_left {
+        let before = holder.released.as_ref().map(|released| &released.how);
+        let was_put_back = matches!(before, Some(Release::PutBack { .. }));
+        let was_left = was_put_back || is_left && before == Some(&Release::Ended {});
+        if (puts_back || how == (Release::Ended {}) && is_left) && !was_left {
             holder.tries = holder.tries.saturating_sub(1);
         }
+        holder.put_backs += u64::from(puts_back && !was_put_back);
         holder.released = Some(Released { at: now, how });
     }
 
@@ -866,13 +910,13 @@ impl Model {
         let status = self.frames[frame].status;
         let holder = self.frames[frame].holder.clone().filter(|holder| holder.released.is_none());
         let Some(holder) = holder.filter(|holder| holder.kind != HolderKind::Host) else { return };
-        let is_own = if who == Who::Nobody { holder.kind == HolderKind::Person } else { who.is(&holder) };
+        let is_own = if who == Who::Nobody { holder.kind == HolderKind::Person } else { who.is(frame, &holder) };
         let stopped = Release::Stopped { reason: status.to_string() };
         self.released(frame, if is_own { Release::Ended {} } else { stopped }, now);
     }
 
     /// The frames of which a conversation was the last holder, the one that it has entered last first, each with the time.
-    fn entered(&self, name: &str) -> Vec<(u64, usize)> {
+    fn on_the_way(&self, name: &str) -> Vec<(u64, usize)> {
         let is_of = |holder: &&Holder| holder.kind == HolderKind::Conversation && holder.name == name;
         let holders = self.frames.iter().enumerate().filter_map(|(frame, plain)| Some((frame, plain.holder.as_ref()?)));
         let own = holders.filter(|(_, holder)| is_of(holder));
@@ -886,19 +930,21 @@ impl Model {
         let Who::Named(kind, name, _) = who else {
             let is_part = status == FrameStatus::Planned
                 && self.frames[frame].parent.is_some_and(|parent| self.worker(parent).is_some());
-            let has_it = |holder: &Holder| holder.released.is_none() && matches!(who, Who::Worker(_)) && who.is(holder);
+            let has_it =
+                |holder: &Holder| holder.released.is_none() && matches!(who, Who::Worker(_)) && who.is(frame, holder);
             let is_own = matches!(who, Who::Host(_)) || self.frames[frame].holder.as_ref().is_some_and(has_it);
             if !is_own && (is_part || self.worker(frame).is_some()) {
-                self.held(frame, Holder::default(), now);
+                self.held(frame, Holder::default(), status == FrameStatus::Planned, now);
             }
             return;
         };
         let mut since = now;
         if kind == HolderKind::Conversation {
-            let mut way = self.entered(name);
-            if let Some((newest, _)) = way.first() {
+            let mut way = self.on_the_way(name);
+            if let Some(newest) = self.entered.get(name) {
                 since = now.max(newest + 1);
             }
+            self.entered.insert(name.into(), since);
             way.retain(|(_, place)| {
                 self.frames[*place].holder.as_ref().is_some_and(|holder| holder.released.is_none())
             });
@@ -912,7 +958,10 @@ impl Model {
         let until = Some(now + Holder::LONGEST_LEASE);
         match self.frames[frame].holder.as_mut().filter(|own| own.kind == kind && own.name == name) {
             Some(own) => (own.since, own.until, own.released) = (since, until, None),
-            None => self.held(frame, Holder { kind, name: name.into(), until, since, ..Holder::default() }, now),
+            None => {
+                let new = Holder { kind, name: name.into(), until, since, ..Holder::default() };
+                self.held(frame, new, status == FrameStatus::Planned, now);
+            }
         }
     }
 
@@ -934,13 +983,14 @@ impl Model {
         let left = (0..self.frames.len()).filter(is_meant).filter(begun).min_by_key(free_since);
         let first = frame.or(left).or_else(|| self.in_plan_order(None).into_iter().find(is_meant));
         let Some(first) = first else { return Ok(()) };
+        let was_planned = !begun(&first);
         if !begun(&first) && self.frames[first].registers.is_none() {
             self.begin_registers(first);
         }
         self.goes_on(first);
         self.frames[first].status = FrameStatus::InProgress;
         let (kind, name, until) = (HolderKind::Worker, worker.to_owned(), Some(until));
-        self.held(first, Holder { kind, name, until, ..Holder::default() }, now);
+        self.held(first, Holder { kind, name, until, ..Holder::default() }, was_planned, now);
         Ok(())
     }
 
@@ -955,8 +1005,13 @@ impl Model {
     fn finish(&mut self, proof: Proof, finish: End, now: u64) -> Answer {
         self.check_hold(proof)?;
         self.check_in_progress(proof.frame)?;
+        let released = self.frames[proof.frame].holder.as_ref().and_then(|holder| holder.released.as_ref());
+        if released.is_some_and(|released| released.how != Release::Interrupted {}) {
+            return Err("not_free");
+        }
         let (frame, who) = (proof.frame, Who::Worker(proof));
-        let pause = 60_000.min(1_000 << proof.generation.saturating_sub(1).min(16));
+        let put_backs = self.frames[frame].holder.as_ref().map_or(0, |holder| holder.put_backs);
+        let pause = 60_000.min(1_000 << put_backs.min(16));
         match finish {
             End::Later(Some(wait)) if wait > Holder::LONGEST_LEASE => return Err("setting"),
             End::Later(wait) => self.released(frame, Release::PutBack { until: now + wait.unwrap_or(pause) }, now),
@@ -998,18 +1053,29 @@ impl Model {
             _ => return Err("setting"),
         };
         let (kind, name, caller) = (HolderKind::Host, host.to_owned(), "caller".to_owned());
-        self.held(frame, Holder { kind, name, caller, until, ..Holder::default() }, now);
+        let was_planned = from == FrameStatus::Planned;
+        self.held(frame, Holder { kind, name, caller, until, ..Holder::default() }, was_planned, now);
         Ok(())
     }
 
-    fn stop(&mut self, top: Option<usize>, now: u64) {
+    fn stop(&mut self, top: Option<usize>, who: Who, now: u64) -> Answer {
         let is_stopped = |frame: &usize| {
             let plain = &self.frames[*frame];
-            let is_held = plain.holder.as_ref().is_some_and(|holder| holder.released.is_none());
+            let is_held = plain
+                .holder
+                .as_ref()
+                .is_some_and(|holder| holder.released.is_none() && holder.kind != HolderKind::Person);
             let is_below = top.is_none_or(|top| *frame == top || self.above(*frame).contains(&top));
             is_below && plain.status == FrameStatus::InProgress && (is_held || self.worker(*frame).is_some())
         };
         let stopped: Vec<usize> = (0..self.frames.len()).filter(is_stopped).collect();
+        for frame in &stopped {
+            let holder = self.frames[*frame].holder.as_ref().filter(|holder| holds(holder, now));
+            let runs = |holder: &Holder| matches!(holder.kind, HolderKind::Host | HolderKind::Worker);
+            if holder.is_some_and(|holder| !runs(holder)) {
+                self.check_actor(*frame, who, now)?;
+            }
+        }
         for frame in &stopped {
             let plain = &mut self.frames[*frame];
             plain.status = FrameStatus::Blocked;
@@ -1020,12 +1086,13 @@ impl Model {
                 self.released(*frame, Release::Stopped { reason: "why".into() }, now);
             }
         }
-        let Some(active) = self.active else { return };
+        let Some(active) = self.active else { return Ok(()) };
         let mut lineage = std::iter::once(active).chain(self.above(active));
         if let Some(highest) = lineage.rfind(|frame| stopped.contains(frame)) {
             // As the frames were before: those that are stopped are open too.
             self.active = self.above(highest).into_iter().find(|above| self.is_open(*above));
         }
+        Ok(())
     }
 
     /// The children of a frame, or the roots, in their order.
@@ -1036,7 +1103,7 @@ impl Model {
     /// The model with an order that only depends on the orders of siblings.
     fn settled(&self) -> Self {
         let levels = std::iter::once(None).chain((0..self.frames.len()).map(Some)).map(|parent| self.level(parent));
-        Self { order: levels.flatten().collect(), ..self.clone() }
+        Self { order: levels.flatten().collect(), entered: BTreeMap::new(), ..self.clone() }
     }
 
     /// The frame that owns the chunk with this name that a frame sees: itself, or the nearest ancestor.
@@ -1133,7 +1200,7 @@ impl Model {
             }
             Ask::Stop { frame } => {
                 frame.map_or(Ok(()), |frame| self.there(frame))?;
-                self.stop(*frame, now);
+                self.stop(*frame, who, now)?;
             }
             Ask::Edit { frame, edit } => self.edit(*frame, edit)?,
             Ask::Add { id, parent, status, depends_on } => {
@@ -1268,7 +1335,7 @@ impl Model {
                 }
                 self.keep_reason(*frame);
                 if let Some(holder) = &mut self.frames[*frame].holder {
-                    holder.tries = 0;
+                    (holder.tries, holder.put_backs) = (0, 0);
                 }
                 let questions = &mut self.frames[*frame].questions;
                 if questions.is_empty() {
@@ -1436,7 +1503,9 @@ fn view(tree: &Tree) -> Model {
     });
     let children = tree.handles().flat_map(|handle| tree.children(handle));
     let order = tree.roots().iter().chain(children).map(|handle| handle.index()).collect();
-    Model { frames: frames.collect(), active: tree.active().map(|active| active.index()), order }
+    let active = tree.active().map(|active| active.index());
+    // Of the last entries, those that can still be told.
+    Model { frames: frames.collect(), active, order, entered: BTreeMap::new() }
 }
 
 /// Compares the queries of the tree with the model.
@@ -1490,8 +1559,8 @@ pub fn check(random: &mut Random, length: usize) {
     let (mut tree, mut model) = (Tree::new(), Model::default());
     let mut history: Vec<Event> = Vec::new();
     for now in 1..=length as u64 {
-        let ask = random_ask(random, model.frames.len());
-        let who = Who::random(random, model.frames.len());
+        let ask = random_ask(random, &model);
+        let who = Who::random(random, &model);
         let before = tree.state();
         let decided = decide_as(&tree, who.actor().as_ref(), command(&model, &ask), now);
         assert_eq!(tree.state(), before, "deciding changed the tree");
@@ -1558,9 +1627,9 @@ pub fn check_in_store(
             18 => drop(stack.repair().unwrap()),
             _ => {}
         }
-        let ask = random_ask(random, model.frames.len());
+        let ask = random_ask(random, &model);
         let user = if random.once_in(8) { &other } else { &stack };
-        let who = Who::random(random, model.frames.len());
+        let who = Who::random(random, &model);
         let user = who.actor().map_or_else(|| user.clone(), |actor| user.as_actor(actor));
         let done = user.execute(command(&model, &ask));
         let mut expected = model.clone();

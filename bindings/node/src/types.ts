@@ -954,7 +954,7 @@ export interface HostSettings {
     timeLimit?: number
     /** How many called sessions work at the same time; others are queued. 0 means no limit. Default 4. */
     maxConcurrent?: number
-    /** How long a host holds the frames of its calls after it was last heard of, in milliseconds. Default 15,000. */
+    /** How long a host holds the frames of its calls after it was last heard of, in milliseconds. Default 20,000. */
     lease?: number
   }
 }

@@ -40,7 +40,7 @@ impl EventLine {
         };
         let place =
             Line::new().styled(FAINT, format!("{revision:>5}  {}  ", moment(*time))).plain(format!("{handle} "));
-        let said = Line::new().said(&self.title).plain(": ").styled(style, one_line(&said(change)));
+        let said = Line::new().said(&self.title).plain(": ").styled(style, one_line(&said(change, *time)));
         if page.width() >= LEAST_WIDTH {
             return page.line(place.followed_by(said));
         }
@@ -50,7 +50,7 @@ impl EventLine {
 }
 
 /// Describes a change in a few words, followed by its texts. `time`: the time of the event.
-fn said(change: &Change) -> String {
+fn said(change: &Change, time: u64) -> String {
     let with =
         |words: &str, text: &str| if text.trim().is_empty() { words.to_owned() } else { format!("{words}: {text}") };
     match change {
@@ -98,6 +98,7 @@ fn said(change: &Change) -> String {
         Change::Held { holder } if holder.name.is_empty() && holder.kind == HolderKind::Person => {
             "was taken in hand".to_owned()
         }
+        Change::Held { holder } if holder.since < time => format!("its {} keeps it", holder.kind),
         Change::Held { holder } => {
             let until = holder.until.map_or(String::new(), |until| format!(" until {}", moment(until)));
             with(&format!("held by a {}{until} (hold {})", holder.kind, holder.generation), &holder.name)

@@ -3,12 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use callstack_core::{Error, FrameRef, FrameStatus, Handle, PopStatus, Results, Stack, Tree};
+use callstack_core::frame::Holder;
+use callstack_core::{Error, FrameRef, FrameStatus, Handle, HolderKind, PopStatus, Results, Stack, Tree};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, named_or_active, next};
+use super::show::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::{SameStack, StackFolder};
@@ -144,13 +146,16 @@ fn chosen(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
     if is_named {
         return Ok(handle);
     }
-    let (has_session, has_worker) = stack.read(|tree| {
+    let (has_session, has_worker, has_conversation) = stack.read(|tree| {
         let frame = tree.node(handle).record();
-        (frame.host().is_some() || frame.has_session(), frame.worker().is_some())
+        let is_other = |holder: &Holder| holder.kind == HolderKind::Conversation && !holder.name.is_empty();
+        let has_conversation = tree.holder(handle, now()).is_some_and(is_other);
+        (frame.host().is_some() || frame.has_session(), frame.worker().is_some(), has_conversation)
     });
     let is_own = || stack.actor().and_then(|own| own.hold.as_ref()).is_some_and(|own| own.handle == handle);
     let (code, owner) = match (has_session, has_worker) {
         (true, _) => ("frame_of_session", "a session"),
+        _ if has_conversation => ("frame_of_conversation", "a conversation, which works in it"),
         (false, true) if !is_own() => ("frame_of_worker", "workers, who go on with it"),
         _ => return Ok(handle),
     };

@@ -1,4 +1,4 @@
-//! `callstack stop`: stops frames that hosts run or workers have.
+//! `callstack stop`: stops frames that hosts run, workers have or conversations work in.
 
 use std::{io, slice};
 
@@ -24,7 +24,7 @@ pub struct Arguments {
     /// The frame: its handle, its ID, the beginning of its ID, or its title. It is stopped, and so is what runs below it.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     frame: Option<FrameRef>,
-    /// Stop all frames that hosts run or workers have.
+    /// Stop all frames that hosts run, workers have or conversations work in.
     #[arg(long)]
     all: bool,
     /// Why they are stopped. Their parents see it. `-` reads the standard input.

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callstack_core::context::FinishedChildren;
-use callstack_core::frame::{Finished, WorkLeft};
+use callstack_core::frame::{Finished, Release, WorkLeft};
 use callstack_core::{
     Budget, Change, Error, ErrorClass, EventQuery, Finish, FrameRef, FrameStatus, Guidance, Handle, Hold, NewHold,
     PopStatus, Results, Settings, Stack, ToolNames, Tree,
@@ -379,7 +379,8 @@ impl Worker<'_> {
             let is_planned = |parent: Handle| tree.node(parent).status() == FrameStatus::Planned;
             let is_work = |handle: &Handle| {
                 let node = tree.node(*handle);
-                node.record().holder.is_some() || node.parent().is_some_and(is_planned)
+                node.record().holder.as_deref().is_some_and(|holder| holder.planned)
+                    || node.parent().is_some_and(is_planned)
             };
             candidates(tree).into_iter().partition(is_work)
         });
@@ -530,7 +531,14 @@ impl Worker<'_> {
                 return Standing::Gone(Outcome::Lost(error));
             }
             let frame = tree.node(hold.handle).record();
+            let release = frame.holder.as_deref().and_then(|holder| holder.released.as_ref());
             match frame.status {
+                // An end of which nobody has heard was recorded.
+                FrameStatus::InProgress
+                    if release.is_some_and(|release| matches!(release.how, Release::PutBack { .. })) =>
+                {
+                    Standing::Gone(Outcome::Later)
+                }
                 FrameStatus::InProgress => Standing::Held,
                 FrameStatus::Invalidated => Standing::Gone(Outcome::Stopped),
                 _ if tree.node(hold.handle).retried_as().is_some() => Standing::Gone(Outcome::Stopped),

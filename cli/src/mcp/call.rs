@@ -216,17 +216,28 @@ impl Call<'_> {
 
     /// Refuses to enter a frame in which another conversation works, or the command of a worker.
     pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
+        self.check_takes(frame, false)
+    }
+
+    /// As [`Call::check_free`], for a conversation that takes over what others work in by themselves, if `takes_over`.
+    pub fn check_takes(&self, frame: Handle, takes_over: bool) -> Result<(), Refusal> {
         self.check_no_worker(frame)?;
-        let held = self.stack.read(|tree| tree.check_free(frame, self.stack.actor(), now()));
-        match held {
-            Err(Error::Held { .. }) => Err(format!(
-                "another conversation works in {}: status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it; if it has ended, go on \
-                 there with takeOver",
-                self.name(frame)
-            )
-            .into()),
-            checked => Ok(checked?),
+        let actor = self.stack.actor().cloned().map(|actor| actor.taking_over(takes_over));
+        let held = self.stack.read(|tree| tree.check_free(frame, actor.as_ref(), now()));
+        let Err(Error::Held { by, .. }) = held else { return Ok(held?) };
+        let kind = self.stack.read(|tree| tree.node(frame).record().held_by().map(|holder| holder.kind));
+        let wait = format!("status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it");
+        let name = self.name(frame);
+        Err(match kind {
+            Some(HolderKind::Conversation) => {
+                format!("another conversation works in {name}: {wait}; if it has ended, go on there with takeOver")
+            }
+            Some(HolderKind::Person) => {
+                format!("{} works in {name}: {wait}, or go on there with takeOver", one_line(&by))
+            }
+            _ => format!("{} runs {name}: {wait}, or work on another frame", one_line(&by)),
         }
+        .into())
     }
 
     /// The refusal of a command about a frame. If somebody else was faster, it says so.

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::call::{HAND_OVER, handles_in, is_handed_over, name, place};
 use super::caller::{self, ARGUMENT, Caller};
 use super::tool_names;
+use crate::commands::show::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -107,6 +108,9 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     }
     let stack = folder.open_to_write().map_err(|failure| failure.for_agents())?;
     let stack = caller::as_conversation(&stack, Some(&caller));
+    if stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty())) {
+        stack.execute(Command::RenewAll).map_err(|error| error.to_string())?;
+    }
     let session = Session { stack: &stack, event: &event, caller };
     session.answer(kind).map_err(|error| error.to_string())
 }
@@ -310,6 +314,10 @@ impl Session<'_> {
         }
         if self.status(task) == FrameStatus::InProgress {
             self.stack.pop(task, status, results)?;
+        }
+        // What it has begun besides its task.
+        for frame in self.stack.read(|tree| tree.way_back(self.caller.as_str())) {
+            self.stack.pop(frame, status, format!("The subagent has ended; its answer is in {task}."))?;
         }
         Ok(())
     }

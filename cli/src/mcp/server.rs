@@ -22,6 +22,7 @@ use super::person::{self, Outcome, Question, Way};
 use super::progress::Progress;
 use super::tools::{self, Entry};
 use super::{prompts, resources};
+use crate::commands::show::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 
@@ -100,8 +101,11 @@ impl Shared {
         let Asked { named, context } = context;
         let caller = named.clone().or_else(|| Caller::of_meta(&context.meta)).or_else(|| self.starter.clone());
         let stack = caller::as_conversation(stack, caller.as_ref());
-        // A refused renewal is tried again by the next call.
-        let _ = stack.execute(Command::RenewAll);
+        let is_due = stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty()));
+        if is_due {
+            // A refused renewal is tried again by the next call.
+            let _ = stack.execute(Command::RenewAll);
+        }
         run(&Call {
             stack: &stack,
             caller: caller.as_ref(),

@@ -24,7 +24,7 @@ impl Draft<'_> {
         if is_begun {
             return Err(Error::Held { handle, by: format!("session `{}`", node.session_id()), until: None });
         }
-        self.actor = Some(Actor::new(HolderKind::Host, &host).caller(&caller));
+        (self.actor, self.is_call) = (Some(Actor::new(HolderKind::Host, &host).caller(&caller)), true);
         self.check_free(handle)?;
         if let Some(session_id) = session_id {
             self.replace_id(handle, session_id)?;
@@ -45,6 +45,7 @@ impl Draft<'_> {
         if is_elsewhere {
             return Err(Error::Held { handle, by: format!("session `{}`", record.session_id), until: None });
         }
+        self.actor = Some(Actor::new(HolderKind::Conversation, session_id));
         self.check_free(handle)?;
         self.replace_id(handle, id)?;
         match record.status {
@@ -56,8 +57,7 @@ impl Draft<'_> {
 
     pub(super) fn end_call(&mut self, handle: Handle, host: &str, interrupted: bool) {
         if self.tree.node(handle).record().host().is_some_and(|holder| holder.name == host) {
-            let release = if interrupted { Release::Interrupted {} } else { Release::Ended {} };
-            self.push(handle, Change::Released { release });
+            self.let_go(handle, if interrupted { Release::Interrupted {} } else { Release::Ended {} });
         }
     }
 
@@ -69,8 +69,15 @@ impl Draft<'_> {
         let is_working = |handle: &Handle| tree.node(*handle).status() == FrameStatus::InProgress;
         let in_conversations = tree.with_status(FrameStatus::InProgress);
         let in_conversations = in_conversations.filter(|frame| tree.node(*frame).record().conversation().is_some());
-        let running = tree.held().chain(tree.with_workers()).chain(in_conversations);
+        let has_agent = |frame: &Handle| {
+            tree.node(*frame).record().held_by().is_some_and(|holder| holder.kind != HolderKind::Person)
+        };
+        let running = tree.held().filter(has_agent).chain(tree.with_workers()).chain(in_conversations);
         let stopped: BTreeSet<Handle> = running.filter(is_below).filter(is_working).collect();
+        // What runs can always be stopped. What others work in themselves is theirs.
+        let is_by_itself =
+            |frame: &&Handle| tree.holder(**frame, self.now).is_some_and(|holder| !holder.kind.is_running());
+        stopped.iter().filter(is_by_itself).try_for_each(|frame| self.check_actor(*frame))?;
         for handle in &stopped {
             let status = FrameStatus::Blocked;
             self.push(*handle, Change::StatusChanged { status, results: None, results_compacted: None });
@@ -78,7 +85,7 @@ impl Draft<'_> {
             self.push(*handle, Change::Asked { question, interruption: true });
             let holder = tree.node(*handle).record().held_by();
             if holder.is_some_and(|holder| holder.kind != HolderKind::Host) {
-                self.push(*handle, Change::Released { release: Release::Stopped { reason: reason.trim().to_owned() } });
+                self.let_go(*handle, Release::Stopped { reason: reason.trim().to_owned() });
             }
         }
         // Hosts have queued frames as well, of which the tree does not know. Where all has ended there are none.

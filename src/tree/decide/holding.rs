@@ -1,6 +1,6 @@
 //! Commands for who holds a frame.
 
-use super::check_name;
+use super::{check_name, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{Actor, Change, Finish, FrameStatus, Handle, Hold, Holder, HolderKind, NewHold, PopStatus, Release};
 use crate::tree::Draft;
@@ -49,7 +49,7 @@ impl Draft<'_> {
                 self.check_in_progress(hold.handle)?;
             }
             if !was_interrupted {
-                return Err(Error::NotFree { handle: hold.handle, reason: "it was let go".into() });
+                return Err(let_go_before(hold.handle));
             }
             let holder = Holder { until: Some(until), released: None, ..holder.clone() };
             self.push(hold.handle, Change::Held { holder: Box::new(holder) });
@@ -60,10 +60,20 @@ impl Draft<'_> {
     /// Lets a frame go.
     pub(super) fn release(&mut self, hold: &Hold, release: Release) -> Result<()> {
         self.tree.check_holds(hold)?;
-        if self.tree.node(hold.handle).record().held_by().is_some() {
-            self.push(hold.handle, Change::Released { release });
-        }
+        self.let_go(hold.handle, release);
         Ok(())
+    }
+
+    /// Lets a frame go, unless this command has done so already. What nobody holds any more can only be put back.
+    pub(super) fn let_go(&mut self, handle: Handle, release: Release) {
+        let record = self.tree.node(handle).record();
+        let can_be = match release {
+            Release::PutBack { .. } => record.holder.is_some(),
+            _ => record.held_by().is_some(),
+        };
+        if can_be && !self.has_let_go(handle) {
+            self.push(handle, Change::Released { release });
+        }
     }
 
     /// Records that the holder of a frame was told that the frame is still in progress.
@@ -76,18 +86,13 @@ impl Draft<'_> {
 
     /// Gives an actor more time for all that it holds, and what it has held before nobody had heard of it for too long.
     pub(super) fn renew_all(&mut self) {
-        let Some(actor) = self.actor.clone().filter(|actor| !actor.name.is_empty()) else { return };
-        let (now, longest) = (self.now, Holder::LONGEST_LEASE);
-        let is_due = |holder: &Holder| {
-            let left = holder.until.map_or(longest, |until| until.saturating_sub(now));
-            holder.is_on_it() && (holder.released.is_some() || left < longest / 2 || left > longest)
-        };
-        let own = self.tree.of_conversation(&actor.name);
-        let due = own
-            .filter(|(handle, holder)| is_due(holder) && self.tree.node(*handle).status() == FrameStatus::InProgress);
-        for (handle, holder) in due.collect::<Vec<_>>() {
-            let until = Some(now.saturating_add(longest));
-            self.push(handle, Change::Held { holder: Box::new(Holder { until, released: None, ..holder.clone() }) });
+        let Some(actor) = self.actor.clone() else { return };
+        let until = Some(self.now.saturating_add(Holder::LONGEST_LEASE));
+        for handle in self.tree.due_renewals(&actor, self.now) {
+            if let Some(holder) = self.last_holder(handle) {
+                let holder = Holder { until, released: None, ..holder.clone() };
+                self.push(handle, Change::Held { holder: Box::new(holder) });
+            }
         }
     }
 
@@ -95,7 +100,7 @@ impl Draft<'_> {
     pub(super) fn interrupt(&mut self, handle: Handle) {
         let holder = self.tree.node(handle).record().held_by();
         if holder.is_some_and(|holder| !holder.holds(self.now)) {
-            self.push(handle, Change::Released { release: Release::Interrupted {} });
+            self.let_go(handle, Release::Interrupted {});
         }
     }
 
@@ -104,34 +109,39 @@ impl Draft<'_> {
         self.tree.check_holds(hold)?;
         let handle = hold.handle;
         self.check_in_progress(handle)?;
+        if self.last_holder(handle).is_some_and(|holder| !holder.is_on_it()) {
+            return Err(let_go_before(handle));
+        }
         let actor = Actor::from(hold);
         let outer = self.actor.replace(actor);
         let ended = match finish {
             Finish::Done(results) if self.tree.part_for_workers(handle).is_some() => {
                 if results.dense().trim().is_empty() {
-                    self.put_back(handle, hold, None)
+                    self.put_back(handle, None)
                 } else {
-                    self.summarize(handle, results).and_then(|()| self.put_back(handle, hold, None))
+                    self.summarize(handle, results).and_then(|()| self.put_back(handle, None))
                 }
             }
             Finish::Done(results) => self.pop(handle, PopStatus::Completed, results),
             Finish::Failed(results) => self.pop(handle, PopStatus::Failed, results),
-            Finish::Asks { question, results } => self.block(handle, Some(question), results, false),
-            Finish::Later { wait } => self.put_back(handle, hold, wait),
+            Finish::Asks { question, results } => {
+                not_empty("question", &question).and_then(|()| self.block(handle, Some(question), results, false))
+            }
+            Finish::Later { wait } => self.put_back(handle, wait),
         };
         self.actor = outer;
         ended
     }
 
-    fn put_back(&mut self, handle: Handle, hold: &Hold, wait: Option<u64>) -> Result<()> {
+    fn put_back(&mut self, handle: Handle, wait: Option<u64>) -> Result<()> {
         let (first, longest) = PUT_BACK;
-        let doublings = hold.generation.saturating_sub(1).min(16) as u32;
+        let doublings = self.last_holder(handle).map_or(0, |last| last.put_backs).min(16) as u32;
         let wait = match wait {
             Some(wait @ 0..=Holder::LONGEST_LEASE) => wait,
             Some(wait) => return Err(wrong_lease("wait", wait, "a time of at most 86400000 milliseconds")),
             None => longest.min(first * 2_u64.pow(doublings)),
         };
-        self.push(handle, Change::Released { release: Release::PutBack { until: self.now.saturating_add(wait) } });
+        self.let_go(handle, Release::PutBack { until: self.now.saturating_add(wait) });
         Ok(())
     }
 
@@ -146,10 +156,13 @@ impl Draft<'_> {
         let last = self.last_holder(handle);
         let is_worker = new.kind == HolderKind::Worker;
         let tries = last.filter(|last| last.kind == HolderKind::Worker).map_or(0, |last| last.tries);
+        let is_planned = || handle.index() < self.tree.len() && self.tree.node(handle).status() == FrameStatus::Planned;
         let holder = Holder {
             generation: last.map_or(0, |last| last.generation).saturating_add(1),
             since: new.since.max(self.now),
             tries: if is_worker { tries.saturating_add(1) } else { tries },
+            put_backs: last.map_or(0, |last| last.put_backs),
+            planned: last.map_or_else(is_planned, |last| last.planned),
             ..new
         };
         self.push(handle, Change::Held { holder: Box::new(holder) });
@@ -168,12 +181,10 @@ impl Draft<'_> {
     pub(super) fn take(&mut self, handle: Handle) {
         let holder = self.tree.node(handle).record().held_by();
         let is_own = |actor: &Actor| holder.is_some_and(|holder| actor.is(handle, holder));
-        match &self.actor {
-            // Its call holds the frame.
-            Some(actor) if actor.kind == HolderKind::Host => return,
-            // It has the frame already.
-            Some(actor) if actor.kind == HolderKind::Worker && is_own(actor) => return,
-            _ => {}
+        // Its call holds the frame, or it has the frame already.
+        let is_held = |actor: &Actor| self.is_call || (actor.kind == HolderKind::Worker && is_own(actor));
+        if self.actor.as_ref().is_some_and(is_held) {
+            return;
         }
         let node = self.tree.node(handle);
         let is_of_worker = |frame: Handle| self.tree.node(frame).record().worker().is_some();
@@ -223,12 +234,12 @@ impl Draft<'_> {
             |(place, frame): &(usize, &Handle)| *place < before || (is_known && tree.is_ancestor(handle, **frame));
         if actor.kind == HolderKind::Conversation && !actor.hands_over {
             for (_, frame) in way.iter().enumerate().filter(is_left) {
-                self.push(*frame, Change::Released { release: Release::Ended {} });
+                self.let_go(*frame, Release::Ended {});
             }
         }
         let last = self.last_holder(handle).cloned();
-        let newest = tree.of_conversation(&actor.name).map(|(_, holder)| holder.since).max();
-        let since = newest.map_or(self.now, |newest| self.now.max(newest.saturating_add(1)));
+        let newest = tree.last_entry(&actor.name).filter(|_| actor.kind == HolderKind::Conversation);
+        let since = newest.map_or(self.now, |(newest, _)| self.now.max(newest.saturating_add(1)));
         let until = Some(self.now.saturating_add(Holder::LONGEST_LEASE));
         if actor.hands_over {
             let caller = if actor.name.is_empty() { ANONYMOUS } else { &actor.name }.to_owned();
@@ -254,20 +265,22 @@ impl Draft<'_> {
 
     /// Notes that nobody works on a frame any more whose status is no longer in_progress. A host has it until its call is over.
     pub(super) fn leave(&mut self, handle: Handle, status: FrameStatus) {
-        let Some(holder) = self.tree.node(handle).record().held_by() else { return };
+        let record = self.tree.node(handle).record();
+        let Some(holder) = record.held_by() else { return };
         if holder.kind == HolderKind::Host {
             return;
         }
         let is_own = match &self.actor {
             Some(actor) => actor.is(handle, holder),
-            None => holder.kind == HolderKind::Person,
+            // The host of a session ends frames in its name.
+            None => holder.kind == HolderKind::Person || record.conversation() == Some(&holder.name),
         };
         let awaits_subagent = holder.kind == HolderKind::Conversation && holder.name.is_empty();
         let release = match is_own || awaits_subagent {
             true => Release::Ended {},
             false => Release::Stopped { reason: status.to_string() },
         };
-        self.push(handle, Change::Released { release });
+        self.let_go(handle, release);
     }
 
     /// Checks that the actor of this command may begin, end or take a frame.
@@ -278,6 +291,33 @@ impl Draft<'_> {
     /// As [`Draft::check_free`], for commands that whoever has the stack itself may always give.
     pub(super) fn check_actor(&self, handle: Handle) -> Result<()> {
         if self.actor.is_some() { self.check_free(handle) } else { Ok(()) }
+    }
+
+    /// Refuses to let a worker go on with its frame when that is blocked: it was stopped, or has asked. Who holds it next goes on.
+    pub(super) fn check_goes_on(&self, handle: Handle, from: FrameStatus, to: FrameStatus) -> Result<()> {
+        let is_own =
+            self.actor.as_ref().and_then(|actor| actor.hold.as_ref()).is_some_and(|hold| hold.handle == handle);
+        match (from, to) {
+            (FrameStatus::Blocked, FrameStatus::InProgress) if is_own => {
+                Err(self.tree.not_free(handle, Unfree::Blocked))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives an actor more time for what it holds with each of its commands, when half of the lease is over.
+    pub(super) fn renew_beside(&mut self) {
+        let Some(actor) = self.actor.clone().filter(|actor| !actor.kind.is_running()) else { return };
+        let until = Some(self.now.saturating_add(Holder::LONGEST_LEASE));
+        for handle in self.tree.due_renewals(&actor, self.now) {
+            let Some(holder) = self.tree.node(handle).record().held_by() else { continue };
+            let lasts_half =
+                holder.until.is_some_and(|until| until.saturating_sub(self.now) > Holder::LONGEST_LEASE / 2);
+            if !lasts_half && !self.changes_holder(handle) {
+                let holder = Holder { until, ..holder.clone() };
+                self.push(handle, Change::Held { holder: Box::new(holder) });
+            }
+        }
     }
 
     /// A frame that a person has finished, blocked or invalidated has no holder any more.
@@ -296,6 +336,10 @@ impl Draft<'_> {
             _ => Err(wrong_lease("lease", lease, "a time of at least 1 and at most 86400000 milliseconds")),
         }
     }
+}
+
+fn let_go_before(handle: Handle) -> Error {
+    Error::NotFree { handle, reason: "its holder has let it go".into() }
 }
 
 fn wrong_lease(name: &str, value: u64, expected: &'static str) -> Error {

@@ -137,6 +137,7 @@ impl Draft<'_> {
     ) -> Result<()> {
         self.check_transition(handle, status)?;
         self.check_actor(handle)?;
+        self.check_goes_on(handle, self.tree.node(handle).status(), status)?;
         self.push(handle, Change::StatusChanged { status, results, results_compacted });
         if status == FrameStatus::InProgress {
             self.take(handle);

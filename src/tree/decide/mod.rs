@@ -10,7 +10,7 @@ mod recording;
 
 use super::{Command, Commit, Draft, Tree};
 use crate::error::{Error, Result};
-use crate::frame::{Actor, FrameStatus};
+use crate::frame::{Actor, FrameStatus, Holder};
 
 pub(crate) use memory::known_chunk;
 
@@ -51,7 +51,15 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
 /// # Errors
 /// As [`decide`]; [`Error::HoldLost`] if the actor has lost the hold without which it does nothing.
 pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64) -> Result<Commit> {
-    actor.map_or(Ok(()), |actor| tree.check_hold(actor))?;
+    if let Some(actor) = actor {
+        tree.check_hold(actor)?;
+        match actor.name.chars().count() {
+            length if length > Holder::LONGEST_NAME => {
+                return Err(Error::TooLong { field: "name", length, limit: Holder::LONGEST_NAME });
+            }
+            _ => {}
+        }
+    }
     let mut draft = Draft::new(tree, now);
     draft.actor = actor.cloned();
     match command {
@@ -115,6 +123,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::Edit { frame, edit } => draft.edit(tree.resolve(&frame)?, edit)?,
         Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
     }
+    draft.renew_beside();
     Ok(draft.finish())
 }
 

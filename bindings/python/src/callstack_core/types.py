@@ -1100,7 +1100,7 @@ class CallSettings(_CallPlace, total=False):
     timeLimit: int
     #: How many called sessions work at the same time; others are queued. 0 means no limit. Default 4.
     maxConcurrent: int
-    #: How long a host holds the frames of its calls after it was last heard of, in milliseconds. Default 15,000.
+    #: How long a host holds the frames of its calls after it was last heard of, in milliseconds. Default 20,000.
     lease: int
 
 

@@ -99,6 +99,6 @@ impl Activate {
         if !self.anyway && (begins_anew || from == FrameStatus::Planned) {
             call.stack.read(|tree| tree.check_ready(frame))?;
         }
-        if self.take_over { call.check_no_worker(frame) } else { call.check_free(frame) }
+        call.check_takes(frame, self.take_over)
     }
 }
