@@ -1009,9 +1009,11 @@ impl Stack {
         self.query(frame, Tree::frame)
     }
 
-    /// The active frame: the frame that is being worked on. `None` if no frame is active.
+    /// The active frame: the frame that is being worked on. `None` if no frame is active. For a worker, see
+    /// [`Stack::as_actor`], the frame that it holds.
     pub fn active(&self) -> Option<Handle> {
-        self.inner.tree.read().active()
+        let hold = self.actor().and_then(|actor| actor.hold.as_ref()).map(|hold| hold.handle);
+        hold.or_else(|| self.inner.tree.read().active())
     }
 
     /// The parent, its parent, and so on up to the root.

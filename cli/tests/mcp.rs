@@ -871,7 +871,76 @@ fn one_conversation_works_in_a_frame() {
     server.pop("next", "The shop");
     ends_with(&server.done(Some("lead"), "status", json!({})), "You are in no frame.");
     let refused = server.refused(Some("lead"), "record", json!({ "decisions": ["Late"] }));
-    assert!(refused.contains("this conversation is in no frame"), "the frame was taken over: {refused}");
+    assert!(refused.contains("you were in f1 (Shop), which somebody else has set to completed"), "{refused}");
+    let other = json!({ "title": "Another shop", "successCriteria": "It sells", "frame": "new" });
+    ends_with(&server.done(Some("lead"), "push", other), "You are in f3 (Another shop).");
+}
+
+#[test]
+fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_above() {
+    let project = Project::new();
+    let mut server = project.connected();
+    // By hand, without a hold of a worker.
+    let by_hand = |arguments: &[&str]| assert!(project.command().args(arguments).output().unwrap().status.success());
+    let refused = |server: &mut Server, says: &[&str]| {
+        for (tool, arguments) in [
+            ("record", json!({ "decisions": ["In the wrong frame"] })),
+            ("push", json!({ "title": "Part", "successCriteria": "It works" })),
+            ("pop", json!({ "status": "failed", "results": "It was not mine" })),
+        ] {
+            let refused = server.refused(Some("one"), tool, arguments);
+            assert!(says.iter().all(|text| refused.contains(text)), "{tool}: {refused}");
+        }
+        ends_with(&server.done(Some("one"), "status", json!({})), "You are in no frame.");
+    };
+    let above = "activate {\"frame\": \"f1\"} goes on in the frame above it";
+    server.push("one", "Shop");
+
+    // Another conversation has taken it over.
+    server.push("one", "Cart");
+    server.done(Some("two"), "activate", json!({ "frame": "f2", "takeOver": true }));
+    refused(&mut server, &["you were in f2 (Cart), and somebody else has taken it over", above]);
+    server.pop("two", "cart.rs");
+    refused(&mut server, &["you were in f2 (Cart), which somebody else has set to completed", above]);
+    ends_with(&server.done(Some("one"), "activate", json!({ "frame": "f1" })), "You are in f1 (Shop).");
+
+    // A person has ended it, while the conversation was in a frame below it.
+    server.push("one", "Mail");
+    server.push("one", "Rates");
+    by_hand(&["pop", "f3", "--results", "mail.rs"]);
+    server.done(Some("one"), "record", json!({ "decisions": ["Its own frame is still open"] }));
+    let popped = server.done(Some("one"), "pop", json!({ "status": "completed", "results": "rates.rs" }));
+    ends_with(&popped, "You are in no frame.");
+    refused(&mut server, &["you were in f3 (Mail), which somebody else has set to completed", above]);
+    server.done(Some("one"), "activate", json!({ "frame": "f1" }));
+
+    // A person has stopped it.
+    server.push("one", "Orders");
+    by_hand(&["stop", "f5", "--reason", "The wrong table"]);
+    refused(
+        &mut server,
+        &[
+            "somebody else has blocked f5 (Orders), in which you were: It was stopped: The wrong table",
+            "end your turn",
+            above,
+        ],
+    );
+    let named = server.refused(Some("one"), "record", json!({ "frame": "f5", "decisions": ["Also by its name"] }));
+    assert!(named.contains("The wrong table"), "{named}");
+    let seen = server.done(Some("one"), "context", json!({ "frame": "f5" }));
+    assert!(seen.contains("Orders"), "it can be looked at: {seen}");
+    by_hand(&["answer", "f5", "Take the table orders"]);
+    refused(&mut server, &["it has an answer: activate {\"frame\": \"f5\"} goes on with it"]);
+    let begun = server.done(Some("one"), "activate", json!({ "frame": "f5" }));
+    assert!(begun.contains("Take the table orders"), "{begun}");
+    ends_with(&server.pop("one", "orders.rs"), "You are in f1 (Shop).");
+
+    // Another task makes it hear no more of it.
+    server.push("one", "Pages");
+    by_hand(&["invalidate", "f6", "Not needed"]);
+    server.refused(Some("one"), "record", json!({ "decisions": ["Late"] }));
+    server.done(Some("one"), "push", json!({ "title": "Other", "successCriteria": "It works", "frame": "new" }));
+    ends_with(&server.pop("one", "other.rs"), "You are in f1 (Shop).");
 }
 
 #[test]

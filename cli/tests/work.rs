@@ -138,8 +138,11 @@ fn workers_share_the_frames_of_a_plan_and_do_each_once() {
 fn the_command_finds_its_frame_its_context_and_its_stack() {
     let place = Place::new();
     let frame = place.plan("Cart");
+    // Without a name a command is about the frame of its worker, not about the one in which a person works by hand.
+    let errand = place.stack.push(NewFrame::new("Errand").root()).unwrap();
     let script = "cat > context; env | grep ^CALLSTACK_ | sort > variables; \
-        $PROGRAM artifact $CALLSTACK_FRAME cart.rs; $PROGRAM plan --parent $CALLSTACK_FRAME Sum";
+        $PROGRAM artifact $CALLSTACK_FRAME cart.rs; $PROGRAM plan --parent $CALLSTACK_FRAME Sum; \
+        $PROGRAM artifact sum.rs; $PROGRAM decide Cents; $PROGRAM plan Taxes";
     let mut command = place.command(&["--worker", "one", "--limit", "1"], script);
     let output = command.env("PROGRAM", env!("CARGO_BIN_EXE_callstack")).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -154,8 +157,11 @@ fn the_command_finds_its_frame_its_context_and_its_stack() {
         )
     );
     let record = place.frame(frame);
-    assert_eq!(record.artifacts, ["cart.rs"]);
-    assert_eq!(record.planned_children.unwrap().len(), 1);
+    assert_eq!(record.artifacts, ["cart.rs", "sum.rs"]);
+    assert_eq!(record.decisions, ["Cents"]);
+    assert_eq!(record.planned_children.unwrap().len(), 2);
+    let untouched = place.frame(errand);
+    assert!(untouched.artifacts.is_empty() && untouched.decisions.is_empty(), "{untouched:?}");
 }
 
 #[test]

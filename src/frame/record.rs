@@ -426,7 +426,8 @@ impl From<String> for Results {
 #[non_exhaustive]
 pub enum Parent {
     /// The open frame of the calling session, or else the nearest open frame above it. A session without a frame gets a
-    /// root. Without a calling session, the active frame; if there is none, the new frame becomes a root.
+    /// root. Without a calling session, the frame that the worker of the command holds, or else the active frame; if there
+    /// is none, the new frame becomes a root.
     #[default]
     Auto,
     /// No parent: the frame becomes a root.

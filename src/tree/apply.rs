@@ -274,15 +274,18 @@ impl Tree {
                 let last = self.node(handle).record().held_by();
                 let is_renewed = last.is_some_and(|last| last.generation == holder.generation);
                 self.leave_way(handle);
-                self.frame_mut(handle).holder = Some(holder.clone());
+                let before = self.frame_mut(handle).holder.replace(holder.clone());
                 self.note_holder(handle);
-                self.note_place(handle);
+                self.note_place(handle, before.as_deref());
                 // Contexts show who works on a child, but not until when.
                 if !is_renewed {
                     self.touch_holder(handle);
                 }
             }
             Change::Released { release } => {
+                if let (Release::Stopped { .. }, Some(lost)) = (release, self.node(handle).record().holder.clone()) {
+                    self.note_loss(handle, &lost);
+                }
                 self.released(handle, release, time);
                 self.note_holder(handle);
                 self.touch_holder(handle);
@@ -385,7 +388,7 @@ impl Tree {
         self.nodes.push(Node::new(frame, parent, depth, jump));
         self.enter(handle, None);
         self.note_holder(handle);
-        self.note_place(handle);
+        self.note_place(handle, None);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
         self.tell_ancestors(handle, false);
         self.note_root(handle);

@@ -1,5 +1,7 @@
 //! Who holds which frame, which frames are free for workers, and what keeps the others from it.
 
+use serde::{Deserialize, Serialize};
+
 use super::Tree;
 use super::ready::Obstacle;
 use crate::error::{Error, Result};
@@ -64,28 +66,35 @@ impl Tree {
         frames.filter_map(|handle| Some((*handle, self.node(*handle).record().holder.as_deref()?)))
     }
 
-    /// The time at which a conversation has entered a frame last, and that frame.
-    pub(super) fn last_entry(&self, conversation: &str) -> Option<(u64, Handle)> {
-        self.places.get(conversation).copied()
+    /// When a conversation has entered a frame last.
+    pub(super) fn last_entry(&self, conversation: &str) -> Option<u64> {
+        self.places.get(conversation).map(|place| place.since)
     }
 
-    /// The frame in which a conversation works: the one that it has entered last, or if it has ended or left that itself, the last one that
-    /// it has entered before and has still. The last one can have ended by now: because somebody else has ended it, or because it was all of
-    /// the conversation's task, given to it by another one.
+    /// The frame in which a conversation works: the one that it has entered last and has still. Or the one in which it was when it lost
+    /// that, see [`Tree::lost_place`], until it enters another frame.
     pub fn place_of(&self, conversation: &str) -> Option<Handle> {
-        let (_, newest) = self.last_entry(conversation)?;
-        let holder = self.node(newest).record().holder.as_deref();
-        let own = holder.filter(|holder| holder.kind == HolderKind::Conversation && holder.name == conversation);
-        let has_left = own.is_none_or(|holder| match holder.released.as_ref().map(|released| &released.how) {
-            Some(Release::Ended {}) => holder.caller.is_empty(),
-            Some(Release::PutBack { .. }) => true,
-            Some(Release::Interrupted {} | Release::Stopped { .. }) | None => false,
-        });
-        if !has_left {
-            return Some(newest);
+        let place = self.places.get(conversation)?;
+        if self.is_task_over(conversation, place.frame) {
+            return Some(place.frame);
         }
         let way = self.on_the_way(HolderKind::Conversation, conversation);
-        way.max_by_key(|(handle, holder)| (holder.since, *handle)).map(|(handle, _)| handle)
+        way.map(|(handle, holder)| (holder.since, handle)).chain(place.lost).max().map(|(_, handle)| handle)
+    }
+
+    /// The frame in which a conversation was, if it cannot work there now without knowing it: somebody else has ended, blocked or taken
+    /// over the frame, or it was all of the conversation's task, given to it by another one, and is over.
+    pub fn lost_place(&self, conversation: &str) -> Option<Handle> {
+        let place = self.place_of(conversation)?;
+        let mut way = self.on_the_way(HolderKind::Conversation, conversation);
+        way.all(|(handle, _)| handle != place).then_some(place)
+    }
+
+    /// True if a frame was all of the task of a conversation, which has ended it.
+    fn is_task_over(&self, conversation: &str, handle: Handle) -> bool {
+        let holder = self.node(handle).record().holder.as_deref();
+        let is_ended = |holder: &Holder| holder.released.as_ref().is_some_and(|it| it.how == Release::Ended {});
+        holder.is_some_and(|holder| is_of(holder, conversation) && is_ended(holder) && !holder.caller.is_empty())
     }
 
     /// The frames whose leases a conversation or a person should renew: half of the lease is over, or it has ended already, and nobody else
@@ -279,22 +288,61 @@ impl Tree {
         }
     }
 
-    /// Notes that a conversation has entered a frame, if its holder is one. The conversations that have entered frames last are remembered.
-    pub(super) fn note_place(&mut self, handle: Handle) {
+    /// Notes that a conversation has entered a frame, if its holder is one, and that the holder before it has lost it. The conversations
+    /// that have entered frames last are remembered.
+    pub(super) fn note_place(&mut self, handle: Handle, before: Option<&Holder>) {
         let Some(holder) = self.node(handle).record().holder.as_deref() else { return };
-        if holder.kind != HolderKind::Conversation || holder.name.is_empty() {
+        let (name, caller, since) = (holder.name.clone(), holder.caller.clone(), holder.since);
+        let is_conversation = holder.kind == HolderKind::Conversation && !name.is_empty();
+        if let Some(before) = before.filter(|before| !is_conversation || before.name != name) {
+            // What it has handed over is lost to nobody.
+            if before.is_on_it() && caller != before.name {
+                self.note_loss(handle, before);
+            }
+        }
+        if !is_conversation {
             return;
         }
-        let (name, since) = (holder.name.clone(), holder.since);
-        let place = self.places.entry(name).or_insert((since, handle));
-        *place = (*place).max((since, handle));
+        let lost = self.places.get(&name).and_then(|place| place.lost);
+        // It has heard of its loss when it works elsewhere, which it does not yet in what it begins below.
+        let is_heard =
+            |(when, lost): &(u64, Handle)| since > *when && (handle == *lost || !self.is_ancestor(*lost, handle));
+        let lost = lost.filter(|lost| !is_heard(lost));
+        let place = self.places.entry(name).or_insert(Place { since, frame: handle, lost: None });
+        (place.since, place.frame) = (place.since, place.frame).max((since, handle));
+        place.lost = lost;
         if self.places.len() > MOST_PLACES
-            && let Some(oldest) = self.places.iter().min_by_key(|(name, place)| (**place, *name))
+            && let Some(oldest) = self.places.iter().min_by_key(|(name, place)| (place.since, place.frame, *name))
         {
             let oldest = oldest.0.clone();
             self.places.remove(&oldest);
         }
     }
+
+    /// Notes that a conversation has lost a frame to somebody else: it must learn of it, instead of working in the frame above. It
+    /// learns of the last one.
+    pub(super) fn note_loss(&mut self, handle: Handle, holder: &Holder) {
+        if holder.kind == HolderKind::Conversation
+            && let Some(place) = self.places.get_mut(&holder.name)
+        {
+            place.lost = place.lost.max(Some((holder.since, handle)));
+        }
+    }
+}
+
+/// Where a conversation is, beside the frames that it holds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Place {
+    /// When it has entered a frame last.
+    since: u64,
+    /// The frame that it has entered then.
+    pub(super) frame: Handle,
+    /// The frame that it has lost to somebody else and has not heard of, and since when it was there.
+    pub(super) lost: Option<(u64, Handle)>,
+}
+
+fn is_of(holder: &Holder, conversation: &str) -> bool {
+    holder.kind == HolderKind::Conversation && holder.name == conversation
 }
 
 /// The way of a holder with a name: the frames that it holds, and to which it goes back. What others have running is no way.

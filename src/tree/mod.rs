@@ -146,8 +146,8 @@ pub struct Tree {
     with_workers: BTreeSet<Handle>,
     /// The frames that a conversation or a person holds, also those of which nobody has heard for too long, by its name.
     ways: HashMap<(HolderKind, String), BTreeSet<Handle>>,
-    /// When each conversation has entered a frame last, and which one.
-    places: BTreeMap<String, (u64, Handle)>,
+    /// Where each conversation is.
+    places: BTreeMap<String, holding::Place>,
     /// The frames at which somebody has stopped what runs, with the revision and the reason of the last time.
     stops: BTreeMap<Handle, (u64, String)>,
     extra: Map<String, Value>,

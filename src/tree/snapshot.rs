@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::archive::Shelf;
+use super::holding::Place;
 use super::nodes::Nodes;
 use super::roots::Roots;
 use super::{Node, Tree, titles};
@@ -47,8 +48,8 @@ struct Head {
     active: Option<Handle>,
     unsettled: Vec<Handle>,
     stops: Vec<(Handle, u64, String)>,
-    /// When each conversation has entered a frame last, and which one.
-    places: BTreeMap<String, (u64, Handle)>,
+    /// Where each conversation is.
+    places: BTreeMap<String, Place>,
     /// The highest key of the places of roots.
     last_root: Option<u64>,
     /// The roots of the trees that are held in memory.
@@ -70,7 +71,8 @@ impl Head {
             .chain(&head.unsettled)
             .chain(&head.open)
             .chain(head.stops.iter().map(|(frame, ..)| frame))
-            .chain(head.places.values().map(|(_, frame)| frame));
+            .chain(head.places.values().map(|place| &place.frame))
+            .chain(head.places.values().filter_map(|place| place.lost.as_ref()).map(|(_, frame)| frame));
         let are_there = { named }.all(|frame| frame.index() < head.frames);
         let roots: usize = head.root_statuses.iter().fold(0, |sum, count| sum.saturating_add(*count));
         let counts = [head.frames as u64, head.chunks as u64, head.sequence / 2];

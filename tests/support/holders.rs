@@ -104,5 +104,7 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
         assert_eq!(frame(kind).holder.unwrap().name, "codex/near");
     }
     let place = stack.read(|tree| [tree.place_of("codex/far"), tree.place_of("codex/near")]);
-    assert_eq!(place, [None, Some(frames["Person"])], "it was taken over, and the other one is where it went last");
+    assert_eq!(place, [Some(frames["Conversation"]), Some(frames["Person"])], "each is where it went last");
+    let lost = stack.read(|tree| [tree.lost_place("codex/far"), tree.lost_place("codex/near")]);
+    assert_eq!(lost, [Some(frames["Conversation"]), None], "one has taken over what the other one had");
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use callstack_core::context::Guidance;
+use callstack_core::frame::{Holder, Release};
 use callstack_core::text::{floor_char_boundary, one_line};
 use callstack_core::vocabulary::Place;
 use callstack_core::{Actor, Error, FrameStatus, Handle, HolderKind, Settings, Stack, Tree};
@@ -107,34 +108,65 @@ impl Call<'_> {
 
     /// The open frame in which the conversation works.
     pub fn bound(&self) -> Option<Handle> {
-        let is_open = |frame: &Handle| self.stack.read(|tree| tree.node(*frame).status().is_open());
-        self.stack.read(|tree| place(tree, self.caller, self.stack.actor())).filter(is_open)
+        self.stack.read(|tree| place(tree, self.caller, self.stack.actor()))
     }
 
-    /// Refuses a call without a frame if the one of the conversation is closed: the caller must know that before it works on.
-    fn check_closed(&self) -> Result<(), Refusal> {
-        let Some(caller) = self.caller else { return Ok(()) };
-        let closed = self.stack.read(|tree| {
-            let is_closed = |frame: &Handle| !tree.node(*frame).status().is_open();
-            let frame = tree.place_of(caller.as_str()).filter(is_closed)?;
-            Some((frame, tree.node(frame).status(), tree.nearest_open(frame), is_handed_over(tree, frame)))
+    /// Refuses a call without a frame if the conversation has lost its own: it must know that before it works on.
+    fn check_lost(&self) -> Result<(), Refusal> {
+        let lost = self.caller.and_then(|caller| self.stack.read(|tree| tree.lost_place(caller.as_str())));
+        lost.map_or(Ok(()), |frame| Err(self.lost(frame)))
+    }
+
+    /// Refuses to work in a frame that somebody else has blocked while the conversation worked in it, also if the call names it.
+    fn check_blocked(&self, frame: Handle) -> Result<(), Refusal> {
+        let is_own = |holder: &Holder| {
+            let is_unnamed = holder.name.is_empty() || self.caller.is_none();
+            is_unnamed || self.caller.is_some_and(|caller| caller.as_str() == holder.name)
+        };
+        let is_stopped = self.stack.read(|tree| {
+            let frame = tree.node(frame).record();
+            let holder = frame.holder.as_deref().filter(|holder| holder.kind == HolderKind::Conversation);
+            let released = holder.filter(|holder| is_own(holder)).and_then(|holder| holder.released.as_ref());
+            frame.status == FrameStatus::Blocked
+                && released.is_some_and(|released| matches!(released.how, Release::Stopped { .. }))
         });
-        let Some((frame, status, above, is_handed_over)) = closed else { return Ok(()) };
+        if is_stopped { Err(self.lost(frame)) } else { Ok(()) }
+    }
+
+    /// Says why the conversation cannot go on in its frame, and what it can do.
+    fn lost(&self, frame: Handle) -> Refusal {
         let name = self.name(frame);
-        Err(match above {
-            _ if is_handed_over => format!(
+        let (status, above, is_task, waits_for) = self.stack.read(|tree| {
+            let record = tree.node(frame).record();
+            let above = match record.status.is_open() {
+                true => tree.nearest_open(tree.node(frame).parent().unwrap_or(frame)).filter(|above| *above != frame),
+                false => tree.nearest_open(frame),
+            };
+            (record.status, above, is_handed_over(tree, frame), one_line(record.waits_for()))
+        });
+        let elsewhere = match above {
+            Some(above) => format!("activate {{\"frame\": \"{above}\"}} goes on in the frame above it"),
+            None => format!("push with \"frame\": \"{NEW}\" begins another task"),
+        };
+        match status {
+            FrameStatus::Blocked if self.is_answered(frame) => format!(
+                "somebody else has blocked {name}, in which you were, and it has an answer: activate {{\"frame\": \"{frame}\"}} goes on with \
+                 it"
+            ),
+            FrameStatus::Blocked => format!(
+                "somebody else has blocked {name}, in which you were: {waits_for}\nDo not go on with it: tell the user and end your turn. When it \
+                 is answered, activate {{\"frame\": \"{frame}\"}} goes on; {elsewhere}"
+            ),
+            FrameStatus::InProgress => {
+                format!("you were in {name}, and somebody else has taken it over: leave it to them; {elsewhere}")
+            }
+            _ if is_task => format!(
                 "your task {name} is {status}: end your turn with its results; or say as frame where else you work, or \"{NEW}\" for \
                  another task"
             ),
-            Some(above) => format!(
-                "you were in {name}, which somebody else has set to {status}: activate {{\"frame\": \"{above}\"}} goes on in the frame \
-                 above it"
-            ),
-            None => format!(
-                "you were in {name}, which somebody else has set to {status}: push with \"frame\": \"{NEW}\" begins another task"
-            ),
+            _ => format!("you were in {name}, which somebody else has set to {status}: {elsewhere}"),
         }
-        .into())
+        .into()
     }
 
     /// The frame from which a call works: the named one, else that of the conversation. `None`: a new task begins.
@@ -144,8 +176,11 @@ impl Call<'_> {
     pub fn place(&self, named: Option<&str>) -> Result<Option<Handle>, Refusal> {
         match named {
             Some(NEW) => return Ok(None),
-            Some(name) => return self.resolve(name).map(Some),
-            None => self.check_closed()?,
+            Some(name) => {
+                let frame = self.resolve(name)?;
+                return self.check_blocked(frame).map(|()| Some(frame));
+            }
+            None => self.check_lost()?,
         }
         let bound = self.bound();
         let open = self.open_frames();
@@ -161,12 +196,13 @@ impl Call<'_> {
     /// The frame in which a call works.
     ///
     /// # Errors
-    /// If none is named and the conversation is in none.
+    /// If none is named and the conversation is in none, or has lost it; if somebody else has stopped its work there.
     pub fn own(&self, named: Option<&str>) -> Result<Handle, Refusal> {
         if let Some(name) = named {
-            return self.resolve(name);
+            let frame = self.resolve(name)?;
+            return self.check_blocked(frame).map(|()| frame);
         }
-        self.check_closed()?;
+        self.check_lost()?;
         self.bound().ok_or_else(|| {
             let open = self.open_frames();
             let what = match open.is_empty() {
@@ -175,6 +211,14 @@ impl Call<'_> {
             };
             format!("this conversation is in no frame: {what}.{open}").into()
         })
+    }
+
+    /// The frame that a call shows: the named one, else that of the conversation.
+    ///
+    /// # Errors
+    /// If none is named and the conversation is in none, or has lost it.
+    pub fn shown(&self, named: Option<&str>) -> Result<Handle, Refusal> {
+        named.map_or_else(|| self.own(None), |name| self.resolve(name))
     }
 
     /// The frames below a root, or all, that were handed over and are not finished.
@@ -328,15 +372,18 @@ impl Call<'_> {
     }
 }
 
-/// The frame in which a conversation works. It can have ended by now.
+/// The open frame in which a conversation works. `None` also if it has lost its own.
 pub fn place(tree: &Tree, caller: Option<&Caller>, actor: Option<&Actor>) -> Option<Handle> {
+    if caller.is_some_and(|caller| tree.lost_place(caller.as_str()).is_some()) {
+        return None;
+    }
     // A host with its own stack gives a session a frame, and its conversation can be in one below.
     let of_host =
         |caller: &Caller| tree.by_id(caller.id()).map(|own| tree.in_conversation(caller.id()).pop().unwrap_or(own));
     // The command of a worker works on the frame of that.
     let of_worker = || actor.and_then(|actor| actor.hold.as_ref()).map(|hold| hold.handle);
     let own = caller.and_then(|caller| tree.place_of(caller.as_str()).or_else(|| of_host(caller)));
-    own.or_else(of_worker).filter(|frame| frame.index() < tree.len())
+    own.or_else(of_worker).filter(|frame| frame.index() < tree.len() && tree.node(*frame).status().is_open())
 }
 
 /// True if the work in a frame was handed over to a subagent.

@@ -146,8 +146,7 @@ impl Session<'_> {
 
     /// The open frame in which the session or the subagent works.
     fn own(&self) -> Option<Handle> {
-        let own = self.stack.read(|tree| place(tree, Some(&self.caller), self.stack.actor()));
-        own.filter(|frame| self.status(*frame).is_open())
+        self.stack.read(|tree| place(tree, Some(&self.caller), self.stack.actor()))
     }
 
     fn name(&self, frame: Handle) -> String {
@@ -233,7 +232,7 @@ impl Session<'_> {
         let session = Caller::of_claude(&self.event.session_id, None);
         let (made, parent) = self.stack.read(|tree| {
             let own = session.and_then(|session| place(tree, Some(&session), None));
-            (tree.by_id(agent.as_str()), own.filter(|own| tree.node(*own).status().is_open()))
+            (tree.by_id(agent.as_str()), own)
         });
         let Some(parent) = parent.filter(|_| made.is_none()) else { return Ok(made) };
         // The frame of the session stays its own: the subagent works beside it.
@@ -338,7 +337,7 @@ impl Session<'_> {
         let is_due = !self.event.stop_hook_active
             && self.event.background_tasks.is_empty()
             && self.status(own) == FrameStatus::InProgress
-            // Said once for each frame, in whatever session.
+            // Said once to each holder of a frame, in whatever session.
             && self.stack.execute(Command::Remind { frame: own.into() }).is_ok_and(|events| !events.is_empty());
         is_due.then(|| {
             let reason = format!(

@@ -23,7 +23,7 @@ pub fn get(call: &Call<'_>, name: &str, arguments: &JsonObject) -> Result<GetPro
     let argument =
         |name: &str| arguments.get(name).and_then(|value| value.as_str()).filter(|text| !text.trim().is_empty());
     let refused = |why: String| ErrorData::invalid_params(why, None);
-    let own = || call.own(argument("frame")).map_err(|refusal| refused(refusal.to_string()));
+    let own = || call.shown(argument("frame")).map_err(|refusal| refused(refusal.to_string()));
     let text = match name {
         PLAN => {
             let task = argument("task").ok_or_else(|| refused("the argument task is missing".to_owned()))?;

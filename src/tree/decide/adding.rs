@@ -16,7 +16,7 @@ use crate::tree::{Draft, Tree};
 impl Draft<'_> {
     pub(super) fn push_frame(&mut self, frame: NewFrame) -> Result<()> {
         let tree = self.tree;
-        let frame = new_frame(tree, frame, FrameStatus::InProgress)?;
+        let frame = new_frame(tree, self.below_own(frame), FrameStatus::InProgress)?;
         let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));
         let inherited = parent.and_then(|parent| inherited_registers(tree, parent, &frame));
         let handle = self.add(vec![frame])?;
@@ -29,7 +29,22 @@ impl Draft<'_> {
     }
 
     pub(super) fn plan_frame(&mut self, frame: NewFrame) -> Result<()> {
-        self.add(vec![new_frame(self.tree, frame, FrameStatus::Planned)?]).map(drop)
+        self.add(vec![new_frame(self.tree, self.below_own(frame), FrameStatus::Planned)?]).map(drop)
+    }
+
+    /// A new frame, below the frame of the worker that gives the command if the command names no parent.
+    fn below_own(&self, frame: NewFrame) -> NewFrame {
+        let parent = self.meant(&frame.parent, frame.caller.as_deref());
+        NewFrame { parent, ..frame }
+    }
+
+    /// The parent that a command means: [`Parent::Auto`] is the frame of the worker that gives it.
+    fn meant(&self, parent: &Parent, caller: Option<&str>) -> Parent {
+        let hold = self.actor.as_ref().and_then(|actor| actor.hold.as_ref()).filter(|_| caller.is_none());
+        match (parent, hold) {
+            (Parent::Auto, Some(hold)) => Parent::Frame(hold.handle.into()),
+            (parent, _) => parent.clone(),
+        }
     }
 
     pub(super) fn plan_children(
@@ -38,7 +53,7 @@ impl Draft<'_> {
         caller: Option<&str>,
         children: Vec<NewFrame>,
     ) -> Result<()> {
-        let frames = planned_children(self.tree, parent, caller, children)?;
+        let frames = planned_children(self.tree, &self.meant(parent, caller), caller, children)?;
         if !frames.is_empty() {
             self.add(frames)?;
         }

@@ -239,7 +239,7 @@ impl Draft<'_> {
         }
         let last = self.last_holder(handle).cloned();
         let newest = tree.last_entry(&actor.name).filter(|_| actor.kind == HolderKind::Conversation);
-        let since = newest.map_or(self.now, |(newest, _)| self.now.max(newest.saturating_add(1)));
+        let since = newest.map_or(self.now, |newest| self.now.max(newest.saturating_add(1)));
         let until = Some(self.now.saturating_add(Holder::LONGEST_LEASE));
         if actor.hands_over {
             let caller = if actor.name.is_empty() { ANONYMOUS } else { &actor.name }.to_owned();

@@ -23,7 +23,7 @@ impl McpTool for Context {
     const EFFECT: Effect = Effect::Reads;
 
     fn run(self, call: &Call<'_>) -> Answer {
-        let frame = call.own(self.frame.as_deref())?;
+        let frame = call.shown(self.frame.as_deref())?;
         let context = call.context(frame, Guidance::Brief)?;
         call.answer_from(Some(frame), context)
     }
