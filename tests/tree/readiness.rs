@@ -1,11 +1,7 @@
 //! What can begin: one rule for lists, tools, the commands of the program and workers.
 
-use callstack_core::session::calls::{CallPlace, CallSettings};
 use callstack_core::tree::Obstacle;
-use callstack_core::{
-    Finish, FrameEdit, Handle, HostSettings, NewFrame, NewHold, PopStatus, Results, Settings, Stack, Tree, tools,
-};
-use serde_json::json;
+use callstack_core::{FrameEdit, Handle, NewFrame, NewHold, PopStatus, Results, Settings, Stack, Tree};
 
 fn f(number: usize) -> Handle {
     Handle::from_index(number - 1).unwrap()
@@ -158,7 +154,12 @@ fn what_is_next_follows_the_order_of_the_plan() {
 
 /// Who takes what is next gets the same from a list, by a hold, and by a tool.
 #[test]
+#[cfg(feature = "tools")]
 fn lists_workers_and_tools_have_the_same_rule() {
+    use callstack_core::session::calls::{CallPlace, CallSettings};
+    use callstack_core::{Finish, HostSettings, tools};
+    use serde_json::json;
+
     let stack = plan();
     let calls = CallSettings::default().place(CallPlace::Conversation);
     assert_eq!(stack.host().configure(HostSettings::default().calls(calls)), []);
