@@ -5,7 +5,7 @@ use std::env;
 use callstack_core::text::one_line;
 use callstack_core::{Actor, Error, FrameStatus, Handle, Hold, HolderKind, Stack, Tree};
 
-use crate::commands::show::now;
+use crate::clock::now;
 use crate::folder::HOLD_VARIABLES;
 use crate::output::moment;
 

@@ -4,6 +4,7 @@
 mod agent;
 mod arguments;
 mod chart;
+mod clock;
 mod commands;
 mod exit;
 mod export;

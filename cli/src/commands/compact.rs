@@ -1,7 +1,7 @@
 //! `callstack compact`: removes the events of finished trees, and old logs.
 
 use std::io;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use callstack_core::LogLimits;
 use clap::Args;
@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::next;
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::{SameStack, StackFolder};
 use crate::output::{Page, Report, count, number};
@@ -107,7 +108,7 @@ fn days_ago(days: u64) -> u64 {
     if days == 0 {
         return u64::MAX;
     }
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let days = u32::try_from(days).unwrap_or(u32::MAX);
-    u64::try_from(since_epoch.saturating_sub(DAY.saturating_mul(days)).as_millis()).unwrap_or_default()
+    let days = u64::try_from(DAY.saturating_mul(days).as_millis()).unwrap_or(u64::MAX);
+    now().saturating_sub(days)
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::show::now;
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;

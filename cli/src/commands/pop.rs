@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, named_or_active, next};
-use super::show::now;
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::{SameStack, StackFolder};
@@ -68,6 +68,9 @@ pub struct Popped {
     /// The first planned sibling that can begin now.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_ready: Option<Handle>,
+    /// Another attempt can be planned where this frame is, if it failed.
+    #[serde(skip)]
+    can_be_retried: bool,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -88,7 +91,7 @@ impl Report for Popped {
         }
         match (self.frame.status, self.next_ready, &self.active) {
             (FrameStatus::Blocked, ..) => next(page, &self.same_stack, format_args!("callstack answer {handle} TEXT")),
-            (FrameStatus::Failed, ..) => {
+            (FrameStatus::Failed, ..) if self.can_be_retried => {
                 next(page, &self.same_stack, format_args!("callstack retry {handle} --note TEXT"))
             }
             _ if !self.still_open.is_empty() => {
@@ -134,6 +137,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         still_open: popped.still_open,
         still_planned: popped.still_planned,
         // The command of a worker leaves it to workers to begin the others.
+        can_be_retried: tree.node(handle).parent().is_none_or(|parent| tree.node(parent).status().is_unfinished()),
         next_ready: next_ready(tree, handle).filter(|_| stack.actor().is_none()),
         same_stack: folder.same_stack(),
     }))

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::frame_line::FrameLine;
-use super::show::now;
 use super::usage::requests_in_words;
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;

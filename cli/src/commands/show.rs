@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::frame_line::FrameLine;
 use super::usage::requests_in_words;
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status};
@@ -82,11 +83,6 @@ impl FrameDetails {
             }
         })
     }
-}
-
-/// The time in milliseconds since the Unix epoch.
-pub fn now() -> u64 {
-    jiff::Timestamp::now().as_millisecond().unsigned_abs()
 }
 
 impl Report for FrameDetails {

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
-use crate::commands::show::now;
+use crate::clock::now;
 use crate::holding::with_worker;
 
 /// The longest title in an answer, in bytes. Titles are in the last line of each.

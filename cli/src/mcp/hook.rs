@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::call::{HAND_OVER, handles_in, is_handed_over, name, place};
 use super::caller::{self, ARGUMENT, Caller};
 use super::tool_names;
-use crate::commands::show::now;
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;

@@ -22,7 +22,7 @@ use super::person::{self, Outcome, Question, Way};
 use super::progress::Progress;
 use super::tools::{self, Entry};
 use super::{prompts, resources};
-use crate::commands::show::now;
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 

@@ -2,7 +2,8 @@
 
 use callstack_core::{Change, Command, Event, FrameRef, FrameStatus, Handle, Stack, Tree, decide};
 
-use crate::commands::{answer, invalidate, retry, show, stop};
+use crate::clock::now;
+use crate::commands::{answer, invalidate, retry, stop};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::{DatabaseFile, StackFolder};
@@ -145,7 +146,7 @@ impl Action {
             }
         };
         stack.read(|tree| {
-            let commit = decide(tree, command, show::now())?;
+            let commit = decide(tree, command, now())?;
             Ok(Effects::of(handle, tree.node(handle).status(), &commit.events))
         })
     }

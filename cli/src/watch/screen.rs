@@ -19,7 +19,7 @@ use super::quiet::Quiet;
 use super::refusal::Refusal;
 use super::times::Times;
 use super::view::{Notice, Pane, View, moved};
-use crate::commands::show::now;
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::{DatabaseFile, StackFolder};
 use crate::output::Line;
