@@ -1236,7 +1236,8 @@ CallstackCode callstack_finish(Callstack *stack,
  * _HOLD_LOST if somebody else has held that frame since. Commands with `stack` work as before.
  *
  * - `actor`: a JSON object: what `callstack_hold` has returned, or `{"kind": "conversation", "name": "codex/1"}`, with `"takesOver": true`
- *   to take frames from persons and conversations. The kinds are `host`, `worker`, `conversation` and `person`.
+ *   to take frames from persons and conversations, or with `"handsOver": true` if what it begins is the task of a subagent, whose name
+ *   nobody knows yet. The kinds are `host`, `worker` (only with a hold), `conversation` and `person`.
  * - `out_stack`: the stack of the actor. The caller closes it, and `stack`, in any order.
  *
  * Errors: _JSON.

@@ -457,7 +457,7 @@ fn next_action(
                 let record = tree.node(*child).record();
                 wording.child_in_progress(
                     *child,
-                    record.held_by().is_some_and(|holder| holder.kind.is_running()),
+                    record.held_by().map(|holder| holder.kind).filter(|kind| kind.is_running()),
                     record.is_interrupted(),
                 )
             } else if let Some(child) = node.children().iter().find(|child| is_answered(child)) {

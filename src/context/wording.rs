@@ -4,7 +4,7 @@ use super::cost::Cost;
 use super::tokens::TokenCounter;
 use super::xml::escape;
 use super::{guidance, skeleton};
-use crate::frame::{Handle, Register};
+use crate::frame::{Handle, HolderKind, Register};
 use crate::vocabulary::{ToolNames, ToolRole};
 
 /// The texts with the tool names of one host. Constant texts are written and counted once.
@@ -117,16 +117,16 @@ impl Wording {
         }
     }
 
-    /// Returns the next action for a frame with a child that is in_progress: one that a host runs in the background, one
-    /// that was interrupted, or one that nobody runs.
-    pub(super) fn child_in_progress(&self, child: Handle, is_running: bool, is_interrupted: bool) -> String {
+    /// Returns the next action for a frame with a child that is in_progress: one that `runs` in the background, by a host or a
+    /// worker, one that was interrupted, or one that nobody runs. Only for what a host runs there is a tool that waits.
+    pub(super) fn child_in_progress(&self, child: Handle, runs: Option<HolderKind>, is_interrupted: bool) -> String {
         let activate = self.tool(ToolRole::Activate).map(|tool| format!("{tool} {child}"));
-        match (activate, is_running, is_interrupted) {
-            (Some(activate), true, _) => {
+        match (activate, runs, is_interrupted) {
+            (Some(activate), Some(HolderKind::Host), _) => {
                 format!("Child {child} is running: do other work, or wait for it with {activate}.")
             }
-            (None, true, _) => format!("Child {child} is running: do other work meanwhile."),
-            (Some(activate), false, true) => format!("Child {child} was interrupted: resume it with {activate}."),
+            (_, Some(_), _) => format!("Child {child} is running: do other work meanwhile."),
+            (Some(activate), None, true) => format!("Child {child} was interrupted: resume it with {activate}."),
             _ => format!("Child {child} is in_progress: finish it before this frame."),
         }
     }

@@ -1648,6 +1648,10 @@ pub fn check_in_store(
         user.read(|tree| check_queries(tree, &model));
         assert_eq!(user.read(view), model.settled());
     }
+    let places = |stack: &Stack| {
+        stack.read(|tree| ["c1", "c2"].map(|conversation| (tree.place_of(conversation), tree.lost_place(conversation))))
+    };
+    assert_eq!(places(&open()), places(&stack), "where the conversations are, read from the store");
     assert_eq!(stack.check_history().unwrap(), [""; 0]);
     if let Ok(health) = stack.health() {
         assert!(health.is_sound(), "{health:?}");

@@ -482,6 +482,12 @@ export interface Holder {
   caller?: string
   /** How often workers have begun the frame without an end, since it was planned or last answered. */
   tries?: number
+  /** How often workers have put the frame back, since it was planned or last answered. */
+  putBacks?: number
+  /** True: the frame was planned when somebody held it first, so it is a part of the frame above it. */
+  planned?: boolean
+  /** True: it was told once that the frame is still in progress. */
+  reminded?: boolean
   /** How it has let the frame go, and when, in milliseconds since the Unix epoch. */
   released?: Release & { at: number }
 }
@@ -531,6 +537,8 @@ export type Actor =
       caller?: string
       /** True: it may end and begin what a person or a conversation holds. */
       takesOver?: boolean
+      /** True: what it begins is the task of a subagent, whose name nobody knows yet. */
+      handsOver?: boolean
     }
 
 /** How a holder ends its work: {@link Stack.finish}. */

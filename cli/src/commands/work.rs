@@ -768,7 +768,8 @@ impl Report for Worked {
             }
             None if self.in_the_way.is_empty() => {}
             None => {
-                let steps = "`callstack edit FRAME` for what needs it, or `callstack invalidate FRAME REASON`";
+                let steps =
+                    "`callstack edit FRAME` for what it needs and where it is, or `callstack invalidate FRAME REASON`";
                 next(page, &self.same_stack, steps)?;
             }
         }

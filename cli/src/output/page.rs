@@ -245,7 +245,7 @@ impl<'a> Page<'a> {
 
     /// Writes a short text beside its name, wrapped.
     pub fn field(&mut self, name: &str, style: Style, text: &str) -> io::Result<()> {
-        let name = format!("  {name:<9}");
+        let name = format!("  {name:<8} ");
         let room = self.width().saturating_sub(name.width()).max(LEAST_ROOM);
         let text = one_line(text);
         let mut before = name.as_str();

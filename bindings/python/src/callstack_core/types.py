@@ -249,6 +249,12 @@ class Holder(TypedDict):
     caller: NotRequired[str]
     #: How often workers have begun the frame without an end, since it was planned or last answered.
     tries: NotRequired[int]
+    #: How often workers have put the frame back, since it was planned or last answered.
+    putBacks: NotRequired[int]
+    #: True: the frame was planned when somebody held it first, so it is a part of the frame above it.
+    planned: NotRequired[bool]
+    #: True: it was told once that the frame is still in progress.
+    reminded: NotRequired[bool]
     #: How it has let the frame go.
     released: NotRequired[Release]
 
@@ -276,6 +282,8 @@ class Actor(TypedDict):
     caller: NotRequired[str]
     #: True: it may end and begin what a person or a conversation holds.
     takesOver: NotRequired[bool]
+    #: True: what it begins is the task of a subagent, whose name nobody knows yet.
+    handsOver: NotRequired[bool]
 
 
 class Finish(TypedDict):

@@ -123,10 +123,12 @@ impl McpTool for Pop {
             Some(parent) if call.check_free(parent).is_err() => {}
             Some(parent) => match call.stack.read(|tree| tree.ready_children(parent, None).next()) {
                 Some(next) => text.push_str(&format!(" Next of the plan: activate {}.", call.name(next))),
-                None if call.unfinished_below(parent).is_empty() => {
-                    text.push_str(&format!(" Nothing is left below {parent}: check its criteria, then pop it."));
-                }
-                None => {}
+                None => text.push_str(&match call.unfinished_below(parent) {
+                    left if left.is_empty() => {
+                        format!(" Nothing is left below {parent}: check its criteria, then pop it.")
+                    }
+                    left => format!(" Left below {parent}, and none of it can begin now: {}.", listed(&left)),
+                }),
             },
             None => text.push_str(" The task is over."),
         }
