@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use callstack_core::{
-    Change, EventQuery, Frame, FrameStatus, Handle, Hold, NewFrame, NewHold, PopStatus, Stack, StackOptions,
+    Change, EventQuery, Finish, Frame, FrameStatus, Handle, Hold, NewFrame, NewHold, PopStatus, Stack, StackOptions,
 };
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
@@ -288,6 +288,17 @@ fn a_frame_that_is_put_back_is_tried_again() {
     let report = worked(&output);
     assert_eq!((&report["later"], &report["completed"]), (&1.into(), &1.into()));
     assert_eq!(place.frame(frame).results.unwrap(), "ok");
+    // Who looks meanwhile sees it.
+    place.plan("Mail");
+    let held = place.stack.hold(NewHold::new("one", 3_600_000)).unwrap().unwrap();
+    let shown = || {
+        let mut show = Command::new(env!("CARGO_BIN_EXE_callstack"));
+        let show = show.arg("--stack").arg(place.file(".callstack")).args(["show", "Mail"]).output().unwrap();
+        String::from_utf8(show.stdout).unwrap()
+    };
+    assert!(shown().contains("worker   one, since "), "{}", shown());
+    place.stack.finish(&held, Finish::Later { wait: Some(3_600_000) }).unwrap();
+    assert!(shown().contains("worker   one, which has put it back until "), "{}", shown());
 }
 
 #[test]

@@ -485,6 +485,7 @@ impl Model {
         match old.status {
             FrameStatus::Failed | FrameStatus::Blocked if !self.is_retried(frame) => {}
             FrameStatus::InProgress if is_interrupted || self.is_interrupted(frame) => {}
+            _ if self.worker(frame).is_some_and(|worker| holds(worker, now)) => return Err("held"),
             _ => return Err("not_retriable"),
         }
         if old.holder.as_ref().is_some_and(|holder| holder.kind == HolderKind::Host && holder.released.is_none()) {

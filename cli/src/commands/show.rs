@@ -3,7 +3,7 @@
 use std::io;
 
 use anstyle::Style;
-use callstack_core::frame::{Chunk, Frame, FrameSpans, FrameUsage, Question};
+use callstack_core::frame::{Chunk, Frame, FrameSpans, FrameUsage, Question, Release};
 use callstack_core::{FrameRef, FrameStatus, Handle, HolderKind, Stack};
 use clap::Args;
 use schemars::JsonSchema;
@@ -143,7 +143,7 @@ impl FrameDetails {
         }
     }
 
-    /// Writes who has the frame, or which worker had it last.
+    /// Writes who has the frame, or which worker had it last, and how it has let it go.
     fn holder(&self, page: &mut Page<'_>) -> io::Result<()> {
         let Some(holder) = self.record.holder.as_deref().filter(|holder| !holder.name.is_empty()) else {
             return Ok(());
@@ -152,14 +152,22 @@ impl FrameDetails {
             HolderKind::Host => "runs in",
             kind => kind.as_str(),
         };
-        match (self.record.held_by().is_some(), holder.until.filter(|_| holder.holds(now()))) {
-            (_, Some(until)) => {
-                let times = format!("{}, since {}, until {}", holder.name, moment(holder.since), moment(until));
-                page.field(name, Style::new(), &times)
+        let state = match (holder.released.as_ref().map(|released| &released.how), holder.until) {
+            (None, Some(until)) if holder.holds(now()) => {
+                format!(", since {}, until {}", moment(holder.since), moment(until))
             }
-            (false, None) if holder.kind != HolderKind::Worker => Ok(()),
-            _ => page.field(name, Style::new(), &holder.name),
-        }
+            (None, Some(until)) => format!(", which nobody has heard of since {}", moment(until)),
+            (None, None) => format!(", since {}", moment(holder.since)),
+            (Some(Release::PutBack { until }), _) if holder.is_put_back(now()) => {
+                format!(", which has put it back until {}", moment(*until))
+            }
+            (Some(_), _) if holder.kind != HolderKind::Worker => return Ok(()),
+            (Some(Release::Ended {}), _) if self.record.status == FrameStatus::InProgress => {
+                ", which has let it go".to_owned()
+            }
+            _ => String::new(),
+        };
+        page.field(name, Style::new(), &format!("{}{state}", holder.name))
     }
 
     /// Writes for how long a frame was worked on that has ended.

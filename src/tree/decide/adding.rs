@@ -7,7 +7,9 @@ use serde_json::Map;
 use super::memory::inherited_registers;
 use super::{check_name, not_empty};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Question, Target};
+use crate::frame::{
+    Change, Frame, FrameRef, FrameStatus, Handle, HolderKind, Identity, NewFrame, Parent, Question, Target,
+};
 use crate::text::one_line;
 use crate::tree::links::Links;
 use crate::tree::titles::folded;
@@ -78,12 +80,16 @@ impl Draft<'_> {
             FrameStatus::InProgress => is_interrupted || frame.is_interrupted(),
             _ => false,
         };
+        let held = match can_be_retried {
+            // A host may not have noticed yet that it was stopped. What its session has done is not recorded.
+            true => frame.host(),
+            false => tree.holder(handle, self.now).filter(|holder| holder.kind == HolderKind::Worker),
+        };
+        if let Some(holder) = held {
+            return Err(Error::Held { handle, by: holder.described(), until: holder.until });
+        }
         if !can_be_retried {
             return Err(Error::NotRetriable { handle, status, newest });
-        }
-        if let Some(host) = frame.host() {
-            // It has not noticed yet that it was stopped. What its session has done is not recorded.
-            return Err(Error::Held { handle, by: host.described(), until: host.until });
         }
         check_id(tree, &session_id)?;
         if let Some(parent) = node.parent() {
