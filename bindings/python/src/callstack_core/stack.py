@@ -44,8 +44,8 @@ from callstack_core.types import (
     NewRun,
     Next,
     OutlineOptions,
-    PopStatus,
     Popped,
+    PopStatus,
     PrunedLogs,
     Register,
     Reply,
@@ -375,7 +375,9 @@ class Stack:
         """
         return self._record("retry", frame, optional(note))
 
-    def hold(self, name: str, lease: int, *, below: FrameRef | None = None, frame: FrameRef | None = None) -> Hold | None:
+    def hold(
+        self, name: str, lease: int, *, below: FrameRef | None = None, frame: FrameRef | None = None
+    ) -> Hold | None:
         """Gives a frame that is free to a worker, for the length of a lease in milliseconds (at most 86,400,000).
 
             if hold := stack.hold("build-1", 60_000):

@@ -220,8 +220,8 @@ and a person works by hand."""
 class Release(TypedDict):
     """How a frame is let go.
 
-    `ended`: the holder does not go on. `putBack`: it waits until a time. `interrupted`: nobody has heard of the holder until the
-    end of its lease. `stopped`: somebody else has stopped or ended it.
+    `ended`: the holder does not go on. `putBack`: it waits until a time. `interrupted`: nobody has heard of the holder until
+    the end of its lease. `stopped`: somebody else has stopped or ended it.
     """
 
     how: Literal["ended", "putBack", "interrupted", "stopped"]
