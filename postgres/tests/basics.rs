@@ -589,7 +589,8 @@ fn connections_are_encrypted_and_certificates_verified_if_asked_for() {
     let authority = copy.display().to_string().replace('/', "%2F");
     assert!(is_encrypted(&url("localhost", &format!("sslmode=verify-full&sslrootcert={authority}"))));
     let fails = |url: &str| {
-        let error = Stack::open_url(url, StackOptions::default().busy_timeout(1_000)).unwrap_err();
+        // Long enough for a busy machine to read the certificates that it trusts.
+        let error = Stack::open_url(url, StackOptions::default().busy_timeout(5_000)).unwrap_err();
         assert!(matches!(&error, Error::Disconnected { .. } | Error::Io { .. }), "{error}");
         error.to_string()
     };
