@@ -129,10 +129,11 @@ test("workers hold frames, and old holds are refused", async () => {
   // The frame was put back for its part: the worker holds it anew, when its wait of a second is over.
   fails(() => stack.finish(second, end), "not_free")
   let anew: Hold | undefined
-  while (!anew) {
+  for (let looks = 0; !anew && looks < 500; looks++) {
     anew = stack.hold({ name: "two", lease: 60_000 })
     await setTimeout(20)
   }
+  assert.ok(anew)
   assert.deepEqual(stack.finish(anew, end), { status: "completed" })
   const mail = conversation.push({ title: "Mail", parent: null })
   assert.equal(stack.frame(mail).holder?.name, "codex/1")
