@@ -1012,8 +1012,7 @@ impl Stack {
     /// The active frame: the frame that is being worked on. `None` if no frame is active. For a worker, see
     /// [`Stack::as_actor`], the frame that it holds.
     pub fn active(&self) -> Option<Handle> {
-        let hold = self.actor().and_then(|actor| actor.hold.as_ref()).map(|hold| hold.handle);
-        hold.or_else(|| self.inner.tree.read().active())
+        self.actor().and_then(Actor::frame).or_else(|| self.inner.tree.read().active())
     }
 
     /// The parent, its parent, and so on up to the root.

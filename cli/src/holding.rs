@@ -11,7 +11,7 @@ use crate::output::moment;
 
 /// True if a worker has started this program for a frame of this stack, and still has it.
 fn works_on(tree: &Tree, own: Option<&Actor>, frame: Handle) -> bool {
-    let is_of_frame = |own: &&Actor| own.hold.as_ref().is_some_and(|hold| hold.handle == frame);
+    let is_of_frame = |own: &&Actor| own.frame() == Some(frame);
     own.filter(is_of_frame).is_some_and(|own| tree.check_hold(own).is_ok())
 }
 

@@ -274,6 +274,11 @@ impl Actor {
         Self { hands_over, ..self }
     }
 
+    /// The frame without whose hold its commands are refused. `None`: it needs no hold.
+    pub fn frame(&self) -> Option<Handle> {
+        self.hold.as_ref().map(|hold| hold.handle)
+    }
+
     /// True if the holder of a frame is this actor. A worker proves it by its hold.
     pub(crate) fn is(&self, frame: Handle, holder: &Holder) -> bool {
         let has_name = !self.name.is_empty() && self.kind != HolderKind::Worker;

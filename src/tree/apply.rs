@@ -283,7 +283,9 @@ impl Tree {
                 }
             }
             Change::Released { release } => {
-                if let (Release::Stopped { .. }, Some(lost)) = (release, self.node(handle).record().holder.clone()) {
+                if matches!(release, Release::Stopped { .. })
+                    && let Some(lost) = self.node(handle).record().holder.clone()
+                {
                     self.note_loss(handle, &lost);
                 }
                 self.released(handle, release, time);

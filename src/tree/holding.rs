@@ -292,17 +292,17 @@ impl Tree {
     /// that have entered frames last are remembered.
     pub(super) fn note_place(&mut self, handle: Handle, before: Option<&Holder>) {
         let Some(holder) = self.node(handle).record().holder.as_deref() else { return };
-        let (name, caller, since) = (holder.name.clone(), holder.caller.clone(), holder.since);
-        let is_conversation = holder.kind == HolderKind::Conversation && !name.is_empty();
-        if let Some(before) = before.filter(|before| !is_conversation || before.name != name) {
-            // What it has handed over is lost to nobody.
-            if before.is_on_it() && caller != before.name {
-                self.note_loss(handle, before);
-            }
+        let is_conversation = holder.kind == HolderKind::Conversation && !holder.name.is_empty();
+        // What a conversation has handed over it has not lost.
+        let is_other = |before: &&Holder| {
+            before.is_on_it() && before.name != holder.caller && !(is_conversation && before.name == holder.name)
+        };
+        let loser = before.filter(is_other);
+        let entered = is_conversation.then(|| (holder.name.clone(), holder.since));
+        if let Some(loser) = loser {
+            self.note_loss(handle, loser);
         }
-        if !is_conversation {
-            return;
-        }
+        let Some((name, since)) = entered else { return };
         let lost = self.places.get(&name).and_then(|place| place.lost);
         // It has heard of its loss when it works elsewhere, which it does not yet in what it begins below.
         let is_heard =

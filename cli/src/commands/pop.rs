@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use callstack_core::frame::Holder;
-use callstack_core::{Error, FrameRef, FrameStatus, Handle, HolderKind, PopStatus, Results, Stack, Tree};
+use callstack_core::{Actor, Error, FrameRef, FrameStatus, Handle, HolderKind, PopStatus, Results, Stack, Tree};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -136,8 +136,8 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         active: popped.active.map(|active| ChangedFrame::of(tree, active)),
         still_open: popped.still_open,
         still_planned: popped.still_planned,
-        // The command of a worker leaves it to workers to begin the others.
         can_be_retried: tree.node(handle).parent().is_none_or(|parent| tree.node(parent).status().is_unfinished()),
+        // The command of a worker leaves it to workers to begin the others.
         next_ready: next_ready(tree, handle).filter(|_| stack.actor().is_none()),
         same_stack: folder.same_stack(),
     }))
@@ -156,7 +156,7 @@ fn chosen(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
         let has_conversation = tree.holder(handle, now()).is_some_and(is_other);
         (frame.host().is_some() || frame.has_session(), frame.worker().is_some(), has_conversation)
     });
-    let is_own = || stack.actor().and_then(|own| own.hold.as_ref()).is_some_and(|own| own.handle == handle);
+    let is_own = || stack.actor().and_then(Actor::frame) == Some(handle);
     let (code, owner) = match (has_session, has_worker) {
         (true, _) => ("frame_of_session", "a session"),
         _ if has_conversation => ("frame_of_conversation", "a conversation, which works in it"),

@@ -381,7 +381,7 @@ pub fn place(tree: &Tree, caller: Option<&Caller>, actor: Option<&Actor>) -> Opt
     let of_host =
         |caller: &Caller| tree.by_id(caller.id()).map(|own| tree.in_conversation(caller.id()).pop().unwrap_or(own));
     // The command of a worker works on the frame of that.
-    let of_worker = || actor.and_then(|actor| actor.hold.as_ref()).map(|hold| hold.handle);
+    let of_worker = || actor.and_then(Actor::frame);
     let own = caller.and_then(|caller| tree.place_of(caller.as_str()).or_else(|| of_host(caller)));
     own.or_else(of_worker).filter(|frame| frame.index() < tree.len() && tree.node(*frame).status().is_open())
 }

@@ -8,7 +8,7 @@ use super::memory::inherited_registers;
 use super::{check_name, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, Frame, FrameRef, FrameStatus, Handle, HolderKind, Identity, NewFrame, Parent, Question, Target,
+    Actor, Change, Frame, FrameRef, FrameStatus, Handle, HolderKind, Identity, NewFrame, Parent, Question, Target,
 };
 use crate::text::one_line;
 use crate::tree::links::Links;
@@ -42,9 +42,9 @@ impl Draft<'_> {
 
     /// The parent that a command means: [`Parent::Auto`] is the frame of the worker that gives it.
     fn meant(&self, parent: &Parent, caller: Option<&str>) -> Parent {
-        let hold = self.actor.as_ref().and_then(|actor| actor.hold.as_ref()).filter(|_| caller.is_none());
-        match (parent, hold) {
-            (Parent::Auto, Some(hold)) => Parent::Frame(hold.handle.into()),
+        let own = self.actor.as_ref().and_then(Actor::frame).filter(|_| caller.is_none());
+        match (parent, own) {
+            (Parent::Auto, Some(own)) => Parent::Frame(own.into()),
             (parent, _) => parent.clone(),
         }
     }

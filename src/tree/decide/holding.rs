@@ -220,7 +220,7 @@ impl Draft<'_> {
             let holder = holder.filter(is_unnamed);
             holder.is_some_and(|holder| holder.caller == actor.name)
         };
-        let is_own_hold = |frame: Handle| actor.hold.as_ref().is_some_and(|hold| hold.handle == frame);
+        let is_own_hold = |frame: Handle| actor.frame() == Some(frame);
         self.tree.lineage(handle).any(|frame| is_for_actor(frame) || is_own_hold(frame))
     }
 
@@ -295,8 +295,7 @@ impl Draft<'_> {
 
     /// Refuses to let a worker go on with its frame when that is blocked: it was stopped, or has asked. Who holds it next goes on.
     pub(super) fn check_goes_on(&self, handle: Handle, from: FrameStatus, to: FrameStatus) -> Result<()> {
-        let is_own =
-            self.actor.as_ref().and_then(|actor| actor.hold.as_ref()).is_some_and(|hold| hold.handle == handle);
+        let is_own = self.actor.as_ref().and_then(Actor::frame) == Some(handle);
         match (from, to) {
             (FrameStatus::Blocked, FrameStatus::InProgress) if is_own => {
                 Err(self.tree.not_free(handle, Unfree::Blocked))
