@@ -183,6 +183,17 @@ pub enum Error {
         #[serde(skip_serializing_if = "Option::is_none")]
         newest: Option<Handle>,
     },
+    /// There is no command of this person that could be taken back, or it was too long ago.
+    #[error("there is no command of yours to take back: the last 20 commands of persons are remembered")]
+    NothingToUndo {},
+    /// The last command of the person cannot be taken back any more.
+    #[error("`{command}` cannot be taken back: {reason}; what is wrong now has to be set right by other commands")]
+    NotUndone {
+        /// The command, such as `pop`.
+        command: String,
+        /// Why.
+        reason: String,
+    },
     /// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
     #[error("`{}` cannot be the next attempt of `{}`: {reason}", shown(&reference_to_id(.frame)), shown(&reference_to_id(.attempt)))]
     RetryLink {
@@ -700,6 +711,8 @@ impl Error {
             Error::Broken { .. } => "broken",
             Error::Full { .. } => "full",
             Error::NotRetriable { .. } => "not_retriable",
+            Error::NothingToUndo { .. } => "nothing_to_undo",
+            Error::NotUndone { .. } => "not_undone",
             Error::RetryLink { .. } => "retry_link",
             Error::NotPlanned { .. } => "not_planned",
             Error::NotSibling { .. } => "not_sibling",

@@ -82,7 +82,7 @@ pub use context::{Budget, Context, Guidance, Settings};
 pub use error::{BudgetUnit, Error, ErrorClass, Result};
 pub use frame::{
     Actor, Change, Event, Finish, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, Identity,
-    NewFrame, NewHold, Parent, PopStatus, Repair, Results, StackState,
+    NewFrame, NewHold, Parent, PopStatus, Priority, Repair, Results, StackState,
 };
 #[cfg(feature = "session")]
 pub use stack::HostSettings;

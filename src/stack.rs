@@ -270,6 +270,36 @@ pub struct Invalidated {
     pub dependents: Vec<Handle>,
 }
 
+/// The result of [`Stack::reopen`].
+///
+/// In JSON: `{"handle": "f2", "waiting": ["f3"], "begun": ["f4"]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Reopened {
+    /// The frame that goes on.
+    pub handle: Handle,
+    /// Planned frames that depend on it. They wait again.
+    pub waiting: Vec<Handle>,
+    /// Frames that depend on it and have begun, or ended: they have used results that were wrong.
+    pub begun: Vec<Handle>,
+}
+
+/// The result of [`Stack::undo`].
+///
+/// In JSON: `{"command": "pop", "frames": ["f2"]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Undone {
+    /// What the command was, such as `pop`.
+    pub command: String,
+    /// The frames that are as they were before it. Those that it had added are invalidated.
+    pub frames: Vec<Handle>,
+}
+
 /// The result of [`Stack::retry`].
 ///
 /// In JSON: `{"handle": "f7", "attempt": 2, "invalidated": ["f4"], "stillOpen": ["f3"]}`.
@@ -816,6 +846,67 @@ impl Stack {
         dependents.dedup();
         let still_open = unfinished_below(&tree, invalidated[0], FrameStatus::is_open);
         Ok(Invalidated { invalidated, still_open, dependents })
+    }
+
+    /// Lets a completed frame that turned out to be wrong go on. It is in_progress again and becomes the active frame; its results are those
+    /// so far, and its context shows the reason. What depends on it and is planned waits again; what has begun is reported.
+    ///
+    /// ```
+    /// use callstack_core::{FrameStatus, NewFrame, PopStatus, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.push(NewFrame::new("Shop"))?;
+    /// let cart = stack.push(NewFrame::new("Cart").below(shop))?;
+    /// let checkout = stack.plan(NewFrame::new("Checkout").below(shop).depends_on(cart))?;
+    /// stack.pop(cart, PopStatus::Completed, "Totals in src/cart.rs")?;
+    /// assert_eq!(stack.ready(), [checkout]);
+    /// let reopened = stack.reopen(cart, "The totals are wrong in yen")?;
+    /// assert_eq!((reopened.waiting, stack.ready()), (vec![checkout], vec![]));
+    /// assert_eq!(stack.frame(cart)?.status, FrameStatus::InProgress);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not completed, or belongs to a run;
+    /// [`Error::Empty`] if the reason is blank; [`Error::ParentClosed`] if the frame above it has ended; [`Error::Held`].
+    pub fn reopen(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Reopened> {
+        let events = self.execute(Command::Reopen { frame: frame.into(), reason: reason.into() })?;
+        let handle = events[0].handle;
+        let tree = self.inner.tree.read();
+        let dependents = tree.dependents(handle).iter().copied();
+        let unfinished = dependents.filter(|dependent| tree.node(*dependent).status() != FrameStatus::Invalidated);
+        let (waiting, begun) = unfinished.partition(|frame| tree.node(*frame).status() == FrameStatus::Planned);
+        Ok(Reopened { handle, waiting, begun })
+    }
+
+    /// Takes back the last command of the person who gives this one ([`Stack::as_actor`] with a person and its name; without, of those who
+    /// have given none), if nothing has been built on it: what it has changed has not changed since. The last 20 commands of persons are
+    /// remembered. What the command has added is invalidated.
+    ///
+    /// ```
+    /// use callstack_core::{Actor, FrameStatus, HolderKind, NewFrame, PopStatus, Stack};
+    ///
+    /// let stack = Stack::in_memory().as_actor(Actor::new(HolderKind::Person, "ann"));
+    /// let cart = stack.push(NewFrame::new("Cart"))?;
+    /// stack.pop(cart, PopStatus::Completed, "done")?;
+    /// let undone = stack.undo()?;
+    /// assert_eq!((undone.command.as_str(), undone.frames), ("pop", vec![cart]));
+    /// assert_eq!(stack.frame(cart)?.status, FrameStatus::InProgress);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NothingToUndo`]; [`Error::NotUndone`], which says why.
+    pub fn undo(&self) -> Result<Undone> {
+        let mut undone = Undone::default();
+        for event in self.execute(Command::Undo)? {
+            match event.change {
+                Change::Undone { command, .. } => undone.command = command,
+                Change::Restored { .. } | Change::Invalidated { .. } => undone.frames.push(event.handle),
+                _ => {}
+            }
+        }
+        Ok(undone)
     }
 
     /// Records a file or another resource that the frame's work produced. Returns false if the frame already has it.

@@ -99,7 +99,7 @@ pub const CALLSTACK_ERROR_REPLACED: CallstackCode = 137;
 pub const CALLSTACK_ERROR_NOT_FINISHED: CallstackCode = 138;
 /// The frame is not blocked, so it waits for no answer.
 pub const CALLSTACK_ERROR_NOT_BLOCKED: CallstackCode = 139;
-/// The frame has begun or is invalidated, so it cannot be edited.
+/// The frame has begun or ended, so it cannot be edited; the words of an open one only by a person.
 pub const CALLSTACK_ERROR_NOT_PLANNED: CallstackCode = 140;
 /// The frame cannot stand before a frame with another parent.
 pub const CALLSTACK_ERROR_NOT_SIBLING: CallstackCode = 141;
@@ -118,6 +118,10 @@ pub const CALLSTACK_ERROR_NOT_FREE: CallstackCode = 147;
 pub const CALLSTACK_ERROR_HOLD_LOST: CallstackCode = 148;
 /// The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
 pub const CALLSTACK_ERROR_DISCONNECTED: CallstackCode = 149;
+/// There is no command of this person to take back.
+pub const CALLSTACK_ERROR_NOTHING_TO_UNDO: CallstackCode = 150;
+/// The last command of the person cannot be taken back. The details hold the `command` and the `reason`.
+pub const CALLSTACK_ERROR_NOT_UNDONE: CallstackCode = 151;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -181,6 +185,8 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::InsideRead { .. } => CALLSTACK_ERROR_INSIDE_READ,
         Error::Broken { .. } => CALLSTACK_ERROR_BROKEN,
         Error::NotRetriable { .. } => CALLSTACK_ERROR_NOT_RETRIABLE,
+        Error::NothingToUndo { .. } => CALLSTACK_ERROR_NOTHING_TO_UNDO,
+        Error::NotUndone { .. } => CALLSTACK_ERROR_NOT_UNDONE,
         Error::RetryLink { .. } => CALLSTACK_ERROR_RETRY_LINK,
         Error::NotPlanned { .. } => CALLSTACK_ERROR_NOT_PLANNED,
         Error::NotSibling { .. } => CALLSTACK_ERROR_NOT_SIBLING,

@@ -543,6 +543,51 @@ pub unsafe extern "C" fn callstack_summarize(
     }
 }
 
+/// Lets a completed frame that turned out to be wrong go on: it is in_progress again and becomes the active frame. Its results are those so
+/// far, and its context shows the reason.
+///
+/// - `frame`: the frame, which is completed.
+/// - `reason`: what is wrong. Must not be empty.
+/// - `out_reopened`: a JSON object, `{"handle": "f2", "waiting": ["f3"], "begun": ["f4"]}`: the frame; the planned frames that depend on it
+///   and wait again; and those that depend on it and have begun.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION if the frame is not completed, _PARENT_CLOSED if the frame
+/// above it has ended, _HELD; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_reopen(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    reason: *const c_char,
+    reason_len: usize,
+    out_reopened: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_reopened, error, |stack| {
+            let frame = text("frame", frame, frame_len)?;
+            Ok(to_json(&stack.reopen(frame, text("reason", reason, reason_len)?)?))
+        })
+    }
+}
+
+/// Takes back the last command of a person, if nothing has been built on it. `callstack_as_actor` with the kind `person` gives the commands
+/// of a person; without, the last one of those who have given no name is taken back.
+///
+/// - `out_undone`: a JSON object, `{"command": "pop", "frames": ["f2"]}`: what the command was, and the frames that are as they were before.
+///
+/// Errors: _NOTHING_TO_UNDO, _NOT_UNDONE; the storage errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_undo(
+    stack: *mut Callstack,
+    out_undone: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe { Callstack::write(stack, out_undone, error, |stack| Ok(to_json(&stack.undo()?))) }
+}
+
 /// Removes a frame and the planned frames below it from the plan: sets their status to invalidated. If the frame was
 /// active, its nearest ancestor that is in_progress or blocked becomes active.
 ///

@@ -39,6 +39,11 @@ impl Cost {
         self.tokens.max(self.bytes.div_ceil(BYTES_PER_TOKEN))
     }
 
+    /// The tokens for a limit in tokens alone, see [`Cost::charge`], that keeps a text within this cost.
+    pub(super) fn least_charge(self) -> usize {
+        self.tokens.min(self.bytes / BYTES_PER_TOKEN)
+    }
+
     /// True if neither the tokens nor the bytes exceed the limit.
     pub(super) fn fits(self, limit: Self) -> bool {
         self.tokens <= limit.tokens && self.bytes <= limit.bytes

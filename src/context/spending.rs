@@ -16,6 +16,11 @@ impl Spending {
         Self { spent, limit, is_closed: false }
     }
 
+    /// What is left.
+    pub(super) fn left(&self) -> Cost {
+        self.limit.saturating_sub(self.spent)
+    }
+
     /// Spends the cost and returns true if it fits and no earlier item was refused.
     pub(super) fn spend(&mut self, cost: Cost) -> bool {
         self.is_closed |= !(self.spent + cost).fits(self.limit);

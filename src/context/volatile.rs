@@ -1,5 +1,5 @@
 //! The volatile part of a context, which changes often: planned children, the position among the siblings, the next
-//! action, warnings, suggestions, registers, and the current frame with its newest state.
+//! action, warnings, suggestions, registers, the task, and the current frame with its newest state.
 
 use std::sync::Arc;
 
@@ -61,6 +61,7 @@ pub(super) struct Volatile {
     has_registers: bool,
     registers: Vec<String>,
     omitted_registers: usize,
+    task: Task,
     current: Arc<Fragment>,
     detail_level: DetailLevel,
     /// True if the conversation says all of it itself.
@@ -99,6 +100,7 @@ impl Volatile {
             has_registers: false,
             registers: Vec::new(),
             omitted_registers: 0,
+            task: Task::default(),
             current,
             detail_level: DetailLevel::Stub,
             says_nothing: false,
@@ -133,6 +135,11 @@ impl Volatile {
         if !says_place {
             self.climb(&mut room, DetailLevel::Compact);
         }
+        let task = match advice.conversation.has_criteria || says_place || !node.status().is_unfinished() {
+            true => "",
+            false => node.record().task.trim(),
+        };
+        self.show_task(task, settings.budget.current, &mut room);
         room.text(&mut self.above, || above(contexts, tree, advice.above));
         for (child, problem) in advice.news {
             // Without room for the results, the agent still learns that there are some.
@@ -198,6 +205,7 @@ impl Volatile {
         self.show_planned(contexts, tree, &mut room, usize::MAX);
         self.climb(&mut room, DetailLevel::Standard);
         self.climb(&mut room, DetailLevel::Full);
+        self.show_task(task, usize::MAX, &mut room);
         self.cost = room.spending.spent;
     }
 
@@ -213,6 +221,21 @@ impl Volatile {
         {
             self.detail_level = detail_level;
         }
+    }
+
+    /// Shows as much of the task as fits into a number of tokens and into the room.
+    fn show_task(&mut self, task: &str, tokens: usize, room: &mut Room<'_>) {
+        if task.is_empty() || self.task.is_whole || room.spending.is_closed {
+            return;
+        }
+        let most = (room.spending.left() + self.task.cost).least_charge();
+        let shown = Task::of(&self.wording, task, tokens.min(most), room.counter);
+        // What is cut has all the room: with more room it is longer, and nothing comes behind it until it is as long as it may be.
+        let is_cut = most < tokens && !shown.is_whole;
+        if shown.cost.tokens > self.task.cost.tokens && room.spending.spend(shown.cost.saturating_sub(self.task.cost)) {
+            self.task = shown;
+        }
+        room.spending.is_closed |= is_cut;
     }
 
     /// Adds each register completely or not at all. Those that do not fit are counted.
@@ -271,6 +294,7 @@ impl Volatile {
             out.push_str(skeleton::REGISTERS_CLOSE);
         }
         out.push_str(&self.above);
+        out.push_str(&self.task.xml);
         self.current.write(self.detail_level, out);
     }
 
@@ -297,6 +321,39 @@ impl Volatile {
                 omission: element.is_none().then_some(Omission::Budget),
             }
         }));
+    }
+}
+
+/// The full instruction of the current frame, or its beginning.
+#[derive(Default)]
+struct Task {
+    xml: String,
+    cost: Cost,
+    is_whole: bool,
+}
+
+impl Task {
+    /// As much of a task as fits into a number of tokens; nothing if not even its beginning does.
+    fn of(wording: &Wording, task: &str, tokens: usize, counter: &dyn TokenCounter) -> Self {
+        let close = "</task>\n";
+        let (text, omitted_blanks) = without_long_blanks(task);
+        let all = text.chars().count();
+        let around = |omitted: usize| charge(&wording.task_open(omitted), counter) + charge(close, counter);
+        let cost = |part: &str| charge(&content(part), counter);
+        // Whole it needs no attribute; else room for its longest form is kept.
+        let (mut shown, _) = truncate_by(&text, tokens.saturating_sub(around(0)), CUT, &cost);
+        let is_whole = shown.len() == text.len() && omitted_blanks == 0;
+        if !is_whole {
+            shown = truncate_by(&text, tokens.saturating_sub(around(all + omitted_blanks)), CUT, &cost).0;
+        }
+        if shown.is_empty() {
+            return Self::default();
+        }
+        let kept = shown.strip_suffix(CUT).filter(|_| shown.len() != text.len()).unwrap_or(&shown);
+        let omitted = all - kept.chars().count() + omitted_blanks;
+        let xml = format!("{}{}{close}", wording.task_open(omitted), content(&shown));
+        let cost = Cost::of(&xml, counter);
+        Self { xml, cost, is_whole }
     }
 }
 
@@ -452,7 +509,7 @@ fn next_action(
         FrameStatus::InProgress | FrameStatus::Blocked => {
             let child_that_is = |status| node.children().iter().find(|child| tree.node(**child).status() == status);
             let is_answered = |child: &Handle| tree.node(*child).record().pending_answer().is_some();
-            let ready = planned.iter().find(|child| needs(tree, **child).next().is_none());
+            let ready = tree.ready_children(handle, None).next();
             if let Some(child) = child_that_is(FrameStatus::InProgress) {
                 let record = tree.node(*child).record();
                 wording.child_in_progress(
@@ -463,8 +520,8 @@ fn next_action(
             } else if let Some(child) = node.children().iter().find(|child| is_answered(child)) {
                 wording.answer_child(*child, true)
             } else if let Some(child) = ready {
-                pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, *child));
-                wording.begin_child(*child)
+                pointer = format!("<first-child {}/>\n", id_and_title(contexts, tree, child));
+                wording.begin_child(child)
             } else if let Some(child) = child_that_is(FrameStatus::Blocked) {
                 let record = tree.node(*child).record();
                 let is_answered = record.pending_answer().is_some();
@@ -485,12 +542,7 @@ fn next_action(
                 // It has only what the user said last: nothing that could be met for good.
                 return String::new();
             } else {
-                // When the frame is completed, a sibling that depends on it can begin.
-                let is_next = |sibling: &Handle| {
-                    tree.node(*sibling).status() == FrameStatus::Planned
-                        && tree.unfinished_dependencies(*sibling).all(|dependency| dependency == handle)
-                };
-                let next = if is_called { None } else { tree.siblings(handle).find(is_next) };
+                let next = if is_called { None } else { tree.ready_siblings(handle).next() };
                 let above = node.parent().and_then(|parent| tree.nearest_open(parent));
                 if let Some(next) = next {
                     pointer = format!("<next-sibling {}/>\n", id_and_title(contexts, tree, next));

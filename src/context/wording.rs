@@ -83,6 +83,15 @@ impl Wording {
         }
     }
 
+    /// Returns the opening tag of a task of which a number of characters are left out.
+    pub(super) fn task_open(&self, omitted: usize) -> String {
+        match (omitted, self.tool(ToolRole::Details)) {
+            (0, _) => "<task>".to_owned(),
+            (_, Some(details)) => format!("<task omitted=\"{omitted}\" see=\"{details}\">"),
+            (_, None) => format!("<task omitted=\"{omitted}\">"),
+        }
+    }
+
     /// Returns the attribute `note` of a chunk whose XML has other characters than its content, because XML forbids
     /// `replaced` of them. Empty if nothing differs.
     pub(super) fn chunk_note(&self, replaced: usize) -> String {

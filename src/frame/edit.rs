@@ -1,10 +1,11 @@
-//! The edit of a planned frame: its changes.
+//! The edit of a frame: its changes.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::FrameRef;
+use super::{FrameRef, Priority};
 
-/// The changes of a planned frame. A field that is `None` (in JSON a missing key) keeps its value.
+/// The changes of a frame. A field that is `None` (in JSON a missing key) keeps its value. Of a frame that has begun only a person can
+/// change something, and only its words: title, criteria, task; and its priority.
 ///
 /// ```
 /// use callstack_core::{FrameEdit, NewFrame, Stack};
@@ -23,11 +24,12 @@ use super::FrameRef;
 /// In JSON (every key is optional, unknown keys are rejected):
 ///
 /// ```json
-/// {"title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD", "dependsOn": ["Schema"],
-///  "parent": "f1", "before": "f4"}
+/// {"title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md",
+///  "priority": 1, "dependsOn": ["Schema"], "parent": "f1", "before": "f4"}
 /// ```
 ///
-/// `"parent": null` makes the frame a root, and `"before": null` the last of its siblings.
+/// `"priority": null` gives the frame the priority of the one above it, `"parent": null` makes it a root, and `"before": null` the last
+/// of its siblings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -42,6 +44,12 @@ pub struct FrameEdit {
     /// The new compacted success criteria.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success_criteria_compacted: Option<String>,
+    /// The new full instruction ([`Frame::task`](super::Frame::task)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The new priority; `Some(None)`: that of the frame above.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub priority: Option<Option<Priority>>,
     /// All frames whose results the frame needs, instead of those so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<Vec<FrameRef>>,
@@ -55,7 +63,7 @@ pub struct FrameEdit {
 }
 
 /// Reads a value that may be null, in contrast to a missing key.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<FrameRef>>, D::Error> {
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -78,6 +86,20 @@ impl FrameEdit {
     #[must_use]
     pub fn criteria_compacted(mut self, criteria: impl Into<String>) -> Self {
         self.success_criteria_compacted = Some(criteria.into());
+        self
+    }
+
+    /// Sets the full instruction.
+    #[must_use]
+    pub fn task(mut self, task: impl Into<String>) -> Self {
+        self.task = Some(task.into());
+        self
+    }
+
+    /// Sets the priority; `None`: that of the frame above.
+    #[must_use]
+    pub fn priority(mut self, priority: Option<Priority>) -> Self {
+        self.priority = Some(priority);
         self
     }
 
@@ -116,9 +138,15 @@ impl FrameEdit {
         self
     }
 
-    /// True if it changes the title or the criteria.
-    pub(crate) fn changes_identity(&self) -> bool {
-        self.title.is_some() || self.success_criteria.is_some() || self.success_criteria_compacted.is_some()
+    /// True if it changes the title, the criteria or the task.
+    pub(crate) fn changes_words(&self) -> bool {
+        let words = [&self.title, &self.success_criteria, &self.success_criteria_compacted, &self.task];
+        words.into_iter().any(Option::is_some)
+    }
+
+    /// True if it changes more than what a person can correct in a frame that has begun: its words and its priority.
+    pub(crate) fn changes_plan(&self) -> bool {
+        self.depends_on.is_some() || self.moves()
     }
 
     /// True if it changes the place of the frame: its parent, or its order among its siblings.
@@ -138,7 +166,7 @@ mod tests {
         assert_eq!(read(r#"{"title": null, "dependsOn": null}"#), FrameEdit::default());
         let moved = read(r#"{"parent": null, "before": null}"#);
         assert_eq!(moved, FrameEdit::default().root().last());
-        assert!(moved.moves() && !moved.changes_identity());
+        assert!(moved.moves() && !moved.changes_words());
         let edit = FrameEdit::default().title("A").depends_on(["f2"]).below("f1").before("f3");
         let json = r#"{"title":"A","dependsOn":["f2"],"parent":"f1","before":"f3"}"#;
         assert_eq!(serde_json::to_string(&edit).unwrap(), json);

@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, Frame, FrameEdit, FrameStatus, Handle, Holder, Identity, Message, ModelRequest, RegisterValues, Release,
-    RunSettings, SummaryRequest,
+    Chunk, Frame, FrameBefore, FrameEdit, FrameStatus, Handle, Holder, Identity, Message, ModelRequest, RegisterValues,
+    Release, RunSettings, SummaryRequest,
 };
 
 /// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
@@ -198,16 +198,53 @@ pub enum Change {
         /// The new messages, oldest first.
         messages: Vec<Message>,
     },
-    /// The planned frame was edited. A frame that has begun, or has ended, gets only another place: an import of files
-    /// restores the order of siblings in this way.
+    /// The planned frame was edited, or a person has corrected the words or the priority of an open one. Other frames get only another
+    /// place: an import of files restores the order of siblings in this way.
     Edited {
         /// The changed fields. They name frames by their handles.
         edit: Box<FrameEdit>,
+        /// The values before, if the frame had begun: somebody may have worked by them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        was: Option<Box<FrameEdit>>,
     },
     /// A model was asked in the frame's session. Contexts do not show it.
     UsageRecorded {
         /// The request.
         model_request: Box<ModelRequest>,
+    },
+    /// The completed frame turned out to be wrong: it is in_progress again. Its results are those so far.
+    Reopened {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A person has given a command: the events before this one, from a revision on. The last ones can be taken back.
+    Commanded {
+        /// What the command was, such as `pop`.
+        command: String,
+        /// The name of the person; empty if they have given none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+        /// The frame that was active before, if the command has changed that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        was_active: Option<Handle>,
+        /// What the changed frames were before. `None`: the command cannot be taken back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<Vec<FrameBefore>>,
+    },
+    /// The command of a person was taken back.
+    Undone {
+        /// The revision of its event `commanded`.
+        commanded: u64,
+        /// What it was, such as `pop`.
+        command: String,
+    },
+    /// The frame is again what it was before a command that was taken back.
+    Restored {
+        /// Keys of its record with their values; null for a key that it does not have.
+        values: Map<String, Value>,
+        /// The edit that takes it back to its place and its dependencies.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edit: Option<Box<FrameEdit>>,
     },
 }
 
@@ -244,6 +281,10 @@ impl Change {
         "edited",
         "stopped",
         "usageRecorded",
+        "reopened",
+        "commanded",
+        "undone",
+        "restored",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -279,6 +320,10 @@ impl Change {
             Change::Edited { .. } => 27,
             Change::Stopped { .. } => 28,
             Change::UsageRecorded { .. } => 29,
+            Change::Reopened { .. } => 30,
+            Change::Commanded { .. } => 31,
+            Change::Undone { .. } => 32,
+            Change::Restored { .. } => 33,
         };
         Change::KINDS[place]
     }
@@ -434,8 +479,17 @@ impl Fields {
             "runStarted" => Change::RunStarted { run: self.required("run")?, tools: self.or_default("tools")? },
             "called" => Change::Called { call: self.required("call")? },
             "messagesAdded" => Change::MessagesAdded { messages: given("messages", self.messages)? },
-            "edited" => Change::Edited { edit: self.required("edit")? },
+            "edited" => Change::Edited { edit: self.required("edit")?, was: self.optional("was")? },
             "usageRecorded" => Change::UsageRecorded { model_request: self.required("modelRequest")? },
+            "reopened" => Change::Reopened { reason: self.required("reason")? },
+            "commanded" => Change::Commanded {
+                command: self.required("command")?,
+                by: self.or_default("by")?,
+                was_active: self.optional("wasActive")?,
+                before: self.optional("before")?,
+            },
+            "undone" => Change::Undone { commanded: self.required("commanded")?, command: self.required("command")? },
+            "restored" => Change::Restored { values: self.required("values")?, edit: self.optional("edit")? },
             _ => return Err("cannot be read".to_owned()),
         })
     }
@@ -510,9 +564,24 @@ mod tests {
             Change::SummaryRequested {
                 request: Some(Box::new(SummaryRequest { note: Some(text()), ..SummaryRequest::default() })),
             },
-            Change::Edited { edit: Box::new(FrameEdit::default().title("text").depends_on(["f1"]).root().last()) },
+            Change::Edited {
+                edit: Box::new(FrameEdit::default().title("text").depends_on(["f1"]).root().last()),
+                was: Some(Box::new(FrameEdit::default().title("text before").priority(None))),
+            },
             Change::Stopped { reason: text() },
             Change::UsageRecorded { model_request: Box::new(ModelRequest { output: 7, ..ModelRequest::new("text") }) },
+            Change::Reopened { reason: text() },
+            Change::Commanded {
+                command: text(),
+                by: text(),
+                was_active: Handle::from_index(1),
+                before: Some(vec![FrameBefore { is_new: true, ..FrameBefore::new(Handle::from_index(1).unwrap()) }]),
+            },
+            Change::Undone { commanded: 6, command: text() },
+            Change::Restored {
+                values: Map::from_iter([("status".to_owned(), "planned".into())]),
+                edit: Some(Box::new(FrameEdit::default().root())),
+            },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);
         for change in changes {

@@ -77,9 +77,6 @@ pub struct Holder {
     /// How often workers have put the frame back, since it was planned or last answered.
     #[serde(skip_serializing_if = "is_zero")]
     pub put_backs: u64,
-    /// True: the frame was planned when somebody held it first, so it is a part of the work of whoever holds the frame above it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub planned: bool,
     /// True: it was told once that the frame is still in progress.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reminded: bool,

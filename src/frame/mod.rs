@@ -3,6 +3,7 @@
 //!
 //! This layer does not use any other module of the crate; all other modules build on it.
 
+mod before;
 mod chunk;
 mod edit;
 mod event;
@@ -11,6 +12,7 @@ mod handle;
 mod holder;
 mod message;
 mod prices;
+mod priority;
 mod question;
 mod record;
 mod registers;
@@ -23,6 +25,8 @@ mod summary_request;
 mod timeline;
 mod usage;
 
+pub use before::FrameBefore;
+pub(crate) use before::changed_keys;
 pub use chunk::{Chunk, NewChunk};
 pub use edit::FrameEdit;
 pub use event::{Change, Event};
@@ -32,6 +36,7 @@ pub(crate) use handle::{Target, has_handle_form, reference_to_id};
 pub use holder::{Actor, Finish, Finished, Hold, Holder, HolderKind, NewHold, Release, Released, WorkLeft};
 pub use message::{Message, ToolCall};
 pub use prices::{Price, Prices, TotalCost};
+pub use priority::Priority;
 pub use question::Question;
 pub use record::{Frame, Identity, NewFrame, Parent, Results, SALVAGED};
 pub(crate) use record::{FrameFile, PLANNED_PREFIX, first_filled, is_too_deep, leave_out_too_deep};

@@ -4,7 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, FrameRef, FrameStatus, Handle, Holder, HolderKind, ModelUsage, Question, Registers, Release, SummaryRequest,
+    Chunk, FrameRef, FrameStatus, Handle, Holder, HolderKind, ModelUsage, Priority, Question, Registers, Release,
+    SummaryRequest,
 };
 
 /// Prefix of the IDs of frames that have no session yet.
@@ -17,8 +18,8 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// The complete record of a frame, with the JSON names of the specification (`FrameMetadata` in its
 /// implementation document).
 ///
-/// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`dependsOn`, `placeholder`,
-/// `deliveredAt`, `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `heap`, `registers`,
+/// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`task`, `priority`, `correctedAt`, `begunAt`, `dependsOn`,
+/// `placeholder`, `deliveredAt`, `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `heap`, `registers`,
 /// `retryOf`, `childOrder`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
@@ -45,6 +46,17 @@ pub struct Frame {
     pub success_criteria: String,
     /// Compacted success criteria, for prompts. Empty: prompts use the full criteria.
     pub success_criteria_compacted: String,
+    /// The full instruction: what is to be done, what is known, what is to be returned. At most [`Frame::LONGEST_TASK`] characters.
+    /// The frame's own context shows it, and the prompt for its session; contexts of other frames do not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub task: String,
+    /// How urgent the frame is. `None`: as the frame above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Time at which a person has corrected the words of the frame while it was open, in milliseconds since the Unix epoch. Conversations
+    /// may hold the words before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrected_at: Option<u64>,
     /// Full results: a description of the achieved work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<String>,
@@ -53,6 +65,10 @@ pub struct Frame {
     pub results_compacted: Option<String>,
     /// Time of creation, in milliseconds since the Unix epoch.
     pub created_at: u64,
+    /// Time at which the frame was begun, in milliseconds since the Unix epoch, if it was planned before. Others were begun when they were
+    /// created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begun_at: Option<u64>,
     /// Time of the last change, in milliseconds since the Unix epoch.
     pub updated_at: u64,
     /// Files and other resources that the work produced, without duplicates.
@@ -123,8 +139,8 @@ pub struct Frame {
 /// The documented keys of a frame's file: those of a frame in JSON, the revision, and the handle.
 #[rustfmt::skip]
 const KEYS: &[&str] = &[
-    "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "results",
-    "resultsCompacted", "createdAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
+    "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "task", "priority", "correctedAt", "results",
+    "resultsCompacted", "createdAt", "begunAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
     "questions", "holder", "summaryRequest", "usage", "heap", "registers", "retryOf", "childOrder",
     REVISION_KEY, HANDLE_KEY,
@@ -149,6 +165,8 @@ impl Frame {
     /// Maximum length of an ID, in characters. IDs become variables and arguments of commands, names in notes and lines in messages,
     /// and systems refuse to start a command with a long variable.
     pub const LONGEST_ID: usize = 1_000;
+    /// Maximum length of a task, in characters.
+    pub const LONGEST_TASK: usize = 100_000;
 
     /// The title and criteria.
     pub fn identity(&self) -> Identity {
@@ -201,6 +219,11 @@ impl Frame {
     pub fn is_interrupted(&self) -> bool {
         let release = self.holder.as_deref().and_then(|holder| holder.released.as_ref());
         self.status == FrameStatus::InProgress && release.is_some_and(|release| release.how == Release::Interrupted {})
+    }
+
+    /// True if the frame was planned before somebody has begun it.
+    pub fn was_planned(&self) -> bool {
+        self.begun_at.is_some()
     }
 
     /// The question of a blocked frame, with its answer if it has one. `None` if the frame is not blocked, or was blocked
@@ -467,7 +490,8 @@ impl<'de> Deserialize<'de> for Parent {
 ///
 /// ```json
 /// {"sessionID": "ses_7", "title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD",
-///  "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}
+///  "task": "The routes of docs/api.md, in src/routes.rs. Return the paths.", "priority": 1, "parent": "f1", "caller": "ses_1",
+///  "dependsOn": ["auth"]}
 /// ```
 ///
 /// Without `parent`, [`Parent::Auto`] chooses the parent; `"parent": null` makes the frame a root.
@@ -479,6 +503,10 @@ pub struct NewFrame {
     pub session_id: Option<String>,
     /// Title and criteria.
     pub identity: Identity,
+    /// The full instruction ([`Frame::task`]). Default: empty.
+    pub task: String,
+    /// How urgent the frame is. `None`: as the frame above it.
+    pub priority: Option<Priority>,
     /// The parent. Default [`Parent::Auto`].
     pub parent: Parent,
     /// ID of the calling session, in whose tree [`Parent::Auto`] finds the parent.
@@ -499,6 +527,9 @@ struct FlatNewFrame {
     #[serde(default)]
     success_criteria_compacted: String,
     #[serde(default)]
+    task: String,
+    priority: Option<Priority>,
+    #[serde(default)]
     parent: Parent,
     caller: Option<String>,
     #[serde(default)]
@@ -507,9 +538,16 @@ struct FlatNewFrame {
 
 impl From<FlatNewFrame> for NewFrame {
     fn from(frame: FlatNewFrame) -> Self {
-        let FlatNewFrame { session_id, title, success_criteria, success_criteria_compacted, .. } = frame;
-        let identity = Identity { title, success_criteria, success_criteria_compacted };
-        Self { session_id, identity, parent: frame.parent, caller: frame.caller, depends_on: frame.depends_on }
+        let FlatNewFrame { title, success_criteria, success_criteria_compacted, .. } = frame;
+        Self {
+            session_id: frame.session_id,
+            identity: Identity { title, success_criteria, success_criteria_compacted },
+            task: frame.task,
+            priority: frame.priority,
+            parent: frame.parent,
+            caller: frame.caller,
+            depends_on: frame.depends_on,
+        }
     }
 }
 
@@ -534,6 +572,18 @@ impl NewFrame {
     /// Sets the compacted success criteria, which prompts show.
     pub fn criteria_compacted(mut self, criteria: impl Into<String>) -> Self {
         self.identity.success_criteria_compacted = criteria.into();
+        self
+    }
+
+    /// Sets the full instruction.
+    pub fn task(mut self, task: impl Into<String>) -> Self {
+        self.task = task.into();
+        self
+    }
+
+    /// Sets how urgent the frame is.
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = Some(priority);
         self
     }
 
@@ -570,6 +620,10 @@ mod tests {
     fn the_documented_keys_are_those_of_a_frames_file() {
         let full = Frame {
             parent_session_id: Some(String::new()),
+            task: "text".into(),
+            priority: Some(Priority::NORMAL),
+            corrected_at: Some(1),
+            begun_at: Some(1),
             results: Some(String::new()),
             results_compacted: Some(String::new()),
             depends_on: vec![String::new()],

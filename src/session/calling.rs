@@ -9,7 +9,7 @@ use super::turn::Turn;
 use crate::error::{Error, Result};
 use crate::frame::{CompactionType, FrameRef, FrameStatus, Handle, Holder, PopStatus, SummaryRequest};
 use crate::text::{beginning, one_line};
-use crate::tree::Command;
+use crate::tree::{Command, Parts};
 
 /// Maximum length of the reason why somebody else has blocked a frame, in characters.
 const REASON_CHARACTERS: usize = 300;
@@ -59,7 +59,7 @@ impl Turn<'_> {
         self.sessions.look_later(self.now);
         let awaits = options.awaits_dependencies && self.running_dependencies(handle).next().is_some();
         let options = options.awaits_dependencies(awaits);
-        let added = (self.tree.revision(), awaits || self.tree.is_ready(handle));
+        let added = (self.tree.revision(), awaits || self.tree.can_begin(handle, Parts::Within).is_ok());
         self.sessions.calls.add(handle, options, wait, added)
     }
 

@@ -21,6 +21,8 @@ use crate::vocabulary::{ToolNames, ToolRole};
 
 /// Maximum length of the results in an answer, in characters. The frame keeps the full results.
 const RESULTS_CHARACTERS: usize = 16_000;
+/// Maximum length of the full instruction that the prompt for a session says, in characters.
+const TASK_CHARACTERS: usize = 16_000;
 /// Maximum number of artifacts, and of decisions, in an answer. The newest are listed.
 const LISTED: usize = 20;
 /// Minimum length of the results of each of several frames in one answer, in characters, and maximum number of such frames.
@@ -468,8 +470,28 @@ fn first_of(calls: &BTreeSet<(String, CallId)>, session_id: &str) -> Option<Call
 
 /// The first prompt for the session of a frame. The frame's context has the rest.
 pub(super) fn prompt(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
+    aim(tree, handle, tools, &told_task(tree, handle, tools))
+}
+
+/// The full instruction of a frame, as a conversation is told of it once.
+pub(crate) fn told_task(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
+    let task = tree.node(handle).record().task.trim();
+    let told = beginning(task, TASK_CHARACTERS);
+    let rest = match (told.len() < task.len(), tools.get(ToolRole::Details)) {
+        (false, _) => String::new(),
+        (true, Some(details)) => format!(" … [cut; {details} {handle} shows all]"),
+        (true, None) => " … [cut]".to_owned(),
+    };
+    format!("{}{rest}", hanging_indent(told))
+}
+
+/// What a frame is about, with its full instruction if that is not empty, and how its work ends.
+fn aim(tree: &Tree, handle: Handle, tools: &ToolNames, task: &str) -> String {
     let frame = tree.node(handle).record();
     let mut text = format!("Your task is frame {handle}: {}\n", one_line(&frame.title));
+    if !task.is_empty() {
+        text.push_str(&format!("What is to be done: {task}\n"));
+    }
     let criteria = frame.success_criteria.trim();
     if !criteria.is_empty() {
         text.push_str(&format!("It is done when: {}\n", hanging_indent(criteria)));
@@ -519,12 +541,14 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
             )
         }
     };
-    format!("{happened}, and {finish}.\n\n{}", prompt(tree, handle, tools))
+    // The session has been told of the rest.
+    format!("{happened}, and {finish}.\n\n{}", aim(tree, handle, tools, ""))
 }
 
 /// The prompt for a session that was compacted because its agent has asked for that.
 pub(super) fn after_checkpoint(tree: &Tree, handle: Handle, tools: &ToolNames) -> String {
-    format!("The checkpoint is made. Go on with frame {handle} from there.\n\n{}", prompt(tree, handle, tools))
+    // The context has the full instruction, because the conversation has forgotten it.
+    format!("The checkpoint is made. Go on with frame {handle} from there.\n\n{}", aim(tree, handle, tools, ""))
 }
 
 /// The reason of the salvage for a session that ended by itself.
@@ -708,7 +732,8 @@ pub(crate) fn next(tree: &Tree, handle: Handle, tools: &ToolNames) -> Option<Str
     if let Some(sibling) = tree.siblings(handle).find(is_answered) {
         return Some(format!("Next: {activate} {}, which is answered.", name(tree, sibling)));
     }
-    if let Some(sibling) = planned().find(|sibling| tree.is_ready(*sibling)) {
+    let parent = tree.node(handle).parent();
+    if let Some(sibling) = parent.and_then(|parent| tree.ready_children(parent, None).next()) {
         return Some(format!("Next: {activate} {}.", name(tree, sibling)));
     }
     if let Some(sibling) = tree.siblings(handle).find(was_interrupted) {

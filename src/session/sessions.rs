@@ -333,6 +333,10 @@ impl Sessions {
 
     /// True if the conversation of a session has the criteria of a frame that it is in word for word.
     pub(crate) fn has_criteria(&self, session_id: &str, frame: Handle, tree: &Tree) -> bool {
+        // A person has corrected what it was told.
+        if tree.node(frame).record().corrected_at.is_some() {
+            return false;
+        }
         if tree.by_id(session_id) != Some(frame) {
             return self.has_told(session_id, frame);
         }

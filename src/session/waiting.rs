@@ -93,10 +93,8 @@ impl Turn<'_> {
         let (caller, known) = (wait.caller.clone(), wait.frames.iter().copied().collect::<HashSet<Handle>>());
         let is_new = |child: &Handle| !known.contains(child) && !self.is_own(*child, &caller);
         let new = self.tree.children(parent).iter().copied().filter(is_new);
-        let (running, idle): (Vec<Handle>, Vec<Handle>) = new.partition(|child| !self.has_ended(*child));
-        let is_ready =
-            |child: &Handle| self.tree.node(*child).status() == FrameStatus::Planned && self.tree.is_ready(*child);
-        let ready: Vec<Handle> = idle.into_iter().filter(is_ready).collect();
+        let (running, idle): (HashSet<Handle>, HashSet<Handle>) = new.partition(|child| !self.has_ended(*child));
+        let ready = self.tree.ready_children(parent, None).filter(|child| idle.contains(child)).collect::<Vec<_>>();
         for child in &ready {
             self.queue(*child, CallOptions::new(caller.clone()).background(true), Some(id));
         }

@@ -1152,7 +1152,11 @@ fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
             parent.filter(lists_it).into_iter().for_each(|parent| mirror.note(parent, revision, own));
         }
         _ if handle.index() >= tree.len() => return,
-        Change::StatusChanged { .. } | Change::Invalidated { .. } | Change::IdReplaced { .. } => {
+        Change::StatusChanged { .. }
+        | Change::Invalidated { .. }
+        | Change::Reopened { .. }
+        | Change::Restored { .. }
+        | Change::IdReplaced { .. } => {
             let node = tree.node(handle);
             let lists_it = |parent: &Handle| node.status() == FrameStatus::Planned || tree.node(*parent).is_reordered();
             node.parent().filter(lists_it).into_iter().for_each(|parent| mirror.note(parent, revision, own));
@@ -1162,7 +1166,7 @@ fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own: bool) {
                 naming.for_each(|other| mirror.note(other, revision, own));
             }
         }
-        Change::Edited { edit } if edit.moves() => {
+        Change::Edited { edit, .. } if edit.moves() => {
             let parent = edit.parent.iter().flatten().filter_map(|parent| tree.resolve(parent).ok());
             let parents = parent.chain(tree.node(handle).parent());
             parents.for_each(|parent| mirror.note(parent, revision, own));

@@ -652,6 +652,8 @@ impl Stack {
                 Change::Edited { .. } => "Frame edited",
                 Change::Summarized { .. } => "Frame summarized",
                 Change::Answered { .. } => "Frame answered",
+                Change::Reopened { .. } => "Frame reopened",
+                Change::Undone { .. } => "Command taken back",
                 Change::Released { release: Release::Interrupted {} } => "Frame interrupted",
                 _ => continue,
             };

@@ -4,7 +4,7 @@ use super::Reply;
 use crate::context::Guidance;
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, Parent};
-use crate::session::calls::{self, CallOptions, CallPlace, listed};
+use crate::session::calls::{self, CallOptions, CallPlace, listed, told_task};
 use crate::session::{Effect, Turn, call_title};
 use crate::stack::{Stack, Turns};
 use crate::text::hanging_indent;
@@ -190,14 +190,23 @@ impl<'a> Caller<'a> {
         if let Some(parent) = parent.filter(|_| interrupted.is_empty()) {
             text.push_str(&format!("{BELOW_FRAME}{}.", self.name(parent)));
         }
-        let (criteria, [asked, answer]) = self.stack.read(|tree| {
+        let tools = self.tools();
+        let ([criteria, task], [asked, answer]) = self.stack.read(|tree| {
             let record = tree.node(frame).record();
             let answered =
                 record.questions.last().and_then(|asked| Some([asked.question.clone(), asked.answer.clone()?]));
-            (record.success_criteria.trim().to_owned(), answered.unwrap_or_default())
+            let task = told_task(tree, frame, &tools);
+            ([record.success_criteria.trim().to_owned(), task], answered.unwrap_or_default())
         });
-        let criteria = if has_criteria || !is_known { String::new() } else { criteria };
-        for (what, words) in [("It is done when", criteria), ("It was asked", asked), ("The answer", answer)] {
+        let is_told = has_criteria || !is_known;
+        let [criteria, task] = [criteria, task].map(|words| if is_told { String::new() } else { words });
+        let said = [
+            ("What is to be done", task),
+            ("It is done when", criteria),
+            ("It was asked", asked),
+            ("The answer", answer),
+        ];
+        for (what, words) in said {
             if !words.is_empty() {
                 text.push_str(&format!("\n{what}: {}", hanging_indent(&words)));
             }

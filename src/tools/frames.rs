@@ -29,6 +29,10 @@ pub(super) struct Push {
     #[serde(default)]
     #[schemars(!default)]
     success_criteria_compacted: String,
+    /// All that it must know: what is to be done, what is known, what is to be returned.
+    #[serde(default)]
+    #[schemars(!default)]
+    task: String,
     /// Handles or titles of frames whose results it needs. It begins after those that run.
     #[serde(default)]
     depends_on: Vec<String>,
@@ -46,7 +50,7 @@ impl AgentTool for Push {
         description: Some(
             "Begin a sub-task in a child frame of your frame, and work in it from now on until you pop it.",
         ),
-        without: &["timeLimit", "successCriteriaCompacted"],
+        without: &["timeLimit", "successCriteriaCompacted", "task"],
         example: Some(
             r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass"}"#,
         ),
@@ -71,7 +75,8 @@ impl AgentTool for Push {
         }
         let depends_on = awaited.into_iter().map(FrameRef::from).collect();
         let parent = parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
-        let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
+        let frame =
+            caller.stack.plan(NewFrame { identity, task: self.task, depends_on, parent, ..NewFrame::default() })?;
         if works_here {
             let session_id = caller.session_id;
             caller.turn(|turn| turn.planned(session_id, [frame]));

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use super::caller::Caller;
 use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
-use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame};
+use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame, Priority};
 use crate::session::calls::listed;
-use crate::tree::Command;
+use crate::tree::{Command, Parts};
 use crate::vocabulary::ToolRole;
 
 /// Plan a frame, to be worked on later.
@@ -23,6 +23,10 @@ pub(super) struct Plan {
     #[serde(default)]
     #[schemars(!default)]
     success_criteria_compacted: String,
+    /// All that it must know: what is to be done, what is known, what is to be returned.
+    #[serde(default)]
+    #[schemars(!default)]
+    task: String,
     /// Default: this session's frame.
     #[serde(rename = "parentSessionID")]
     parent: Option<String>,
@@ -50,7 +54,8 @@ impl AgentTool for Plan {
         };
         let depends_on = self.depends_on.into_iter().map(FrameRef::from).collect();
         let parent = caller.named_parent(self.parent)?;
-        let frame = caller.stack.plan(NewFrame { identity, depends_on, parent, ..NewFrame::default() })?;
+        let frame =
+            caller.stack.plan(NewFrame { identity, task: self.task, depends_on, parent, ..NewFrame::default() })?;
         let session_id = caller.session_id;
         caller.turn(|turn| turn.planned(session_id, [frame]));
         tell_plan(caller, &[frame]);
@@ -95,6 +100,10 @@ struct Child {
     #[serde(default)]
     #[schemars(!default)]
     success_criteria_compacted: String,
+    /// All that it must know: what is to be done, what is known, what is to be returned.
+    #[serde(default)]
+    #[schemars(!default)]
+    task: String,
     /// Handles or titles of frames whose results it needs, also of this list.
     #[serde(default)]
     depends_on: Vec<String>,
@@ -127,7 +136,7 @@ impl AgentTool for PlanChildren {
                 success_criteria: child.success_criteria,
                 success_criteria_compacted: child.success_criteria_compacted,
             };
-            children.push(NewFrame { identity, depends_on, ..NewFrame::default() }.id(session_id));
+            children.push(NewFrame { identity, task: child.task, depends_on, ..NewFrame::default() }.id(session_id));
         }
         let parent = caller.named_parent(self.parent)?;
         if self.begin {
@@ -145,7 +154,9 @@ impl AgentTool for PlanChildren {
             [one] => format!("Planned {}.", caller.name(one)),
             _ => format!("Planned {}, in this order.", in_order(&planned)),
         };
-        let first = caller.stack.read(|tree| planned.iter().copied().find(|frame| tree.is_ready(*frame)));
+        let first = caller
+            .stack
+            .read(|tree| planned.iter().copied().find(|frame| tree.can_begin(*frame, Parts::Within).is_ok()));
         let callable =
             first.filter(|first| self.begin && caller.turn(|turn| turn.check_callable(*first, session_id)).is_ok());
         if let Some(first) = callable {
@@ -186,6 +197,11 @@ pub(super) struct Edit {
     success_criteria: Option<String>,
     /// In one line.
     success_criteria_compacted: Option<String>,
+    /// All that it must know.
+    task: Option<String>,
+    /// 0, the most urgent, to 4.
+    #[schemars(with = "Option<i64>", range(min = 0, max = 4))]
+    priority: Option<Priority>,
     /// The whole new list.
     depends_on: Option<Vec<String>>,
     /// New parent.
@@ -206,6 +222,8 @@ impl AgentTool for Edit {
             title: self.title,
             success_criteria: self.success_criteria,
             success_criteria_compacted: self.success_criteria_compacted,
+            task: self.task,
+            priority: self.priority.map(Some),
             depends_on: self.depends_on.map(|names| names.into_iter().map(FrameRef::from).collect()),
             parent: self.parent.map(|name| Some(FrameRef::from(name))),
             before: self.before.map(|name| (!name.is_empty()).then(|| FrameRef::from(name))),

@@ -4,15 +4,20 @@
 use std::collections::HashSet;
 use std::mem;
 
-use super::Tree;
+use serde_json::{Map, Value};
+
 use super::memory::{Conversation, RunState};
 use super::node::{Attempt, Before, Node, push_compact};
+use super::{Tree, set};
 use crate::error::{Error, Result};
 use crate::frame::{
     Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, ModelUsage, Question, Release,
     Released, Target, add_usage,
 };
 use crate::steps::step;
+
+/// The question which the reason of a reopening answers.
+const REOPENED: &str = "It was completed, and goes on. What is wrong?";
 
 impl Tree {
     /// Applies the next event of a history, if it fits the events before it. Replaying a whole history on an empty tree
@@ -118,7 +123,18 @@ impl Tree {
             Change::Released { .. } if node.record().holder.is_none() => {
                 Some(format!("it lets {} go, which nobody has held", event.handle))
             }
-            Change::Edited { edit } => self.misfit_of_edit(event.handle, edit),
+            Change::Edited { edit, was } => self.misfit_of_edit(event.handle, edit, was.is_some()),
+            Change::Reopened { .. } if node.status() != FrameStatus::Completed => {
+                Some(format!("it reopens {}, which is {}", event.handle, node.status()))
+            }
+            Change::Restored { values, .. } if node.record().with_values(values).is_none() => {
+                Some(format!("it restores values of {} that cannot be", event.handle))
+            }
+            Change::Restored { edit: Some(edit), .. } => self.misfit_of_place(event.handle, edit),
+            Change::Commanded { before, .. } => {
+                let unknown = before.iter().flatten().find(|before| before.frame.index() >= self.len());
+                unknown.map(|unknown| format!("it names {}, which is not in the tree", unknown.frame))
+            }
             Change::ActiveChanged { active: true } if !node.status().is_open() => {
                 Some(format!("it makes {} the active frame, which is {}", event.handle, node.status()))
             }
@@ -126,12 +142,18 @@ impl Tree {
         }
     }
 
-    fn misfit_of_edit(&self, handle: Handle, edit: &FrameEdit) -> Option<String> {
-        let FrameEdit { depends_on, parent, before, .. } = edit;
+    fn misfit_of_edit(&self, handle: Handle, edit: &FrameEdit, is_correction: bool) -> Option<String> {
         let node = self.node(handle);
-        if node.status() != FrameStatus::Planned && (edit.changes_identity() || depends_on.is_some()) {
+        let is_editable = node.status() == FrameStatus::Planned || is_correction && node.status().is_open();
+        if !is_editable && (edit.changes_words() || edit.priority.is_some() || edit.depends_on.is_some()) {
             return Some(format!("it edits {handle}, which is {}", node.status()));
         }
+        self.misfit_of_place(handle, edit)
+    }
+
+    fn misfit_of_place(&self, handle: Handle, edit: &FrameEdit) -> Option<String> {
+        let FrameEdit { depends_on, parent, before, .. } = edit;
+        let node = self.node(handle);
         let named = depends_on.iter().flatten().chain(parent.iter().flatten()).chain(before.iter().flatten());
         if let Some(unknown) = named.into_iter().find(|reference| self.with_handle(reference).is_none()) {
             return Some(format!("it names `{unknown}`, which is no handle of the tree"));
@@ -209,7 +231,7 @@ impl Tree {
             }
             // The frame itself has not changed.
             Change::ActiveChanged { active } => self.active = active.then_some(handle),
-            Change::Edited { edit } => self.edited(handle, edit, time),
+            Change::Edited { edit, was } => self.edited(handle, edit, was.is_some(), time),
             Change::Identified { identity, provisional } => {
                 self.titles.remove(&self.nodes[handle.index()].frame.title, handle);
                 self.titles.insert(&identity.title, handle);
@@ -228,6 +250,20 @@ impl Tree {
                 self.touch_dependents(handle);
                 self.settle();
             }
+            Change::Reopened { reason } => {
+                self.reopened(handle, reason, time);
+                self.touch_at(handle, time);
+                self.touch_dependents(handle);
+                self.settle();
+            }
+            Change::Restored { values, edit } => {
+                self.restored(handle, values, edit.as_deref(), time);
+                self.touch_at(handle, time);
+                self.touch_dependents(handle);
+                self.settle();
+            }
+            Change::Commanded { .. } => self.remember_command(event),
+            Change::Undone { commanded, .. } => self.forget_command(*commanded),
             Change::IdReplaced { session_id } => {
                 self.id_replaced(handle, session_id, time);
                 self.touch_at(handle, time);
@@ -384,10 +420,8 @@ impl Tree {
         self.ids.insert(&frame.session_id, handle);
         self.titles.insert(&frame.title, handle);
         self.chunks += frame.heap.len();
-        if status.is_unfinished() {
-            self.unfinished.insert(handle);
-        }
         self.nodes.push(Node::new(frame, parent, depth, jump));
+        self.note_unfinished(handle);
         self.enter(handle, None);
         self.note_holder(handle);
         self.note_place(handle, None);
@@ -481,18 +515,27 @@ impl Tree {
         }
     }
 
-    /// Changes a frame that nobody works in. The change is seen at once, also in the settled view: no prompt cache has it.
-    fn edited(&mut self, handle: Handle, edit: &FrameEdit, time: u64) {
-        if edit.changes_identity() {
+    /// Changes a frame. The change is seen at once, also in the settled view: the frame is planned, so that no prompt cache has it, or a
+    /// person has corrected words that are wrong.
+    fn edited(&mut self, handle: Handle, edit: &FrameEdit, is_correction: bool, time: u64) {
+        if let Some(priority) = edit.priority {
+            self.nodes[handle.index()].frame.priority = priority;
+            self.note_unfinished(handle);
+        }
+        if edit.changes_words() {
             let node = &mut self.nodes[handle.index()];
             if let Some(before) = &mut node.before {
                 before.identity = None;
             }
             let frame = &mut node.frame;
-            frame.placeholder = false;
+            let was_placeholder = mem::take(&mut frame.placeholder);
+            if is_correction && !was_placeholder {
+                frame.corrected_at = Some(time);
+            }
             for (text, new) in [
                 (&mut frame.success_criteria, &edit.success_criteria),
                 (&mut frame.success_criteria_compacted, &edit.success_criteria_compacted),
+                (&mut frame.task, &edit.task),
             ] {
                 new.iter().for_each(|new| text.clone_from(new));
             }
@@ -518,7 +561,7 @@ impl Tree {
             }
         }
         // The place of a frame is no part of its content, so a move alone does not change its times.
-        if edit.changes_identity() || edit.depends_on.is_some() {
+        if edit.changes_words() || edit.priority.is_some() || edit.depends_on.is_some() {
             self.touch_at(handle, time);
         } else {
             self.touch(handle);
@@ -572,8 +615,13 @@ impl Tree {
             self.with_workers.remove(&handle);
             self.active = self.active.filter(|active| *active != handle);
         }
+        self.note_unfinished(handle);
+        if status.is_unfinished() && !was.is_unfinished() {
+            self.nodes[handle.index()].finished = 0;
+            let names: Vec<String> = self.node(handle).frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
+            names.iter().for_each(|name| self.note_chunk_owner(handle, name));
+        }
         if !status.is_unfinished() {
-            self.unfinished.remove(&handle);
             let names: Vec<String> = self.node(handle).frame.heap.iter().map(|chunk| chunk.name.clone()).collect();
             names.iter().for_each(|name| self.forget_chunk_owner(handle, name));
             self.forget_conversation(handle);
@@ -585,6 +633,14 @@ impl Tree {
             self.root_statuses[was as usize] = self.root_statuses[was as usize].saturating_sub(1);
             self.root_statuses[status as usize] += 1;
         }
+    }
+
+    /// Notes in the indexes whether a frame has ended, and whether it has a priority of its own.
+    pub(super) fn note_unfinished(&mut self, handle: Handle) {
+        let frame = self.node(handle).record();
+        let (is_unfinished, has_priority) = (frame.status.is_unfinished(), frame.priority.is_some());
+        set(&mut self.unfinished, handle, is_unfinished);
+        set(&mut self.prioritized, handle, is_unfinished && has_priority);
     }
 
     /// Forgets who has stopped what in the tree of a frame, if nothing in it is unfinished.
@@ -623,6 +679,9 @@ impl Tree {
         results_compacted: Option<&String>,
         time: u64,
     ) {
+        if self.node(handle).status() == FrameStatus::Planned && status.is_open() {
+            self.frame_mut(handle).begun_at = Some(time);
+        }
         let is_replaced = status == FrameStatus::Blocked && (results.is_some() || results_compacted.is_some());
         if status.is_open() && !is_replaced {
             // What the frame has waited for is no result of the work that goes on.
@@ -724,6 +783,51 @@ impl Tree {
         let frame = self.frame_mut(handle);
         frame.invalidation_reason = Some(reason.to_owned());
         frame.invalidated_at = Some(time);
+    }
+
+    /// Lets a completed frame go on. Its context shows the reason as an answer.
+    fn reopened(&mut self, handle: Handle, reason: &str, time: u64) {
+        self.set_status(handle, FrameStatus::InProgress);
+        let frame = self.frame_mut(handle);
+        frame.delivered_at = None;
+        frame.questions.push(Question {
+            question: REOPENED.to_owned(),
+            asked_at: time,
+            answer: Some(reason.to_owned()),
+            answered_at: Some(time),
+            interruption: false,
+        });
+    }
+
+    /// Takes a frame back to what it was before a command.
+    fn restored(&mut self, handle: Handle, values: &Map<String, Value>, edit: Option<&FrameEdit>, time: u64) {
+        // The settled view counts on lists that only grow.
+        self.settle();
+        let Some(mut record) = self.node(handle).record().with_values(values) else { return };
+        let words = FrameEdit::default().title(record.title.clone()).priority(record.priority);
+        self.edited(handle, &words, false, time);
+        if let Some(edit) = edit {
+            self.edited(handle, edit, false, time);
+        }
+        let (was, status) = (self.node(handle).status(), record.status);
+        self.leave_way(handle);
+        match was == status {
+            // Whether the parent holds its results is counted.
+            true => record.delivered_at = self.node(handle).record().delivered_at,
+            false => self.set_status(handle, status),
+        }
+        self.nodes[handle.index()].set_record(record);
+        if was != status {
+            if status == FrameStatus::Planned {
+                self.nodes[handle.index()].started = 0;
+            }
+            self.record_progress(handle, status);
+            if let Some(parent) = self.node(handle).parent.filter(|_| self.is_held(handle)) {
+                self.nodes[parent.index()].held_children += 1;
+            }
+        }
+        self.note_holder(handle);
+        self.note_unfinished(handle);
     }
 
     /// Gives a frame another ID. An open frame then works in another session, whose conversation is new.

@@ -316,4 +316,41 @@ pub enum Command {
         /// What changes.
         edit: FrameEdit,
     },
+    /// Let a completed frame that turned out to be wrong go on. Its results are those so far; what depends on it and is planned waits
+    /// again.
+    Reopen {
+        /// The frame. Those above it must not have ended.
+        frame: FrameRef,
+        /// What is wrong. It must not be blank; the context of the frame shows it.
+        reason: String,
+    },
+    /// Take back the last command of the person who gives this one, if nothing has been built on it.
+    Undo,
+}
+
+impl Command {
+    /// What persons call this command. `None`: programs give it, or it only records something, so that there is nothing to take back.
+    pub(super) fn of_person(&self) -> Option<&'static str> {
+        Some(match self {
+            Command::Push { .. } => "push",
+            Command::Plan { .. } | Command::PlanChildren { .. } => "plan",
+            Command::Import { .. } => "import",
+            Command::Identify { .. } | Command::Edit { .. } => "edit",
+            Command::SetStatus { status: FrameStatus::Invalidated, .. } | Command::Invalidate { .. } => "invalidate",
+            Command::Activate { .. } | Command::SetActive { .. } => "activate",
+            Command::SetStatus { status: FrameStatus::InProgress, .. } => "activate",
+            Command::SetStatus { .. } | Command::Pop { .. } => "pop",
+            Command::PopAndBegin { .. } | Command::Block { .. } => "pop",
+            Command::Answer { .. } => "answer",
+            Command::Summarize { .. } => "summarize",
+            Command::AddArtifact { .. } => "artifact",
+            Command::AddDecision { .. } => "decide",
+            Command::AllocateChunk { .. } | Command::WriteChunk { .. } | Command::FreeChunk { .. } => "heap",
+            Command::UpdateRegisters { .. } => "registers",
+            Command::Retry { .. } => "retry",
+            Command::Reopen { .. } => "reopen",
+            Command::Stop { .. } => "stop",
+            _ => return None,
+        })
+    }
 }

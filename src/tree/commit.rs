@@ -42,6 +42,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) now: u64,
     /// Who gives the command; `None`: whoever has the stack itself.
     pub(crate) actor: Option<Actor>,
+    /// True: a person gives the command.
+    pub(crate) is_person: bool,
     /// True: the command begins a call, which holds the frame.
     pub(crate) is_call: bool,
     commit: Commit,
@@ -49,7 +51,7 @@ pub(crate) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(tree: &'a Tree, now: u64) -> Self {
-        Self { tree, now, actor: None, is_call: false, commit: Commit::default() }
+        Self { tree, now, actor: None, is_person: false, is_call: false, commit: Commit::default() }
     }
 
     /// A draft that starts with the commit of a command.

@@ -1,43 +1,13 @@
-//! Who holds which frame, which frames are free for workers, and what keeps the others from it.
+//! Who holds which frame, and where conversations are.
 
 use serde::{Deserialize, Serialize};
 
-use super::Tree;
-use super::ready::Obstacle;
+use super::{Tree, set};
 use crate::error::{Error, Result};
-use crate::frame::{Actor, Frame, FrameStatus, Handle, Hold, Holder, HolderKind, Release, WorkLeft};
-use crate::steps::step;
+use crate::frame::{Actor, Handle, Hold, Holder, HolderKind, Release};
 
 /// The number of conversations of which the last place is remembered.
 const MOST_PLACES: usize = 1_000;
-
-/// Why a worker cannot have a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unfree {
-    /// A worker holds it.
-    Held,
-    /// A worker has put it back until a later time.
-    Later,
-    /// It is in progress, and is no worker's.
-    Begun,
-    /// It is blocked, and has no answer with which a worker could go on.
-    Blocked,
-    /// It has ended.
-    Ended,
-    /// It waits for something.
-    Waits(Obstacle),
-    /// It is not below this frame, which the worker has named.
-    NotBelow(Handle),
-}
-
-/// True if a frame was planned when somebody held it first.
-fn was_planned(frame: &Frame) -> bool {
-    frame.holder.as_deref().is_some_and(|holder| holder.planned)
-}
-
-fn waits_for_part(part: Handle) -> Unfree {
-    Unfree::Waits(Obstacle::Child(part))
-}
 
 impl Tree {
     /// The frames that somebody holds, in creation order, also those whose leases have ended and nobody has noticed.
@@ -116,111 +86,6 @@ impl Tree {
         let mut held: Vec<(u64, Handle)> = held.map(|(handle, holder)| (holder.since, handle)).collect();
         held.sort_unstable_by(|one, other| other.cmp(one));
         held.into_iter().map(|(_, handle)| handle).collect()
-    }
-
-    /// The first frame that is free for a worker: of those that workers have had the one that waits longest, else the first
-    /// planned one that can begin, in the order of the plan.
-    pub(super) fn free_for_workers(&self, below: Option<Handle>, now: u64) -> Option<Handle> {
-        let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
-        let left = self.with_workers().filter(is_below).filter(|handle| self.unfree(*handle, now).is_none());
-        let left =
-            left.min_by_key(|handle| (self.node(*handle).record().worker().map_or(0, Holder::free_since), *handle));
-        let can_begin = |handle: &Handle| {
-            step();
-            self.node(*handle).status() == FrameStatus::Planned && self.can_begin(*handle)
-        };
-        let first = || match below {
-            Some(below) => self.unfinished_below(below).find(can_begin),
-            None => self.unfinished_in_order().find(can_begin),
-        };
-        left.or_else(first)
-    }
-
-    /// What keeps a worker from a frame now. `None`: nothing.
-    pub(super) fn unfree(&self, handle: Handle, now: u64) -> Option<Unfree> {
-        let frame = self.node(handle).record();
-        match (frame.status, frame.worker()) {
-            (FrameStatus::Planned, _) => self.obstacle(handle).map(Unfree::Waits),
-            (FrameStatus::InProgress, Some(holder)) if holder.holds(now) => Some(Unfree::Held),
-            (FrameStatus::InProgress, Some(holder)) => {
-                self.in_the_way(handle).or_else(|| holder.is_put_back(now).then_some(Unfree::Later))
-            }
-            (FrameStatus::InProgress, None) => Some(Unfree::Begun),
-            (FrameStatus::Blocked, Some(_)) if frame.pending_answer().is_some() => self.in_the_way(handle),
-            (FrameStatus::Blocked, _) => Some(Unfree::Blocked),
-            _ => Some(Unfree::Ended),
-        }
-    }
-
-    /// What keeps a worker from going on with what workers have begun.
-    fn in_the_way(&self, handle: Handle) -> Option<Unfree> {
-        let ended = self.ended_above(handle).map(|above| Unfree::Waits(Obstacle::Above(above)));
-        ended.or_else(|| self.part_for_workers(handle).map(waits_for_part))
-    }
-
-    /// A part that was planned below a worker's frame and is not completed, whoever has begun it: a frame that has split its work comes
-    /// after its parts, the last of which is named. What was pushed below it is its worker's own work, also if that has failed; parts
-    /// can be planned below that as long as it is open.
-    pub fn part_for_workers(&self, handle: Handle) -> Option<Handle> {
-        let mut looked = vec![handle];
-        while let Some(frame) = looked.pop() {
-            for handle in self.children(frame).iter().rev() {
-                step();
-                let child = self.node(*handle);
-                let is_left = match child.status() {
-                    FrameStatus::Planned => true,
-                    FrameStatus::Failed => was_planned(child.record()) && child.retried_as().is_none(),
-                    FrameStatus::InProgress | FrameStatus::Blocked => was_planned(child.record()),
-                    FrameStatus::Completed | FrameStatus::Invalidated => false,
-                };
-                if is_left {
-                    return Some(*handle);
-                }
-                if child.status().is_open() {
-                    looked.push(*handle);
-                }
-            }
-        }
-        None
-    }
-
-    /// The error for a frame that a worker cannot have.
-    pub(super) fn not_free(&self, handle: Handle, obstacle: Unfree) -> Error {
-        let status = |handle: Handle| self.node(handle).status();
-        let reason = match obstacle {
-            Unfree::Held => "a worker holds it, and its lease has not ended".to_owned(),
-            Unfree::Later => "a worker has put it back for later".to_owned(),
-            Unfree::Begun => "it is in_progress, and is no worker's".to_owned(),
-            Unfree::Blocked => {
-                "it is blocked; a worker can go on with what workers have begun, when it is answered".to_owned()
-            }
-            Unfree::Ended => format!("it is {}", status(handle)),
-            Unfree::Waits(Obstacle::Dependency { frame, dependency }) => {
-                format!("{frame} depends on {dependency}, which is {}", status(dependency))
-            }
-            Unfree::Waits(Obstacle::Child(child)) => {
-                format!("it comes after its children, and {child} is {}", status(child))
-            }
-            Unfree::Waits(Obstacle::Above(above)) => format!("{above} above it is {}", status(above)),
-            Unfree::NotBelow(top) => format!("it is not below {top}"),
-        };
-        Error::NotFree { handle, reason }
-    }
-
-    /// Counts what is left to do for workers, below a frame or everywhere, at this time.
-    pub fn work_left(&self, below: Option<Handle>, now: u64) -> WorkLeft {
-        let mut left = WorkLeft::default();
-        for handle in self.unfinished().filter(|handle| below.is_none_or(|below| self.is_ancestor(below, *handle))) {
-            *match self.unfree(handle, now) {
-                None => &mut left.free,
-                Some(Unfree::Held) => &mut left.held,
-                Some(Unfree::Later) => &mut left.later,
-                Some(Unfree::Begun) => &mut left.begun,
-                Some(Unfree::Blocked) => &mut left.blocked,
-                Some(_) => &mut left.waiting,
-            } += 1;
-        }
-        left
     }
 
     /// Checks that nobody has held a frame since an actor has: its lease may have ended. An actor without a hold has nothing to lose.
@@ -349,12 +214,4 @@ fn is_of(holder: &Holder, conversation: &str) -> bool {
 fn way_of(holder: &Holder) -> Option<(HolderKind, String)> {
     let has_way = !holder.kind.is_running() && !holder.name.is_empty();
     has_way.then(|| (holder.kind, holder.name.clone()))
-}
-
-fn set(frames: &mut std::collections::BTreeSet<Handle>, handle: Handle, is_in: bool) {
-    if is_in {
-        frames.insert(handle);
-    } else {
-        frames.remove(&handle);
-    }
 }

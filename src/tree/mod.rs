@@ -11,6 +11,7 @@ mod command;
 mod commit;
 mod comparison;
 mod decide;
+mod given;
 #[cfg(test)]
 mod growth_tests;
 mod heap_usage;
@@ -23,15 +24,15 @@ mod node;
 mod nodes;
 mod outline;
 mod places;
-mod ready;
 mod roots;
 mod scan;
 mod sibling_order;
 mod snapshot;
 mod state;
 mod titles;
+mod work;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::iter;
 use std::slice;
 
@@ -60,11 +61,11 @@ pub use memory::{Conversation, RunState};
 pub use node::{Node, Settled};
 use nodes::Nodes;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
-pub use ready::Obstacle;
 use roots::Roots;
 pub(crate) use scan::Scan;
 pub use sibling_order::{SiblingOrder, sibling_order};
 use titles::Titles;
+pub use work::{InTheWay, Obstacle, Parts};
 
 /// Number of earlier attempts that a context shows at most, the newest.
 pub(crate) const SHOWN_ATTEMPTS: usize = 8;
@@ -138,6 +139,8 @@ pub struct Tree {
     chunk_owners: HashMap<String, BTreeSet<Handle>>,
     /// The frames that have not ended: planned, in_progress or blocked.
     unfinished: BTreeSet<Handle>,
+    /// Those of them that have a priority of their own.
+    prioritized: BTreeSet<Handle>,
     /// The roots in whose trees something is unfinished, by the keys of their places.
     busy_roots: BTreeSet<(u64, Handle)>,
     /// The frames that somebody holds.
@@ -150,6 +153,8 @@ pub struct Tree {
     places: BTreeMap<String, holding::Place>,
     /// The frames at which somebody has stopped what runs, with the revision and the reason of the last time.
     stops: BTreeMap<Handle, (u64, String)>,
+    /// The last commands of persons.
+    given: VecDeque<given::Given>,
     extra: Map<String, Value>,
 }
 
@@ -582,5 +587,14 @@ impl Tree {
         };
         let attempts = self.earlier_attempts(handle).take(SHOWN_ATTEMPTS).map(|attempt| self.node(attempt).revision);
         self.lineage(handle).map(newest).chain(attempts).fold(0, u64::max)
+    }
+}
+
+/// Puts a frame into an index, or takes it out.
+fn set(frames: &mut BTreeSet<Handle>, handle: Handle, is_in: bool) {
+    if is_in {
+        frames.insert(handle);
+    } else {
+        frames.remove(&handle);
     }
 }

@@ -326,6 +326,12 @@ impl Node {
         self.conversation().is_some_and(|own| own.run.is_some())
     }
 
+    /// Replaces the record.
+    pub(super) fn set_record(&mut self, record: Frame) {
+        self.frame = record;
+        self.artifact_index = None;
+    }
+
     /// The settled view of the frame: its fields as they were at the last push or status change in the tree.
     /// The stable part of a context shows this view.
     pub fn settled(&self) -> Settled<'_> {

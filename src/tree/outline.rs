@@ -266,7 +266,7 @@ impl Drawing<'_> {
         detail("Results", results);
         detail("Artifacts", join(&frame.artifacts, ", "));
         detail("Decisions", join(&frame.decisions, "; "));
-        let taken = frame.updated_at.saturating_sub(frame.created_at);
+        let taken = frame.updated_at.saturating_sub(frame.begun_at.unwrap_or(frame.created_at));
         detail("Time", (taken > 0).then(|| format_duration(taken)));
     }
 

@@ -1,13 +1,14 @@
 //! Snapshots of trees: what is kept of a tree beside its events, so that it can be opened without them, and so that finished
 //! trees need not be in memory.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::archive::Shelf;
+use super::given::Given;
 use super::holding::Place;
 use super::nodes::Nodes;
 use super::roots::Roots;
@@ -48,6 +49,8 @@ struct Head {
     active: Option<Handle>,
     unsettled: Vec<Handle>,
     stops: Vec<(Handle, u64, String)>,
+    /// The last commands of persons.
+    given: VecDeque<Given>,
     /// Where each conversation is.
     places: BTreeMap<String, Place>,
     /// The highest key of the places of roots.
@@ -72,7 +75,8 @@ impl Head {
             .chain(&head.open)
             .chain(head.stops.iter().map(|(frame, ..)| frame))
             .chain(head.places.values().map(|place| &place.frame))
-            .chain(head.places.values().filter_map(|place| place.lost.as_ref()).map(|(_, frame)| frame));
+            .chain(head.places.values().filter_map(|place| place.lost.as_ref()).map(|(_, frame)| frame))
+            .chain(head.given.iter().flat_map(Given::named));
         let are_there = { named }.all(|frame| frame.index() < head.frames);
         let roots: usize = head.root_statuses.iter().fold(0, |sum, count| sum.saturating_add(*count));
         let counts = [head.frames as u64, head.chunks as u64, head.sequence / 2];
@@ -164,6 +168,7 @@ impl Tree {
             unsettled: head.unsettled,
             chunks: head.chunks,
             places: head.places,
+            given: head.given,
             stops: head.stops.into_iter().map(|(frame, revision, reason)| (frame, (revision, reason))).collect(),
             extra: head.extra,
             ..Self::default()
@@ -188,13 +193,11 @@ impl Tree {
     /// Notes in the indexes a frame whose node was put in its place.
     fn take_in(&mut self, handle: Handle) {
         let node = self.node(handle);
-        let (status, record) = (node.status(), node.record());
+        let record = node.record();
         let id = record.session_id.clone();
         let chunks: Vec<String> = record.heap.iter().map(|chunk| chunk.name.clone()).collect();
         self.ids.insert(&id, handle);
-        if status.is_unfinished() {
-            self.unfinished.insert(handle);
-        }
+        self.note_unfinished(handle);
         self.note_holder(handle);
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
     }
@@ -216,6 +219,7 @@ impl Tree {
             unsettled: self.unsettled.clone(),
             stops: stops.map(|(frame, (revision, reason))| (*frame, *revision, reason.clone())).collect(),
             places: self.places.clone(),
+            given: self.given.clone(),
             last_root: self.roots.last(),
             extra: self.extra.clone(),
             open,
@@ -375,7 +379,7 @@ impl Tree {
                 }
                 Change::DependenciesAdded { depends_on } => touched.extend(depends_on.iter().filter_map(by_id)),
                 Change::IdReplaced { session_id } => touched.extend(by_id(session_id)),
-                Change::Edited { edit } => {
+                Change::Edited { edit, .. } | Change::Restored { edit: Some(edit), .. } => {
                     let is_root = tree.nodes.get(event.handle.index()).is_some_and(|node| node.parent.is_none());
                     if edit.moves() && (is_root || edit.parent == Some(None)) {
                         tree.roots();

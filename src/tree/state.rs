@@ -112,14 +112,14 @@ impl Tree {
         for handle in &moved {
             let parent = self.node(*handle).parent().expect("it has one");
             let edit = FrameEdit::default().below(parent.to_string());
-            draft.push(*handle, Change::Edited { edit: Box::new(edit) });
+            draft.push(*handle, Change::Edited { edit: Box::new(edit), was: None });
         }
         for (handle, depends_on) in late {
             draft.push(handle, Change::DependenciesAdded { depends_on });
         }
         for (handle, before) in self.out_of_order(added, moved) {
             let edit = FrameEdit::default().before(before.to_string());
-            draft.push(handle, Change::Edited { edit: Box::new(edit) });
+            draft.push(handle, Change::Edited { edit: Box::new(edit), was: None });
         }
         let first = Handle::from_index(0).expect("the first handle");
         draft.push(first, Change::Imported { extra: self.extra.clone() });

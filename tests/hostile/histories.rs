@@ -157,7 +157,7 @@ fn links_to_earlier_attempts_that_cannot_be_are_ignored_in_a_history() {
 fn a_history_that_breaks_a_rule_of_the_commands_is_refused() {
     let status = |status| Change::StatusChanged { status, results: None, results_compacted: None };
     let depends = |id: &str| Change::DependenciesAdded { depends_on: vec![id.to_owned()] };
-    let edited = |edit: FrameEdit| Change::Edited { edit: Box::new(edit) };
+    let edited = |edit: FrameEdit| Change::Edited { edit: Box::new(edit), was: None };
     let edit = FrameEdit::default;
     for (number, change, message) in [
         (2, status(FrameStatus::Completed), "it makes f2 completed, which is completed"),
@@ -213,7 +213,7 @@ fn events_that_no_command_makes_do_not_break_a_tree() {
     let status = |status| Change::StatusChanged { status, results: None, results_compacted: None };
     let chunk = Chunk { name: "c".into(), allocated_step: u64::MAX, written_step: u64::MAX, ..Chunk::default() };
     let invalidated = || Change::Invalidated { reason: "no".into() };
-    let edited = |edit: FrameEdit| Change::Edited { edit: Box::new(edit) };
+    let edited = |edit: FrameEdit| Change::Edited { edit: Box::new(edit), was: None };
     let edit = FrameEdit::default;
     let changes = [
         (2, status(FrameStatus::Completed)),

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use callstack_core::frame::{Holder, NewChunk, Register, Release, Released};
 use callstack_core::tree::decide_as;
 use callstack_core::{
-    Actor, Command, Event, Finish, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, Identity, NewFrame,
-    NewHold, Parent, PopStatus, Results, Tree,
+    Actor, Change, Command, Error, Event, Finish, FrameEdit, FrameRef, FrameStatus, Handle, Hold, HolderKind, Identity,
+    NewFrame, NewHold, Parent, PopStatus, Priority, Results, Tree,
 };
 #[cfg(feature = "tools")]
 use callstack_core::{Stack, StackOptions};
@@ -35,6 +35,9 @@ struct Plain {
     reason: Option<String>,
     placeholder: bool,
     criteria: String,
+    priority: Option<Priority>,
+    /// True if it was planned before it was begun.
+    was_planned: bool,
     log: Option<String>,
     chunks: Vec<(String, String)>,
     registers: Option<[String; 8]>,
@@ -91,6 +94,7 @@ enum Ask {
     BeginCall { frame: usize, host: &'static str, lease: u64 },
     EndCall { frame: usize, host: &'static str, interrupted: bool },
     Stop { frame: Option<usize> },
+    Reopen { frame: usize, reason: String },
 }
 
 /// What a holder names to prove that a frame is its own.
@@ -186,6 +190,7 @@ impl Who {
 struct Edit {
     title: Option<String>,
     criteria: Option<String>,
+    priority: Option<Option<Priority>>,
     depends_on: Option<Vec<usize>>,
     parent: Option<Option<usize>>,
     before: Option<Option<usize>>,
@@ -196,6 +201,7 @@ fn random_edit(random: &mut Random, count: usize) -> Edit {
     Edit {
         title: random.once_in(5).then(|| ["", "New", "Edited"][random.below(3)].to_owned()),
         criteria: random.once_in(5).then(|| ["", "It works"][random.below(2)].to_owned()),
+        priority: random.once_in(4).then(|| Priority::new(random.below(6) as u64)),
         depends_on: random.once_in(3).then(|| (0..random.below(3)).map(|_| frame(random)).collect()),
         parent: random.once_in(2).then(|| (!random.once_in(5)).then(|| frame(random))),
         before: random.once_in(3).then(|| (!random.once_in(3)).then(|| frame(random))),
@@ -217,7 +223,7 @@ fn random_ask(random: &mut Random, model: &Model) -> Ask {
     let lease = |random: &mut Random| [0, 2, 20, 20, Holder::LONGEST_LEASE, Holder::LONGEST_LEASE + 1][random.below(6)];
     let proof = |random: &mut Random| Proof::random(random, model, frame);
     let host = |random: &mut Random| ["h1", "h2"][random.below(2)];
-    match random.below(66) {
+    match random.below(69) {
         44..51 => Ask::Hold {
             worker: worker(random),
             lease: lease(random),
@@ -235,6 +241,7 @@ fn random_ask(random: &mut Random, model: &Model) -> Ask {
         60..63 => Ask::BeginCall { frame, host: host(random), lease: lease(random) },
         63..65 => Ask::EndCall { frame, host: host(random), interrupted: random.once_in(2) },
         65 => Ask::Stop { frame: random.once_in(2).then_some(frame) },
+        66..69 => Ask::Reopen { frame, reason: ["", "wrong", "wrong"][random.below(3)].into() },
         33..37 => Ask::Retry {
             frame,
             id: id(random),
@@ -324,9 +331,9 @@ fn command(model: &Model, ask: &Ask) -> Command {
             Command::PlanChildren { parent: Parent::Frame(frame(above)), caller: None, children }
         }
         Ask::Edit { frame: at, edit } => {
-            let Edit { title, criteria, depends_on, parent, before } = edit.clone();
+            let Edit { title, criteria, priority, depends_on, parent, before } = edit.clone();
             let mut edit = FrameEdit::default();
-            (edit.title, edit.success_criteria) = (title, criteria);
+            (edit.title, edit.success_criteria, edit.priority) = (title, criteria, priority);
             edit.depends_on = depends_on.map(|others| others.iter().map(frame).collect());
             edit.parent = parent.map(|parent| parent.as_ref().map(frame));
             edit.before = before.map(|sibling| sibling.as_ref().map(frame));
@@ -418,6 +425,7 @@ fn command(model: &Model, ask: &Ask) -> Command {
             Command::EndCall { frame: frame(at), host: (*host).to_owned(), interrupted: *interrupted }
         }
         Ask::Stop { frame: at } => Command::Stop { frame: at.as_ref().map(frame), reason: "why".into() },
+        Ask::Reopen { frame: at, reason } => Command::Reopen { frame: frame(at), reason: reason.clone() },
     }
 }
 
@@ -520,6 +528,7 @@ impl Model {
             parent: old.parent,
             title: old.title,
             criteria: old.criteria,
+            priority: old.priority,
             depends_on: old.depends_on,
             questions: note.map(|note| (question, Some(note.to_owned()))).into_iter().collect(),
             retry_of: Some(frame),
@@ -573,6 +582,7 @@ impl Model {
         }
         self.check_actor(frame, who, now)?;
         let from = self.frames[frame].status;
+        self.frames[frame].was_planned |= from == Planned && status == InProgress;
         if let Who::Worker(proof) = who
             && (proof.frame, from, status) == (frame, Blocked, InProgress)
         {
@@ -679,9 +689,12 @@ impl Model {
         once
     }
 
-    fn edit(&mut self, frame: usize, edit: &Edit) -> Answer {
+    fn edit(&mut self, frame: usize, edit: &Edit, who: Who) -> Answer {
         self.there(frame)?;
-        if self.frames[frame].status != FrameStatus::Planned {
+        let Edit { depends_on, parent, before, .. } = edit;
+        let is_person = matches!(who, Who::Named(HolderKind::Person, ..));
+        let is_correction = depends_on.is_none() && parent.is_none() && before.is_none() && is_person;
+        if self.frames[frame].status != FrameStatus::Planned && !(self.is_open(frame) && is_correction) {
             return Err("not_planned");
         }
         if edit.title.as_deref() == Some("") {
@@ -713,6 +726,7 @@ impl Model {
         plain.placeholder &= !is_named;
         edit.title.iter().for_each(|title| plain.title.clone_from(title));
         edit.criteria.iter().for_each(|criteria| plain.criteria.clone_from(criteria));
+        edit.priority.iter().for_each(|priority| plain.priority = *priority);
         plain.parent = parent;
         once.into_iter().for_each(|once| plain.depends_on = once);
         // Any frame may have new kin now.
@@ -797,6 +811,38 @@ impl Model {
         self.level(below).into_iter().flat_map(with_parts).collect()
     }
 
+    /// All frames in the order in which they are next.
+    fn most_urgent_first(&self) -> Vec<usize> {
+        let mut frames = self.in_plan_order(None);
+        let own = |frame: usize| self.frames[frame].priority;
+        frames.sort_by_key(|frame| {
+            own(*frame).or_else(|| self.above(*frame).into_iter().find_map(own)).unwrap_or_default()
+        });
+        frames
+    }
+
+    /// Lets a completed frame go on.
+    fn reopen(&mut self, frame: usize, reason: &str, who: Who, now: u64) -> Answer {
+        self.there(frame)?;
+        if self.frames[frame].status != FrameStatus::Completed {
+            return Err("transition");
+        }
+        if reason.is_empty() {
+            return Err("empty");
+        }
+        let above = self.frames[frame].parent.map(|parent| self.frames[parent].status);
+        if above.is_some_and(|above| !above.is_unfinished()) {
+            return Err("parent_closed");
+        }
+        self.check_free(frame, who, now)?;
+        let plain = &mut self.frames[frame];
+        (plain.status, plain.held) = (FrameStatus::InProgress, false);
+        plain.questions.push(("It was completed, and goes on. What is wrong?".into(), Some(reason.into())));
+        self.take(frame, FrameStatus::Completed, who, now);
+        self.active = Some(frame);
+        Ok(())
+    }
+
     /// The last holder of a frame, if it was a worker.
     fn worker(&self, frame: usize) -> Option<&Holder> {
         self.frames[frame].holder.as_ref().filter(|holder| holder.kind == HolderKind::Worker)
@@ -828,12 +874,10 @@ impl Model {
     /// True if workers have something left to do below a frame, also below what is open there.
     fn has_part_for_workers(&self, frame: usize) -> bool {
         (0..self.frames.len()).filter(|child| self.frames[*child].parent == Some(frame)).any(|child| {
-            let Plain { status, holder, .. } = &self.frames[child];
+            let status = &self.frames[child].status;
             let is_left = match status {
                 FrameStatus::Planned => true,
-                FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => {
-                    holder.as_ref().is_some_and(|holder| holder.planned)
-                }
+                FrameStatus::Failed | FrameStatus::InProgress | FrameStatus::Blocked => self.frames[child].was_planned,
                 FrameStatus::Completed | FrameStatus::Invalidated => false,
             };
             let is_own = !is_left && self.is_open(child);
@@ -874,7 +918,7 @@ impl Model {
     }
 
     /// Gives a frame to another holder.
-    fn held(&mut self, frame: usize, new: Holder, was_planned: bool, now: u64) {
+    fn held(&mut self, frame: usize, new: Holder, now: u64) {
         let tries = self.worker(frame).map_or(0, |last| last.tries);
         let plain = &mut self.frames[frame];
         plain.holder = Some(Holder {
@@ -882,7 +926,6 @@ impl Model {
             since: new.since.max(now),
             tries: tries + u64::from(new.kind == HolderKind::Worker),
             put_backs: plain.holder.as_ref().map_or(0, |last| last.put_backs),
-            planned: plain.holder.as_ref().map_or(was_planned, |last| last.planned),
             ..new
         });
     }
@@ -935,7 +978,7 @@ impl Model {
                 |holder: &Holder| holder.released.is_none() && matches!(who, Who::Worker(_)) && who.is(frame, holder);
             let is_own = matches!(who, Who::Host(_)) || self.frames[frame].holder.as_ref().is_some_and(has_it);
             if !is_own && (is_part || self.worker(frame).is_some()) {
-                self.held(frame, Holder::default(), status == FrameStatus::Planned, now);
+                self.held(frame, Holder::default(), now);
             }
             return;
         };
@@ -961,7 +1004,7 @@ impl Model {
             Some(own) => (own.since, own.until, own.released) = (since, until, None),
             None => {
                 let new = Holder { kind, name: name.into(), until, since, ..Holder::default() };
-                self.held(frame, new, status == FrameStatus::Planned, now);
+                self.held(frame, new, now);
             }
         }
     }
@@ -982,16 +1025,17 @@ impl Model {
             }
         };
         let left = (0..self.frames.len()).filter(is_meant).filter(begun).min_by_key(free_since);
-        let first = frame.or(left).or_else(|| self.in_plan_order(None).into_iter().find(is_meant));
+        let first = frame.or(left).or_else(|| self.most_urgent_first().into_iter().find(is_meant));
         let Some(first) = first else { return Ok(()) };
-        let was_planned = !begun(&first);
-        if !begun(&first) && self.frames[first].registers.is_none() {
+        let is_planned = !begun(&first);
+        self.frames[first].was_planned |= is_planned;
+        if is_planned && self.frames[first].registers.is_none() {
             self.begin_registers(first);
         }
         self.goes_on(first);
         self.frames[first].status = FrameStatus::InProgress;
         let (kind, name, until) = (HolderKind::Worker, worker.to_owned(), Some(until));
-        self.held(first, Holder { kind, name, until, ..Holder::default() }, was_planned, now);
+        self.held(first, Holder { kind, name, until, ..Holder::default() }, now);
         Ok(())
     }
 
@@ -1054,8 +1098,7 @@ impl Model {
             _ => return Err("setting"),
         };
         let (kind, name, caller) = (HolderKind::Host, host.to_owned(), "caller".to_owned());
-        let was_planned = from == FrameStatus::Planned;
-        self.held(frame, Holder { kind, name, caller, until, ..Holder::default() }, was_planned, now);
+        self.held(frame, Holder { kind, name, caller, until, ..Holder::default() }, now);
         Ok(())
     }
 
@@ -1203,7 +1246,8 @@ impl Model {
                 frame.map_or(Ok(()), |frame| self.there(frame))?;
                 self.stop(*frame, who, now)?;
             }
-            Ask::Edit { frame, edit } => self.edit(*frame, edit)?,
+            Ask::Edit { frame, edit } => self.edit(*frame, edit, who)?,
+            Ask::Reopen { frame, reason } => self.reopen(*frame, reason, who, now)?,
             Ask::Add { id, parent, status, depends_on } => {
                 if let Some(parent) = parent {
                     self.takes(*parent, *status)?;
@@ -1492,6 +1536,8 @@ fn view(tree: &Tree) -> Model {
             reason: frame.invalidation_reason,
             placeholder: frame.placeholder,
             criteria: frame.success_criteria,
+            priority: frame.priority,
+            was_planned: frame.begun_at.is_some(),
             log: frame.log_path,
             chunks: frame.heap.into_iter().map(|chunk| (chunk.name, chunk.content)).collect(),
             registers: frame
@@ -1509,12 +1555,101 @@ fn view(tree: &Tree) -> Model {
     Model { frames: frames.collect(), active, order, entered: BTreeMap::new() }
 }
 
+/// A command that the person ann has given, with the model before and after it.
+struct Given {
+    before: Model,
+    after: Model,
+    is_reversible: bool,
+}
+
+/// The commands of ann that can still be taken back, or are at least remembered.
+#[derive(Default)]
+struct Commands(Vec<Given>);
+
+impl Commands {
+    /// Notes a command if its events say that ann has given it.
+    fn note(&mut self, events: &[Event], before: &Model, after: &Model) {
+        let commanded = events.iter().find_map(|event| match &event.change {
+            Change::Commanded { before, .. } => Some(before.is_some()),
+            _ => None,
+        });
+        if let Some(is_reversible) = commanded {
+            self.0.push(Given { before: before.clone(), after: after.clone(), is_reversible });
+            if self.0.len() > 20 {
+                self.0.remove(0);
+            }
+        }
+    }
+
+    /// Checks what has become of the taking back of the last command: what it had changed is as before it, what it had added is
+    /// invalidated, and all else is as it was. Or it was refused because something has happened since, or for its kind.
+    fn check_undone(&mut self, undone: Result<(), Error>, model: &mut Model, view: Model) {
+        let message = undone.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        match undone.map_err(|error| error.code()) {
+            Err("nothing_to_undo") => assert_eq!(self.0.len(), 0, "there is a command to take back"),
+            Err("not_undone") => {
+                let last = self.0.last().expect("a command that cannot be taken back");
+                let has_changed = *model != last.after;
+                assert!(!last.is_reversible || has_changed, "nothing has happened since, but: {message}");
+            }
+            Err(other) => panic!("undo is refused: {other}"),
+            Ok(()) => {
+                let Given { before, after, .. } = self.0.pop().expect("a command that was taken back");
+                for (at, found) in view.frames.iter().enumerate() {
+                    let now = &model.frames[at];
+                    match (before.frames.get(at), after.frames.get(at)) {
+                        (Some(before), Some(after)) => {
+                            let expected = undone_frame(before, after, now);
+                            assert_eq!(found.chunks, expected.chunks, "the chunks of f{}", at + 1);
+                            let [found, expected] =
+                                [found.clone(), expected].map(|frame| Plain { chunks: Vec::new(), ..frame });
+                            assert_eq!(found, expected, "f{} after undo", at + 1);
+                        }
+                        (None, Some(_)) => assert_eq!(found.status, FrameStatus::Invalidated, "f{}", at + 1),
+                        _ => assert_eq!(found, now, "f{} was added since", at + 1),
+                    }
+                }
+                let entered = std::mem::take(&mut model.entered);
+                *model = Model { entered, ..view };
+            }
+        }
+    }
+}
+
+/// The frame after a command was taken back: where the command has changed it, it is as before.
+fn undone_frame(before: &Plain, after: &Plain, now: &Plain) -> Plain {
+    fn choose<T: PartialEq + Clone>(before: &T, after: &T, now: &T) -> T {
+        if before == after { now.clone() } else { before.clone() }
+    }
+    macro_rules! each {
+        ($($field:ident),*) => { Plain { $($field: choose(&before.$field, &after.$field, &now.$field),)* ..now.clone() } };
+    }
+    each!(
+        parent,
+        status,
+        title,
+        results,
+        questions,
+        artifacts,
+        decisions,
+        depends_on,
+        reason,
+        placeholder,
+        criteria,
+        priority,
+        was_planned,
+        registers,
+        held,
+        holder
+    )
+}
+
 /// Compares the queries of the tree with the model.
 fn check_queries(tree: &Tree, model: &Model) {
-    let mut ready = model.in_plan_order(None);
+    let mut ready = model.most_urgent_first();
     ready.retain(|frame| model.can_begin(*frame));
     let found: Vec<usize> = tree.ready().map(|handle| handle.index()).collect();
-    assert_eq!(found, ready, "what can begin, in the order of the plan");
+    assert_eq!(found, ready, "what can begin, the most urgent first");
     for handle in tree.handles() {
         let (at, node) = (handle.index(), tree.node(handle));
         let positions = |handles: &mut dyn Iterator<Item = callstack_core::Handle>| {
@@ -1554,12 +1689,25 @@ fn check_queries(tree: &Tree, model: &Model) {
     }
 }
 
+/// The person whose commands are taken back.
+fn ann() -> Actor {
+    Actor::new(HolderKind::Person, "ann")
+}
+
 /// Executes random commands on a tree and on the model, and checks that they agree after each; that a refused command
 /// changes nothing; and that a replay of the events gives the same tree.
 pub fn check(random: &mut Random, length: usize) {
     let (mut tree, mut model) = (Tree::new(), Model::default());
+    let mut commands = Commands::default();
     let mut history: Vec<Event> = Vec::new();
     for now in 1..=length as u64 {
+        if random.once_in(25) {
+            let decided = decide_as(&tree, Some(&ann()), Command::Undo, now);
+            let events = decided.as_ref().map_or(&[][..], |commit| &commit.events);
+            events.iter().for_each(|event| tree.apply(event));
+            history.extend_from_slice(events);
+            commands.check_undone(decided.map(drop), &mut model, view(&tree));
+        }
         let ask = random_ask(random, &model);
         let who = Who::random(random, &model);
         let before = tree.state();
@@ -1571,10 +1719,11 @@ pub fn check(random: &mut Random, length: usize) {
 
         let mut expected = model.clone();
         let answer = expected.carry_out(&ask, who, now);
-        assert_eq!(decided.map(drop).map_err(|error| error.code()), answer, "{who:?}: {ask:?}");
         if answer.is_ok() {
+            commands.note(events, &model, &expected);
             model = expected;
         }
+        assert_eq!(decided.map(drop).map_err(|error| error.code()), answer, "{who:?}: {ask:?}");
         assert_eq!(view(&tree), model.settled(), "after {who:?}: {ask:?}");
     }
     check_queries(&tree, &model);
@@ -1611,6 +1760,7 @@ pub fn check_in_store(
     let now = Arc::new(AtomicU64::new(1));
     let open = || opened(options_at(&now).mirror(false).finished_frames(finished_frames));
     let (mut stack, mut model) = (open(), Model::default());
+    let mut commands = Commands::default();
     // Another user of the same stack, who is often behind.
     let other = open();
     for time in 1..=length as u64 {
@@ -1628,6 +1778,10 @@ pub fn check_in_store(
             18 => drop(stack.repair().unwrap()),
             _ => {}
         }
+        if random.once_in(25) {
+            let undone = stack.as_actor(ann()).undo().map(drop);
+            commands.check_undone(undone, &mut model, stack.read(view));
+        }
         let ask = random_ask(random, &model);
         let user = if random.once_in(8) { &other } else { &stack };
         let who = Who::random(random, &model);
@@ -1635,10 +1789,11 @@ pub fn check_in_store(
         let done = user.execute(command(&model, &ask));
         let mut expected = model.clone();
         let answer = expected.carry_out(&ask, who, now.load(Ordering::Relaxed));
-        assert_eq!(done.map(drop).map_err(|error| error.code()), answer, "{who:?}: {ask:?}");
         if answer.is_ok() {
+            commands.note(done.as_deref().unwrap_or_default(), &model, &expected);
             model = expected;
         }
+        assert_eq!(done.map(drop).map_err(|error| error.code()), answer, "{who:?}: {ask:?}");
         if random.once_in(4) {
             stack.refresh().unwrap();
             assert_eq!(stack.read(view), model.settled(), "after {who:?}: {ask:?}");

@@ -82,7 +82,7 @@ fn an_event_has_only_what_changes() {
     ] {
         assert_eq!(events(same.clone()), [], "{same:?}");
     }
-    let [Event { handle, change: Change::Edited { edit: change }, .. }] =
+    let [Event { handle, change: Change::Edited { edit: change, .. }, .. }] =
         &events(edit().title("Cart").criteria("It adds up").before("Schema"))[..]
     else {
         panic!("one event")

@@ -1,6 +1,6 @@
 //! What can begin: one rule for lists, tools, the commands of the program and workers.
 
-use callstack_core::tree::Obstacle;
+use callstack_core::tree::{Obstacle, Parts};
 use callstack_core::{FrameEdit, Handle, NewFrame, NewHold, PopStatus, Results, Settings, Stack, Tree};
 
 fn f(number: usize) -> Handle {
@@ -29,9 +29,10 @@ fn parts_wait_for_what_the_planned_frames_above_them_need_and_come_before_the_wh
     let stack = plan();
     assert_eq!(stack.ready(), [f(2), f(6)]);
     stack.read(|tree: &Tree| {
-        assert_eq!(tree.obstacle(f(4)), Some(Obstacle::Dependency { frame: f(3), dependency: f(2) }));
-        assert_eq!(tree.obstacle(f(1)), Some(Obstacle::Child(f(6))), "the part that is done last");
-        assert!(tree.is_ready(f(1)) && !tree.can_begin(f(1)), "an agent can begin it, and work on its parts in it");
+        let waits = Obstacle::Dependency { frame: f(3), dependency: f(2) };
+        assert_eq!(tree.can_begin(f(4), Parts::First), Err(waits));
+        assert_eq!(tree.can_begin(f(1), Parts::First), Err(Obstacle::Child(f(6))), "the part that is done last");
+        assert_eq!(tree.can_begin(f(1), Parts::Within), Ok(()), "an agent can begin it, and work on its parts in it");
         let refused = tree.check_ready(f(4)).unwrap_err();
         assert_eq!(
             refused.to_string(),
@@ -66,7 +67,7 @@ fn below_a_frame_that_has_ended_nothing_begins() {
     stack.plan(NewFrame::new("Totals").below(f(2))).unwrap();
     stack.pop(f(1), PopStatus::Completed, Results::new("it is open")).unwrap();
     assert_eq!(stack.ready(), []);
-    assert_eq!(stack.read(|tree| tree.obstacle(f(3))), Some(Obstacle::Above(f(1))));
+    assert_eq!(stack.read(|tree| tree.can_begin(f(3), Parts::First)), Err(Obstacle::Above(f(1))));
     assert_eq!(stack.read(|tree| tree.check_ready(f(3))), Ok(()), "it lacks nothing");
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callstack_core::tree::Obstacle;
+use callstack_core::tree::{Obstacle, Parts};
 use callstack_core::{FrameRef, FrameStatus, Handle, Tree};
 use clap::Args;
 use schemars::JsonSchema;
@@ -77,7 +77,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
 fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Failure> {
     let anyway = || format!("callstack activate {handle} --anyway");
     let node = tree.node(handle);
-    if let (FrameStatus::Planned, Some(Obstacle::Above(above))) = (node.status(), tree.obstacle(handle)) {
+    if let Err(Obstacle::Above(above)) = tree.can_begin(handle, Parts::Within) {
         let message = format!("{above} above it is {}, so nobody waits for {handle}", tree.node(above).status());
         let step = format!("`callstack edit {handle} --below FRAME`, or `{}`", anyway());
         return Err(Failure::new(Exit::Refused, "below_ended", message).next(step));
@@ -108,7 +108,7 @@ fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Fail
 /// The command that brings the completion of a dependency nearer.
 fn completing(tree: &Tree, handle: Handle, needed: Handle) -> String {
     match tree.node(needed).status() {
-        FrameStatus::Planned if tree.is_ready(needed) => format!("callstack activate {needed}"),
+        FrameStatus::Planned if tree.can_begin(needed, Parts::Within).is_ok() => format!("callstack activate {needed}"),
         FrameStatus::Planned => "callstack ready".to_owned(),
         FrameStatus::Blocked => format!("callstack answer {needed} TEXT"),
         FrameStatus::Failed => format!("callstack retry {needed}"),

@@ -65,6 +65,11 @@ fn said(change: &Change, time: u64) -> String {
         Change::Asked { question, interruption: true } => with("waits, interrupted", question),
         Change::Asked { question, .. } => with("waits for", question),
         Change::Answered { answer } => with("answered", answer),
+        Change::Reopened { reason } => with("reopened", reason),
+        Change::Commanded { command, by, .. } if by.is_empty() => format!("was {command} by a person"),
+        Change::Commanded { command, by, .. } => with(&format!("{command} by a person"), by),
+        Change::Undone { command, .. } => format!("{command} was taken back"),
+        Change::Restored { .. } => "is as it was before".to_owned(),
         Change::Stopped { reason } => with("stopped", reason),
         Change::SummaryRequested { request: Some(_) } => "a summary was requested".to_owned(),
         Change::SummaryRequested { .. } => "the request for a summary has ended".to_owned(),
@@ -90,10 +95,10 @@ fn said(change: &Change, time: u64) -> String {
             let newest = messages.last().map(Message::text).unwrap_or_default();
             with(&count(messages.len(), "message"), newest)
         }
-        Change::Edited { edit } => {
+        Change::Edited { edit, was } => {
             let keys = serde_json::to_value(edit).ok();
             let keys = keys.as_ref().and_then(|edit| edit.as_object()).into_iter().flat_map(|edit| edit.keys());
-            with("edited", &keys.cloned().collect::<Vec<_>>().join(", "))
+            with(if was.is_some() { "corrected" } else { "edited" }, &keys.cloned().collect::<Vec<_>>().join(", "))
         }
         Change::Held { holder } if holder.name.is_empty() && holder.kind == HolderKind::Person => {
             "was taken in hand".to_owned()

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use callstack_core::text::from_json;
+use callstack_core::tree::Parts;
 use callstack_core::{Error, FrameRef, Handle, NewFrame, Parent, Stack};
 use clap::Args;
 use schemars::JsonSchema;
@@ -118,7 +119,7 @@ fn planned(stack: &Stack, parent: Parent, frames: Vec<NewFrame>, same_stack: Sam
     };
     Ok(stack.read(|tree| Planned {
         same_stack,
-        next_ready: planned.iter().copied().find(|frame| tree.can_begin(*frame)),
+        next_ready: planned.iter().copied().find(|frame| tree.can_begin(*frame, Parts::First).is_ok()),
         frames: planned
             .iter()
             .map(|frame| PlannedFrame {

@@ -169,8 +169,8 @@ fn chosen(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
 
 /// The first planned sibling of a finished frame that can begin.
 fn next_ready(tree: &Tree, handle: Handle) -> Option<Handle> {
-    let can_begin = |sibling: &Handle| tree.node(*sibling).status() == FrameStatus::Planned && tree.can_begin(*sibling);
-    tree.node(handle).status().is_finished().then(|| tree.siblings(handle).find(can_begin))?
+    let parent = tree.node(handle).parent().filter(|_| tree.node(handle).status().is_finished())?;
+    tree.ready_children(parent, None).next()
 }
 
 impl From<Status> for PopStatus {

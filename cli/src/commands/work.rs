@@ -3,7 +3,7 @@
 
 mod process;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufWriter};
 use std::process::{ExitStatus, id};
@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use callstack_core::context::FinishedChildren;
 use callstack_core::frame::{Finished, Release, WorkLeft};
+use callstack_core::tree::InTheWay;
 use callstack_core::{
-    Budget, Change, Error, ErrorClass, EventQuery, Finish, FrameRef, FrameStatus, Guidance, Handle, Hold, NewHold,
-    PopStatus, Results, Settings, Stack, ToolNames, Tree,
+    Budget, Error, ErrorClass, Finish, FrameRef, FrameStatus, Guidance, Handle, Hold, NewHold, PopStatus, Results,
+    Settings, Stack, ToolNames,
 };
 use clap::Args;
 use schemars::JsonSchema;
@@ -331,74 +332,12 @@ impl Worker<'_> {
     fn look_back(&self, worked: &mut Worked) -> Result<(), Failure> {
         worked.left = self.left()?;
         let below = self.below;
-        let is_failed = |tree: &Tree, handle: Handle| {
-            tree.node(handle).status() == FrameStatus::Failed && tree.node(handle).retried_as().is_none()
-        };
-        let failed = |tree: &Tree| {
-            let open = [FrameStatus::Planned, FrameStatus::InProgress, FrameStatus::Blocked];
-            let unfinished = open.into_iter().flat_map(|status| tree.with_status(status));
-            let parents = unfinished.filter(|parent| is_within(tree, below, *parent));
-            let parts = parents.flat_map(|parent| tree.children(parent)).copied();
-            let is_root = |handle: &Handle| below.is_none() && tree.node(*handle).parent().is_none();
-            let roots = tree.with_status(FrameStatus::Failed).filter(is_root);
-            parts.chain(roots).filter(|handle| is_failed(tree, *handle)).collect()
-        };
-        let by_hand = |tree: &Tree| {
-            let is_meant = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
-            let begun = tree.with_status(FrameStatus::InProgress).filter(is_meant);
-            begun.filter(|handle| tree.node(*handle).record().worker().is_none()).collect()
-        };
-        let mut in_the_way = self.stack.read(|tree| needed(tree, below));
-        in_the_way.extend(self.work_among(failed)?);
-        worked.by_hand = self.work_among(by_hand)?;
-        self.stack.read(|tree| {
-            match below.map(|below| (below, tree.node(below).status())) {
-                Some((below, FrameStatus::Failed | FrameStatus::Invalidated)) => drop(in_the_way.insert(below)),
-                Some((_, FrameStatus::Blocked)) => worked.left.blocked += 1,
-                _ => {}
-            }
-            let blocked = tree.with_status(FrameStatus::Blocked).filter(|handle| is_within(tree, below, *handle));
-            // With the answer to a frame of a worker, a worker goes on.
-            let (answered, asking): (Vec<Handle>, Vec<Handle>) =
-                blocked.partition(|handle| tree.node(*handle).record().pending_answer().is_some());
-            let is_by_hand = |handle: &Handle| tree.node(*handle).record().worker().is_none();
-            worked.steps = Steps {
-                failed: in_the_way.iter().copied().find(|handle| is_failed(tree, *handle)),
-                asks: !asking.is_empty(),
-                answered: answered.into_iter().find(is_by_hand),
-            };
-        });
-        worked.in_the_way = in_the_way.into_iter().collect();
+        let is_blocked = |handle: &Handle| self.stack.read(|tree| tree.node(*handle).status() == FrameStatus::Blocked);
+        worked.left.blocked += usize::from(below.is_some_and(|below| is_blocked(&below)));
+        let InTheWay { ended, failed, by_hand, asking, answered, .. } = self.stack.read(|tree| tree.in_the_way(below));
+        (worked.in_the_way, worked.by_hand) = (ended, by_hand);
+        worked.steps = Steps { failed, asks: !asking.is_empty(), answered: answered.first().copied() };
         Ok(())
-    }
-
-    /// Those of some frames that are the work of workers: one has had them, or they were planned, or they are below planned ones. The
-    /// rest others have pushed for themselves.
-    fn work_among(&self, candidates: impl FnOnce(&Tree) -> Vec<Handle>) -> Result<Vec<Handle>, Failure> {
-        let (mut work, others): (Vec<Handle>, Vec<Handle>) = self.stack.read(|tree| {
-            let is_planned = |parent: Handle| tree.node(parent).status() == FrameStatus::Planned;
-            let is_work = |handle: &Handle| {
-                let node = tree.node(*handle);
-                node.record().holder.as_deref().is_some_and(|holder| holder.planned)
-                    || node.parent().is_some_and(is_planned)
-            };
-            candidates(tree).into_iter().partition(is_work)
-        });
-        for handle in others {
-            if self.was_planned(handle)? {
-                work.push(handle);
-            }
-        }
-        work.sort_unstable();
-        Ok(work)
-    }
-
-    /// True if a frame was planned, as far as its history tells that.
-    fn was_planned(&self, handle: Handle) -> Result<bool, Failure> {
-        let first = EventQuery::default().frame(handle).limit(1);
-        let events = self.patiently(|| self.stack.history(&first))?;
-        let added = events.into_iter().next().map(|event| event.change);
-        Ok(matches!(added, Some(Change::Added { frame }) if frame.status == FrameStatus::Planned))
     }
 
     /// Blocks a frame that was begun too often. `what` has happened to it.
@@ -693,28 +632,6 @@ fn failure(status: ExitStatus, written: &Written) -> Results {
         }
         false => Results::new(full),
     }
-}
-
-/// The frames that have ended, and that planned frames need or that are above them, and the dependencies of the frame below which frames
-/// were to be done.
-fn needed(tree: &Tree, below: Option<Handle>) -> BTreeSet<Handle> {
-    let is_meant = |handle: &Handle| is_within(tree, below, *handle);
-    let top = below.filter(|below| tree.node(*below).status().is_unfinished());
-    let waiting = tree.with_status(FrameStatus::Planned).chain(tree.with_workers()).filter(is_meant).chain(top);
-    let mut needed = BTreeSet::new();
-    for handle in waiting {
-        needed.extend(tree.waits_for(handle).filter(|dependency| !tree.node(*dependency).status().is_unfinished()));
-        // Nobody does what is below a frame that has ended.
-        let is_planned = |above: &Handle| tree.node(*above).status() == FrameStatus::Planned;
-        let first_begun = tree.ancestors(handle).find(|above| !is_planned(above));
-        needed.extend(first_begun.filter(|above| !tree.node(*above).status().is_unfinished()));
-    }
-    needed
-}
-
-/// True for the frame `below` and those below it. `None`: for all frames.
-fn is_within(tree: &Tree, below: Option<Handle>, frame: Handle) -> bool {
-    below.is_none_or(|below| frame == below || tree.is_ancestor(below, frame))
 }
 
 impl Report for Worked {

@@ -111,6 +111,8 @@ impl Draft<'_> {
             title: frame.title.clone(),
             success_criteria: frame.success_criteria.clone(),
             success_criteria_compacted: frame.success_criteria_compacted.clone(),
+            task: frame.task.clone(),
+            priority: frame.priority,
             depends_on: node.dependencies().iter().copied().map(id).collect(),
             questions: questions.into_iter().collect(),
             retry_of: Some(id(handle)),
@@ -200,6 +202,7 @@ impl Draft<'_> {
         for (position, index) in order(tree, &frames)?.into_iter().enumerate() {
             let handle = Handle::from_index(tree.len() + position).expect("checked above");
             let mut frame = std::mem::take(&mut frames[index]);
+            check_task(&frame.task)?;
             frame.separate_extra_keys();
             if frame.created_at == 0 {
                 frame.created_at = self.now;
@@ -343,6 +346,8 @@ fn record(tree: &Tree, new: NewFrame, parent: Option<Handle>, depends_on: Vec<St
         title: new.identity.title,
         success_criteria: new.identity.success_criteria,
         success_criteria_compacted: new.identity.success_criteria_compacted,
+        task: new.task,
+        priority: new.priority,
         depends_on,
         ..Frame::default()
     }
@@ -351,6 +356,19 @@ fn record(tree: &Tree, new: NewFrame, parent: Option<Handle>, depends_on: Vec<St
 fn check_new(tree: &Tree, new: &NewFrame) -> Result<()> {
     check_id(tree, new.session_id.as_deref().unwrap_or_default())?;
     not_empty("title", &new.identity.title)
+}
+
+/// Refuses a task that is too long.
+pub(super) fn check_task(task: &str) -> Result<()> {
+    let limit = Frame::LONGEST_TASK;
+    // Counted only if it can be too long: a character has a byte at least.
+    match task.len() > limit {
+        true => match task.chars().count() {
+            length if length > limit => Err(Error::TooLong { field: "task", length, limit }),
+            _ => Ok(()),
+        },
+        false => Ok(()),
+    }
 }
 
 fn check_id(tree: &Tree, session_id: &str) -> Result<()> {

@@ -1,27 +1,79 @@
-//! The command that edits a planned frame.
+//! The command that edits a planned frame, or corrects an open one.
 
 use std::collections::HashSet;
 
-use super::adding::check_parent;
+use super::adding::{check_parent, check_task};
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, FrameEdit, FrameRef, FrameStatus, Handle};
+use crate::frame::{Change, Frame, FrameEdit, FrameRef, FrameStatus, Handle};
 use crate::steps::step;
 use crate::tree::links::{Fault, reference};
 use crate::tree::{Draft, Tree};
 
 impl Draft<'_> {
-    /// Edits a planned frame. The event has only what changes.
+    /// Edits a planned frame, or lets a person correct the words and the priority of an open one. The event has only what changes.
     pub(super) fn edit(&mut self, handle: Handle, edit: FrameEdit) -> Result<()> {
         let (tree, node) = (self.tree, self.tree.node(handle));
-        if node.status() != FrameStatus::Planned {
+        let can_be_edited = match node.status() {
+            FrameStatus::Planned => true,
+            status => status.is_open() && self.is_person && !edit.changes_plan(),
+        };
+        if !can_be_edited {
             return Err(Error::NotPlanned { handle, status: node.status() });
         }
         if let Some(title) = &edit.title {
             not_empty("title", title)?;
         }
-        let find = |reference: &FrameRef| tree.resolve_near(reference, Some(handle));
+        edit.task.as_deref().map_or(Ok(()), check_task)?;
+        let Place { parent, before, depends_on } = Place::after(tree, handle, &edit)?;
         let above = node.parent();
+        let frame = node.record();
+        let differs = |new: Option<String>, old: &str| new.filter(|new| new != old);
+        // As texts, which are equal to those that are read from a store.
+        let name = |handle: Handle| FrameRef::Text(handle.to_string());
+        let change = FrameEdit {
+            title: differs(edit.title, &frame.title),
+            success_criteria: differs(edit.success_criteria, &frame.success_criteria),
+            success_criteria_compacted: differs(edit.success_criteria_compacted, &frame.success_criteria_compacted),
+            task: differs(edit.task, &frame.task),
+            priority: edit.priority.filter(|new| *new != frame.priority),
+            depends_on: depends_on
+                .filter(|new| new != node.dependencies())
+                .map(|new| new.into_iter().map(name).collect()),
+            parent: (parent != above).then(|| parent.map(name)),
+            before: before
+                .filter(|before| match parent == above {
+                    true => tree.next(handle) != *before,
+                    false => before.is_some(),
+                })
+                .map(|before| before.map(name)),
+        };
+        if change != FrameEdit::default() {
+            let was = (frame.status != FrameStatus::Planned).then(|| Box::new(words_before(frame, &change)));
+            self.push(handle, Change::Edited { edit: Box::new(change), was });
+        }
+        if let Some(parent) = parent.filter(|_| parent != above) {
+            self.fix_identity(parent);
+        }
+        Ok(())
+    }
+}
+
+/// Where a frame is after an edit, and what it depends on.
+pub(super) struct Place {
+    parent: Option<Handle>,
+    /// The sibling before which it moves, or none if it moves to the end. `None`: it does not move.
+    before: Option<Option<Handle>>,
+    /// All that it depends on. `None`: what it depends on now.
+    depends_on: Option<Vec<Handle>>,
+}
+
+impl Place {
+    /// # Errors
+    /// If the frame cannot be there, or depend on that.
+    pub(super) fn after(tree: &Tree, handle: Handle, edit: &FrameEdit) -> Result<Self> {
+        let find = |reference: &FrameRef| tree.resolve_near(reference, Some(handle));
+        let above = tree.node(handle).parent();
         let parent = match &edit.parent {
             Some(parent) => parent.as_ref().map(find).transpose()?,
             None => above,
@@ -44,33 +96,20 @@ impl Draft<'_> {
             None => None,
         };
         check_dependencies(tree, handle, parent, depends_on.as_deref())?;
+        Ok(Self { parent, before, depends_on })
+    }
+}
 
-        let frame = node.record();
-        let differs = |new: Option<String>, old: &str| new.filter(|new| new != old);
-        // As texts, which are equal to those that are read from a store.
-        let name = |handle: Handle| FrameRef::Text(handle.to_string());
-        let change = FrameEdit {
-            title: differs(edit.title, &frame.title),
-            success_criteria: differs(edit.success_criteria, &frame.success_criteria),
-            success_criteria_compacted: differs(edit.success_criteria_compacted, &frame.success_criteria_compacted),
-            depends_on: depends_on
-                .filter(|new| new != node.dependencies())
-                .map(|new| new.into_iter().map(name).collect()),
-            parent: (parent != above).then(|| parent.map(name)),
-            before: before
-                .filter(|before| match parent == above {
-                    true => tree.next(handle) != *before,
-                    false => before.is_some(),
-                })
-                .map(|before| before.map(name)),
-        };
-        if change != FrameEdit::default() {
-            self.push(handle, Change::Edited { edit: Box::new(change) });
-        }
-        if let Some(parent) = parent.filter(|_| parent != above) {
-            self.fix_identity(parent);
-        }
-        Ok(())
+/// The edit that takes the words and the priority of a frame back to what they are before an edit.
+fn words_before(frame: &Frame, edit: &FrameEdit) -> FrameEdit {
+    let before = |new: &Option<String>, old: &String| new.as_ref().map(|_| old.clone());
+    FrameEdit {
+        title: before(&edit.title, &frame.title),
+        success_criteria: before(&edit.success_criteria, &frame.success_criteria),
+        success_criteria_compacted: before(&edit.success_criteria_compacted, &frame.success_criteria_compacted),
+        task: before(&edit.task, &frame.task),
+        priority: edit.priority.map(|_| frame.priority),
+        ..FrameEdit::default()
     }
 }
 

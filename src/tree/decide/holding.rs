@@ -3,8 +3,7 @@
 use super::{check_name, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{Actor, Change, Finish, FrameStatus, Handle, Hold, Holder, HolderKind, NewHold, PopStatus, Release};
-use crate::tree::Draft;
-use crate::tree::holding::Unfree;
+use crate::tree::{Draft, Obstacle};
 
 /// The caller of a task that a conversation without a name hands over.
 const ANONYMOUS: &str = "a conversation";
@@ -22,8 +21,8 @@ impl Draft<'_> {
         let below = below.map(|below| tree.resolve(&below)).transpose()?;
         let named = frame.map(|frame| tree.resolve(&frame)).transpose()?;
         if let Some(handle) = named {
-            let outside = below.filter(|below| !tree.is_ancestor(*below, handle)).map(Unfree::NotBelow);
-            if let Some(obstacle) = outside.or_else(|| tree.unfree(handle, now)) {
+            let outside = below.filter(|below| !tree.is_ancestor(*below, handle)).map(Obstacle::NotBelow);
+            if let Some(obstacle) = outside.or_else(|| tree.can_hold(handle, now).err()) {
                 return Err(tree.not_free(handle, obstacle));
             }
         }
@@ -156,13 +155,11 @@ impl Draft<'_> {
         let last = self.last_holder(handle);
         let is_worker = new.kind == HolderKind::Worker;
         let tries = last.filter(|last| last.kind == HolderKind::Worker).map_or(0, |last| last.tries);
-        let is_planned = || handle.index() < self.tree.len() && self.tree.node(handle).status() == FrameStatus::Planned;
         let holder = Holder {
             generation: last.map_or(0, |last| last.generation).saturating_add(1),
             since: new.since.max(self.now),
             tries: if is_worker { tries.saturating_add(1) } else { tries },
             put_backs: last.map_or(0, |last| last.put_backs),
-            planned: last.map_or_else(is_planned, |last| last.planned),
             ..new
         };
         self.push(handle, Change::Held { holder: Box::new(holder) });
@@ -298,7 +295,7 @@ impl Draft<'_> {
         let is_own = self.actor.as_ref().and_then(Actor::frame) == Some(handle);
         match (from, to) {
             (FrameStatus::Blocked, FrameStatus::InProgress) if is_own => {
-                Err(self.tree.not_free(handle, Unfree::Blocked))
+                Err(self.tree.not_free(handle, Obstacle::Blocked))
             }
             _ => Ok(()),
         }
@@ -323,8 +320,8 @@ impl Draft<'_> {
     fn check_in_progress(&self, handle: Handle) -> Result<()> {
         match self.tree.node(handle).status() {
             FrameStatus::InProgress => Ok(()),
-            FrameStatus::Blocked => Err(self.tree.not_free(handle, Unfree::Blocked)),
-            _ => Err(self.tree.not_free(handle, Unfree::Ended)),
+            FrameStatus::Blocked => Err(self.tree.not_free(handle, Obstacle::Blocked)),
+            _ => Err(self.tree.not_free(handle, Obstacle::Ended)),
         }
     }
 

@@ -6,7 +6,7 @@ use super::memory::{inherited_registers, returned_registers};
 use super::not_empty;
 use crate::error::{Error, Result};
 use crate::frame::{Change, FrameStatus, Handle, PopStatus, Results};
-use crate::tree::Draft;
+use crate::tree::{Draft, Parts};
 
 impl Draft<'_> {
     /// Starts a planned frame.
@@ -63,7 +63,7 @@ impl Draft<'_> {
         let Some(next) = next.or_else(|| tree.ready_children(tree.node(handle).parent()?, completed).next()) else {
             return Ok(());
         };
-        if tree.obstacle_around(next, completed).is_some() {
+        if tree.can_begin_after(next, Parts::Within, completed).is_err() {
             tree.check_ready(next)?;
         }
         self.begin(next)
@@ -211,7 +211,7 @@ impl Draft<'_> {
         self.activate(above);
     }
 
-    fn activate(&mut self, frame: Option<Handle>) {
+    pub(super) fn activate(&mut self, frame: Option<Handle>) {
         match (frame, self.tree.active()) {
             (Some(frame), Some(active)) if frame == active => {}
             (Some(frame), _) => self.push(frame, Change::ActiveChanged { active: true }),

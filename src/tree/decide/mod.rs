@@ -7,10 +7,11 @@ mod holding;
 mod lifecycle;
 mod memory;
 mod recording;
+mod undoing;
 
 use super::{Command, Commit, Draft, Tree};
 use crate::error::{Error, Result};
-use crate::frame::{Actor, FrameStatus, Holder};
+use crate::frame::{Actor, FrameStatus, Holder, HolderKind};
 
 pub(crate) use memory::known_chunk;
 
@@ -36,6 +37,7 @@ pub(crate) use memory::known_chunk;
 /// - [`Error::Held`]: a frame that somebody else holds, of commands that begin it or go on with it, and of [`decide_as`] also of those that
 ///   end, block or invalidate it.
 /// - [`Error::NotFree`], [`Error::HoldLost`], [`Error::Setting`]: the commands for holds.
+/// - [`Error::NothingToUndo`], [`Error::NotUndone`]: [`Command::Undo`].
 /// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that cannot be; another parent for an attempt by
 ///   [`Command::Edit`].
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
@@ -46,7 +48,8 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
     decide_as(tree, None, command, now)
 }
 
-/// As [`decide`], for a command of an actor: what others hold is theirs, and what it begins it holds.
+/// As [`decide`], for a command of an actor: what others hold is theirs, and what it begins it holds. A person without a name is whoever has
+/// the stack itself. What persons do is recorded so that it can be taken back.
 ///
 /// # Errors
 /// As [`decide`]; [`Error::HoldLost`] if the actor has lost the hold without which it does nothing.
@@ -61,7 +64,11 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         }
     }
     let mut draft = Draft::new(tree, now);
-    draft.actor = actor.cloned();
+    let person = actor.filter(|actor| actor.kind == HolderKind::Person);
+    draft.is_person = person.is_some();
+    // A person without a name is whoever has the stack itself.
+    draft.actor = actor.filter(|actor| !(draft.is_person && actor.name.is_empty())).cloned();
+    let name = command.of_person();
     match command {
         Command::Push(frame) => draft.push_frame(frame)?,
         Command::Plan(frame) => draft.plan_frame(frame)?,
@@ -121,7 +128,13 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
             draft.retry(tree.resolve(&frame)?, session_id, note, is_interrupted)?;
         }
         Command::Edit { frame, edit } => draft.edit(tree.resolve(&frame)?, edit)?,
+        Command::Reopen { frame, reason } => draft.reopen(tree.resolve(&frame)?, reason)?,
+        Command::Undo if actor.is_some() && person.is_none() => return Err(Error::NothingToUndo {}),
+        Command::Undo => draft.undo(person.map_or("", |person| &person.name))?,
         Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
+    }
+    if let (Some(person), Some(name)) = (person, name) {
+        draft.note_command(name, &person.name);
     }
     draft.renew_beside();
     Ok(draft.finish())

@@ -1,22 +1,15 @@
-//! What can begin: which planned frames wait for nothing, and for what the others wait. One rule for contexts, tools, the program and
-//! workers.
-//!
-//! - A planned frame waits for its own dependencies, and for those of the planned frames above it, which need them for all of their
-//!   work: but not for what waits for this part of them itself. What is in progress above it has begun, so that has what it needs.
-//! - Nobody wants what is below a frame that has ended.
-//! - A frame with parts is the work of putting these together, so whoever takes what is next gets the parts first ([`Tree::can_begin`]).
-//!   An agent can begin such a frame before them, and work on them in it ([`Tree::is_ready`]).
+//! Which planned frames can begin, and for what the others wait. One rule for contexts, tools, the program and workers.
 
 use std::collections::{HashMap, HashSet};
 use std::iter;
 
-use super::{LISTED, Tree};
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, shown};
 use crate::steps::step;
 use crate::text::one_line;
+use crate::tree::{LISTED, Tree};
 
-/// What keeps a planned frame from beginning.
+/// What keeps a frame from beginning, or a worker from a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Obstacle {
@@ -31,36 +24,102 @@ pub enum Obstacle {
     Child(Handle),
     /// This frame above it has ended.
     Above(Handle),
+    /// It is in progress. For a worker: and is no worker's.
+    Begun,
+    /// It is blocked. For a worker: and has no answer with which a worker could go on.
+    Blocked,
+    /// It has ended.
+    Ended,
+    /// A worker holds it.
+    Held,
+    /// A worker has put it back until a later time.
+    Later,
+    /// It is not below this frame, which the worker has named.
+    NotBelow(Handle),
+}
+
+/// What becomes of the parts of a frame that begins: the frames below it that are neither completed nor invalidated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// They are done before it, as whoever takes what is next wants it: workers, and a person who asks what is ready.
+    First,
+    /// They can be left: an agent works on them in it.
+    Within,
 }
 
 impl Tree {
-    /// The planned frames that can begin ([`Tree::can_begin`]), in the order of the plan.
-    pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
-        let mut known = HashMap::new();
-        let planned = self.unfinished_in_order().filter(|handle| self.node(*handle).status() == FrameStatus::Planned);
-        planned.filter(move |handle| self.is_free(*handle, &mut known) && self.part_left(*handle).is_none())
+    /// Whether a planned frame can begin, or what keeps it from that. Another one has begun, or ended.
+    ///
+    /// ```
+    /// use callstack_core::tree::{Obstacle, Parts};
+    /// use callstack_core::{NewFrame, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.plan(NewFrame::new("Shop"))?;
+    /// let cart = stack.plan(NewFrame::new("Cart").below(shop))?;
+    /// let tests = stack.plan(NewFrame::new("Tests").below(shop).depends_on(cart))?;
+    /// stack.read(|tree| {
+    ///     assert_eq!(tree.can_begin(cart, Parts::First), Ok(()));
+    ///     let waits = Obstacle::Dependency { frame: tests, dependency: cart };
+    ///     assert_eq!(tree.can_begin(tests, Parts::First), Err(waits));
+    ///     assert_eq!(tree.can_begin(shop, Parts::First), Err(Obstacle::Child(tests)), "the part that is done last");
+    ///     assert_eq!(tree.can_begin(shop, Parts::Within), Ok(()));
+    /// });
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    pub fn can_begin(&self, handle: Handle, parts: Parts) -> std::result::Result<(), Obstacle> {
+        self.can_begin_after(handle, parts, None)
     }
 
-    /// True if a planned frame is what can be done next: nothing keeps it from beginning ([`Tree::obstacle`]).
-    pub fn can_begin(&self, handle: Handle) -> bool {
-        self.obstacle(handle).is_none()
+    /// As [`Tree::can_begin`], once a frame is completed.
+    pub(crate) fn can_begin_after(
+        &self,
+        handle: Handle,
+        parts: Parts,
+        completed: Option<Handle>,
+    ) -> std::result::Result<(), Obstacle> {
+        match self.node(handle).status() {
+            FrameStatus::Planned => {}
+            FrameStatus::InProgress => return Err(Obstacle::Begun),
+            FrameStatus::Blocked => return Err(Obstacle::Blocked),
+            _ => return Err(Obstacle::Ended),
+        }
+        let dependency = self.needed(handle).find(|(_, dependency)| Some(*dependency) != completed);
+        if let Some((frame, dependency)) = dependency {
+            return Err(Obstacle::Dependency { frame, dependency });
+        }
+        self.is_wanted(handle)?;
+        match self.part_left(handle).filter(|_| parts == Parts::First) {
+            Some(part) => Err(Obstacle::Child(part)),
+            None => Ok(()),
+        }
     }
 
-    /// True if a planned frame has what it needs, whether parts of it are left or not.
-    pub fn is_ready(&self, handle: Handle) -> bool {
-        self.obstacle_around(handle, None).is_none()
-    }
-
-    /// What keeps a planned frame from beginning. `None`: nothing.
-    pub fn obstacle(&self, handle: Handle) -> Option<Obstacle> {
-        self.obstacle_around(handle, None).or_else(|| self.part_left(handle).map(Obstacle::Child))
-    }
-
-    /// What keeps a planned frame from beginning besides its own parts; with `completed` once that frame is completed.
-    pub(crate) fn obstacle_around(&self, handle: Handle, completed: Option<Handle>) -> Option<Obstacle> {
-        let waits = self.needed(handle).find(|(_, dependency)| Some(*dependency) != completed);
-        let waits = waits.map(|(frame, dependency)| Obstacle::Dependency { frame, dependency });
-        waits.or_else(|| self.ended_above(handle).map(Obstacle::Above))
+    /// As [`Tree::can_begin`] with [`Parts::First`], for many planned frames: `known` says of those that were looked at whether nothing
+    /// around them is left to do.
+    pub(super) fn is_next(&self, handle: Handle, known: &mut HashMap<Handle, bool>) -> bool {
+        let mut path = Vec::new();
+        let mut is_free = true;
+        for frame in self.lineage(handle) {
+            step();
+            if let Some(free) = known.get(&frame) {
+                is_free = *free;
+                break;
+            }
+            if self.node(frame).status() != FrameStatus::Planned {
+                is_free = self.node(frame).status().is_open();
+                break;
+            }
+            path.push(frame);
+        }
+        for frame in path.into_iter().rev() {
+            is_free = is_free && self.unfinished_dependencies(frame).next().is_none();
+            known.insert(frame, is_free);
+        }
+        match is_free {
+            true => self.part_left(handle).is_none(),
+            false => self.can_begin(handle, Parts::First).is_ok(),
+        }
     }
 
     /// What a planned frame waits for: its dependencies that are not completed, and those of the planned frames above it.
@@ -69,7 +128,7 @@ impl Tree {
     }
 
     /// What a planned frame waits for, each with the frame that needs it.
-    pub(crate) fn needed(&self, handle: Handle) -> impl Iterator<Item = (Handle, Handle)> + '_ {
+    fn needed(&self, handle: Handle) -> impl Iterator<Item = (Handle, Handle)> + '_ {
         let comes_first = move |(frame, dependency): &(Handle, Handle)| {
             *frame != handle && self.comes_before(handle, *dependency, *frame)
         };
@@ -85,6 +144,12 @@ impl Tree {
         };
         let frames = iter::once(handle).chain(self.ancestors(handle).take_while(is_planned));
         frames.flat_map(|frame| self.unfinished_dependencies(frame).map(move |dependency| (frame, dependency)))
+    }
+
+    /// The dependencies of the frame that are not completed, each in its newest attempt.
+    pub fn unfinished_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        let dependencies = self.newest_dependencies(handle);
+        dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
     }
 
     /// True if a frame waits for a part of another frame, which depends on it.
@@ -106,10 +171,13 @@ impl Tree {
         false
     }
 
-    /// The first frame above that is not planned, if that has ended.
-    pub(super) fn ended_above(&self, handle: Handle) -> Option<Handle> {
+    /// Checks that the first frame above that is not planned has not ended.
+    pub(super) fn is_wanted(&self, handle: Handle) -> std::result::Result<(), Obstacle> {
         let begun = self.ancestors(handle).find(|above| self.node(*above).status() != FrameStatus::Planned);
-        begun.filter(|above| !self.node(*above).status().is_open())
+        match begun.filter(|above| !self.node(*above).status().is_open()) {
+            Some(above) => Err(Obstacle::Above(above)),
+            None => Ok(()),
+        }
     }
 
     /// The part of a frame that is done last of those that are neither completed nor invalidated.
@@ -121,43 +189,6 @@ impl Tree {
             !is_done && child.retried_as().is_none()
         };
         self.children(handle).iter().rev().find(is_left).copied()
-    }
-
-    /// As [`Tree::is_ready`], for many frames: `known` says of those that were looked at whether nothing around them is left to do.
-    fn is_free(&self, handle: Handle, known: &mut HashMap<Handle, bool>) -> bool {
-        let mut path = Vec::new();
-        let mut is_free = true;
-        for frame in self.lineage(handle) {
-            step();
-            if let Some(free) = known.get(&frame) {
-                is_free = *free;
-                break;
-            }
-            if self.node(frame).status() != FrameStatus::Planned {
-                is_free = self.node(frame).status().is_open();
-                break;
-            }
-            path.push(frame);
-        }
-        for frame in path.into_iter().rev() {
-            is_free = is_free && self.unfinished_dependencies(frame).next().is_none();
-            known.insert(frame, is_free);
-        }
-        is_free || self.obstacle_around(handle, None).is_none()
-    }
-
-    /// The dependencies of the frame that are not completed, each in its newest attempt.
-    pub fn unfinished_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
-        let dependencies = self.newest_dependencies(handle);
-        dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
-    }
-
-    /// The planned children of a frame that are ready, in their order; with `completed` those that are once that frame is completed.
-    pub fn ready_children(&self, parent: Handle, completed: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
-        let children = self.node(parent).children().iter().copied();
-        children.filter(move |child| {
-            self.node(*child).status() == FrameStatus::Planned && self.obstacle_around(*child, completed).is_none()
-        })
     }
 
     /// Checks that a frame has what it needs to begin, whether it is below an ended frame or not.

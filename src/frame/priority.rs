@@ -1,0 +1,99 @@
+//! The priority of a frame.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// How urgent a frame is: a whole number from 0, the most urgent, to 4. A frame that has none has that of the nearest frame above that
+/// has one, or else 2. Of the frames that can begin, the most urgent is next, and of equally urgent ones the first of the plan.
+///
+/// In JSON the number.
+///
+/// ```
+/// use callstack_core::{NewFrame, Priority, Stack};
+///
+/// let stack = Stack::in_memory();
+/// let root = stack.push(NewFrame::new("Run the shop").id("ses_1"))?;
+/// let colours = stack.plan(NewFrame::new("Polish the colours").below(root).priority(Priority::LOWEST))?;
+/// let outage = stack.plan(NewFrame::new("Production is down").below(root).priority(Priority::HIGHEST))?;
+/// assert_eq!(stack.ready(), [outage, colours]);
+/// # Ok::<(), callstack_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "u64", into = "u8")]
+pub struct Priority(#[cfg_attr(feature = "schema", schemars(range(max = 4)))] u8);
+
+impl Priority {
+    /// Before all others: 0.
+    pub const HIGHEST: Self = Self(0);
+    /// That of frames that have none, and none above them: 2.
+    pub const NORMAL: Self = Self(2);
+    /// After all others: 4.
+    pub const LOWEST: Self = Self(4);
+
+    /// The priority with this number. `None` for a number above 4.
+    pub fn new(number: u64) -> Option<Self> {
+        u8::try_from(number).ok().map(Self).filter(|priority| *priority <= Self::LOWEST)
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::NORMAL
+    }
+}
+
+impl From<Priority> for u8 {
+    fn from(priority: Priority) -> Self {
+        priority.0
+    }
+}
+
+impl TryFrom<u64> for Priority {
+    type Error = String;
+
+    fn try_from(number: u64) -> Result<Self, String> {
+        Self::new(number).ok_or_else(|| unknown(number))
+    }
+}
+
+impl FromStr for Priority {
+    type Err = String;
+
+    /// Reads `0` to `4`, and `P0` to `P4`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.strip_prefix(['P', 'p']).unwrap_or(text);
+        number.parse().ok().and_then(Self::new).ok_or_else(|| unknown(text))
+    }
+}
+
+impl fmt::Display for Priority {
+    /// Writes for example `P0`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "P{}", self.0)
+    }
+}
+
+fn unknown(given: impl fmt::Display) -> String {
+    format!("{given} is no priority: give a number from 0, the most urgent, to 4")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_from_0_to_4_are_priorities() {
+        assert_eq!(serde_json::from_str::<Priority>("0").unwrap(), Priority::HIGHEST);
+        assert_eq!(serde_json::to_string(&Priority::LOWEST).unwrap(), "4");
+        assert_eq!(("P1".parse(), "1".parse()), (Ok(Priority(1)), Ok(Priority(1))));
+        assert_eq!((Priority::default(), Priority::NORMAL.to_string()), (Priority(2), "P2".to_owned()));
+        for wrong in ["5", "-1", "P", "", "high", "300"] {
+            assert!(wrong.parse::<Priority>().is_err(), "{wrong}");
+        }
+        let error = serde_json::from_str::<Priority>("5").unwrap_err().to_string();
+        assert!(error.contains("5 is no priority: give a number from 0, the most urgent, to 4"), "{error}");
+    }
+}

@@ -1,0 +1,83 @@
+//! What keeps the work of a plan from being whole, when workers find nothing more to do.
+
+use std::collections::BTreeSet;
+
+use crate::frame::{FrameStatus, Handle};
+use crate::tree::Tree;
+
+/// The frames for which somebody has to do something before all work below a frame, or in a stack, can be done. Each list is in creation
+/// order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct InTheWay {
+    /// Frames that have ended: failed roots and failed parts of what is unfinished, invalidated frames that others need, and ended ones
+    /// above planned frames.
+    pub ended: Vec<Handle>,
+    /// The first failed one of these: it can be begun anew.
+    pub failed: Option<Handle>,
+    /// Planned frames that persons, conversations or hosts have begun and work on.
+    pub by_hand: Vec<Handle>,
+    /// Blocked frames that wait for an answer.
+    pub asking: Vec<Handle>,
+    /// Blocked frames that are answered, and with which no worker goes on.
+    pub answered: Vec<Handle>,
+}
+
+impl Tree {
+    /// What is in the way of the work below a frame, that frame included, or of all work.
+    pub fn in_the_way(&self, below: Option<Handle>) -> InTheWay {
+        let is_meant = |handle: &Handle| below.is_none_or(|below| *handle == below || self.is_ancestor(below, *handle));
+        let is_failed = |handle: &Handle| {
+            let node = self.node(*handle);
+            node.status() == FrameStatus::Failed && node.retried_as().is_none()
+        };
+        let mut ended = self.ended_and_needed(below);
+        let parts = self.unfinished().filter(is_meant).flat_map(|parent| self.children(parent)).copied();
+        let roots = below.is_none().then(|| self.with_status(FrameStatus::Failed)).into_iter().flatten();
+        let roots = roots.filter(|handle| self.node(*handle).parent().is_none());
+        ended.extend(parts.chain(roots).filter(is_failed).filter(|handle| self.is_work(*handle)));
+        ended.extend(
+            below.filter(|below| matches!(self.node(*below).status(), FrameStatus::Failed | FrameStatus::Invalidated)),
+        );
+        let has_worker = |handle: &Handle| self.node(*handle).record().worker().is_some();
+        let by_hand = self.with_status(FrameStatus::InProgress).filter(|handle| Some(*handle) != below);
+        let by_hand = by_hand.filter(is_meant).filter(|handle| !has_worker(handle) && self.is_work(*handle));
+        let blocked = self.with_status(FrameStatus::Blocked).filter(is_meant);
+        let (answered, asking): (Vec<Handle>, Vec<Handle>) =
+            blocked.partition(|handle| self.node(*handle).record().pending_answer().is_some());
+        InTheWay {
+            failed: ended.iter().copied().find(is_failed),
+            ended: ended.into_iter().collect(),
+            by_hand: by_hand.collect(),
+            asking,
+            // With the answer to a frame of a worker, a worker goes on.
+            answered: answered.into_iter().filter(|handle| !has_worker(handle)).collect(),
+        }
+    }
+
+    /// The frames that have ended, and that planned frames need or that are above them, and the dependencies of the frame below which
+    /// frames were to be done.
+    fn ended_and_needed(&self, below: Option<Handle>) -> BTreeSet<Handle> {
+        let has_ended = |handle: &Handle| !self.node(*handle).status().is_unfinished();
+        let is_meant = |handle: &Handle| below.is_none_or(|below| *handle == below || self.is_ancestor(below, *handle));
+        let top = below.filter(|below| !has_ended(below));
+        let waiting = self.with_status(FrameStatus::Planned).chain(self.with_workers()).filter(is_meant).chain(top);
+        let mut needed = BTreeSet::new();
+        for handle in waiting {
+            needed.extend(self.waits_for(handle).filter(has_ended));
+            // Nobody does what is below a frame that has ended.
+            let is_planned = |above: &Handle| self.node(*above).status() == FrameStatus::Planned;
+            let first_begun = self.ancestors(handle).find(|above| !is_planned(above));
+            needed.extend(first_begun.filter(has_ended));
+        }
+        needed
+    }
+
+    /// True for the work of a plan: a frame that workers have had, that was planned, or that is below a planned one. The rest others have
+    /// pushed for themselves.
+    fn is_work(&self, handle: Handle) -> bool {
+        let node = self.node(handle);
+        let is_planned = |parent: Handle| self.node(parent).status() == FrameStatus::Planned;
+        node.record().worker().is_some() || node.record().was_planned() || node.parent().is_some_and(is_planned)
+    }
+}

@@ -1,0 +1,76 @@
+//! The order of what can begin: the most urgent first, and of equally urgent frames the first of the plan.
+
+use std::collections::HashMap;
+
+use super::Parts;
+use crate::frame::{FrameStatus, Handle, Priority};
+use crate::tree::Tree;
+
+impl Tree {
+    /// How urgent a frame is: its own priority, or else that of the nearest frame above that has one.
+    pub fn priority(&self, handle: Handle) -> Priority {
+        self.lineage(handle).find_map(|frame| self.node(frame).record().priority).unwrap_or_default()
+    }
+
+    /// The planned frames that can begin, after their parts ([`Parts::First`]): the most urgent first, and of equally urgent ones the
+    /// first of the plan.
+    pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
+        let mut known = HashMap::new();
+        self.planned_in_order(None).filter(move |handle| self.is_next(*handle, &mut known))
+    }
+
+    /// The planned children of a frame that can begin with their parts within, in that order; with `completed` those that can once that
+    /// frame is completed.
+    pub fn ready_children(&self, parent: Handle, completed: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
+        let is_planned = |child: &Handle| self.node(*child).status() == FrameStatus::Planned;
+        let planned = self.most_urgent_first(self.children(parent).iter().copied().filter(is_planned));
+        planned.filter(move |child| self.can_begin_after(*child, Parts::Within, completed).is_ok())
+    }
+
+    /// The planned siblings of a frame that can begin when it is completed, in that order.
+    pub fn ready_siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        let parent = self.node(handle).parent();
+        parent
+            .into_iter()
+            .flat_map(move |parent| self.ready_children(parent, Some(handle)))
+            .filter(move |next| *next != handle)
+    }
+
+    /// The planned frames below a frame, or all, in the order in which they are next.
+    pub(super) fn planned_in_order(&self, below: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
+        let all = below.is_none().then(|| self.unfinished_in_order());
+        let some = below.map(|below| self.unfinished_below(below));
+        let unfinished = all.into_iter().flatten().chain(some.into_iter().flatten());
+        self.most_urgent_first(unfinished.filter(|handle| self.node(*handle).status() == FrameStatus::Planned))
+    }
+
+    /// Frames, which are in the order of the plan, in the order in which they are next. They are taken one by one if none has a priority.
+    fn most_urgent_first<'a>(
+        &'a self,
+        mut frames: impl Iterator<Item = Handle> + 'a,
+    ) -> impl Iterator<Item = Handle> + 'a {
+        let mut sorted = Vec::new();
+        if !self.prioritized.is_empty() {
+            let mut known = HashMap::new();
+            sorted.extend(frames.by_ref().map(|frame| (self.inherited(frame, &mut known), frame)));
+            sorted.sort_by_key(|(priority, _)| *priority);
+        }
+        sorted.into_iter().map(|(_, frame)| frame).chain(frames)
+    }
+
+    /// As [`Tree::priority`], for many frames: `known` has those of the frames that were looked at.
+    fn inherited(&self, handle: Handle, known: &mut HashMap<Handle, Priority>) -> Priority {
+        let mut path = Vec::new();
+        let mut priority = Priority::NORMAL;
+        for frame in self.lineage(handle) {
+            let own = known.get(&frame).copied().or(self.node(frame).record().priority);
+            if let Some(own) = own {
+                priority = own;
+                break;
+            }
+            path.push(frame);
+        }
+        known.extend(path.into_iter().map(|frame| (frame, priority)));
+        priority
+    }
+}

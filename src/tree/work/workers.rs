@@ -1,0 +1,107 @@
+//! Which frames are free for workers, and what keeps them from the others.
+
+use super::{Obstacle, Parts};
+use crate::error::Error;
+use crate::frame::{FrameStatus, Handle, Holder, WorkLeft};
+use crate::steps::step;
+use crate::tree::Tree;
+
+impl Tree {
+    /// The first frame that is free for a worker: of those that workers have had the one that waits longest, else the first planned one
+    /// that can begin.
+    pub(in crate::tree) fn free_for_workers(&self, below: Option<Handle>, now: u64) -> Option<Handle> {
+        let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
+        let left = self.with_workers().filter(is_below).filter(|handle| self.can_hold(*handle, now).is_ok());
+        let left =
+            left.min_by_key(|handle| (self.node(*handle).record().worker().map_or(0, Holder::free_since), *handle));
+        let can_begin = |handle: &Handle| {
+            step();
+            self.can_begin(*handle, Parts::First).is_ok()
+        };
+        left.or_else(|| self.planned_in_order(below).find(can_begin))
+    }
+
+    /// Whether a worker can hold a frame at this time: a planned one that can begin, or one that workers have begun and that nobody has
+    /// now. Or what keeps it from that.
+    pub fn can_hold(&self, handle: Handle, now: u64) -> Result<(), Obstacle> {
+        let frame = self.node(handle).record();
+        match (frame.status, frame.worker()) {
+            (FrameStatus::InProgress, Some(holder)) if holder.holds(now) => Err(Obstacle::Held),
+            (FrameStatus::InProgress, Some(holder)) => {
+                self.can_go_on(handle)?;
+                if holder.is_put_back(now) { Err(Obstacle::Later) } else { Ok(()) }
+            }
+            (FrameStatus::Blocked, Some(_)) if frame.pending_answer().is_some() => self.can_go_on(handle),
+            _ => self.can_begin(handle, Parts::First),
+        }
+    }
+
+    /// Whether a worker can go on with what workers have begun.
+    fn can_go_on(&self, handle: Handle) -> Result<(), Obstacle> {
+        self.is_wanted(handle)?;
+        self.part_for_workers(handle).map_or(Ok(()), |part| Err(Obstacle::Child(part)))
+    }
+
+    /// A part that was planned below a worker's frame and is not completed, whoever has begun it: a frame that has split its work comes
+    /// after its parts, the last of which is named. What was pushed below it is its worker's own work, also if that has failed; parts
+    /// can be planned below that as long as it is open.
+    pub fn part_for_workers(&self, handle: Handle) -> Option<Handle> {
+        let mut looked = vec![handle];
+        while let Some(frame) = looked.pop() {
+            for handle in self.children(frame).iter().rev() {
+                step();
+                let child = self.node(*handle);
+                let is_left = match child.status() {
+                    FrameStatus::Planned => true,
+                    FrameStatus::Failed => child.record().was_planned() && child.retried_as().is_none(),
+                    FrameStatus::InProgress | FrameStatus::Blocked => child.record().was_planned(),
+                    FrameStatus::Completed | FrameStatus::Invalidated => false,
+                };
+                if is_left {
+                    return Some(*handle);
+                }
+                if child.status().is_open() {
+                    looked.push(*handle);
+                }
+            }
+        }
+        None
+    }
+
+    /// The error for a frame that a worker cannot have.
+    pub(in crate::tree) fn not_free(&self, handle: Handle, obstacle: Obstacle) -> Error {
+        let status = |handle: Handle| self.node(handle).status();
+        let reason = match obstacle {
+            Obstacle::Held => "a worker holds it, and its lease has not ended".to_owned(),
+            Obstacle::Later => "a worker has put it back for later".to_owned(),
+            Obstacle::Begun => "it is in_progress, and is no worker's".to_owned(),
+            Obstacle::Blocked => {
+                "it is blocked; a worker can go on with what workers have begun, when it is answered".to_owned()
+            }
+            Obstacle::Ended => format!("it is {}", status(handle)),
+            Obstacle::Dependency { frame, dependency } => {
+                format!("{frame} depends on {dependency}, which is {}", status(dependency))
+            }
+            Obstacle::Child(child) => format!("it comes after its children, and {child} is {}", status(child)),
+            Obstacle::Above(above) => format!("{above} above it is {}", status(above)),
+            Obstacle::NotBelow(top) => format!("it is not below {top}"),
+        };
+        Error::NotFree { handle, reason }
+    }
+
+    /// Counts what is left to do for workers, below a frame or everywhere, at this time.
+    pub fn work_left(&self, below: Option<Handle>, now: u64) -> WorkLeft {
+        let mut left = WorkLeft::default();
+        for handle in self.unfinished().filter(|handle| below.is_none_or(|below| self.is_ancestor(below, *handle))) {
+            *match self.can_hold(handle, now) {
+                Ok(()) => &mut left.free,
+                Err(Obstacle::Held) => &mut left.held,
+                Err(Obstacle::Later) => &mut left.later,
+                Err(Obstacle::Begun) => &mut left.begun,
+                Err(Obstacle::Blocked) => &mut left.blocked,
+                Err(_) => &mut left.waiting,
+            } += 1;
+        }
+        left
+    }
+}
