@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(not(unix))]
 use std::time::SystemTime;
 
-use callstack_core::{Error, Stack, StackOptions};
+use callstack_core::{Actor, Error, HolderKind, Stack, StackOptions};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -163,11 +163,12 @@ impl StackFolder {
         Ok(self.changed(opened))
     }
 
-    /// The stack, guarded by the hold of the worker that has started this program, unless the command line names another stack.
+    /// The stack, guarded by the hold of the worker that has started this program, unless the command line names another stack. Else a
+    /// person gives the commands, who can take them back.
     fn guarded(&self, stack: Stack) -> Stack {
         match own_hold().filter(|_| self.is_of_worker()) {
             Some(hold) => stack.as_actor(&hold),
-            None => stack,
+            None => stack.as_actor(Actor::new(HolderKind::Person, "")),
         }
     }
 

@@ -30,8 +30,8 @@ pub fn with_worker(stack: &Stack, frame: Handle) -> Option<String> {
 pub fn go_on(stack: &Stack, frame: Handle) -> Result<(), Error> {
     let is_taken = stack.read(|tree| {
         let is_left = tree.node(frame).record().worker().is_some() && tree.holder(frame, now()).is_none();
-        let has_name = stack.actor().is_some_and(|actor| !actor.kind.is_running());
-        has_name || (is_left && !works_on(tree, stack.actor(), frame))
+        let has_name = |actor: &Actor| !actor.kind.is_running() && !actor.name.is_empty();
+        stack.actor().is_some_and(has_name) || (is_left && !works_on(tree, stack.actor(), frame))
     });
     match is_taken {
         true => stack.set_status(frame, FrameStatus::InProgress, None),

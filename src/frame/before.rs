@@ -5,8 +5,66 @@ use serde_json::{Map, Value};
 
 use super::{Change, Frame, FrameEdit, FrameStatus, Handle};
 
-/// The keys of a frame's record that the commands of persons change, besides its title and its place.
-const STATE: &[&str] = &[
+/// What a frame was before a command: the part that the command has changed.
+///
+/// In JSON: `{"frame": "f3", "values": {"status": "in_progress", "results": null}}`; `edit` is left out if there is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FrameBefore {
+    /// The frame.
+    pub frame: Handle,
+    /// Keys of its record with their values before; null for a key that it did not have.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub values: Map<String, Value>,
+    /// The edit that takes it back to its place and its dependencies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edit: Option<Box<FrameEdit>>,
+}
+
+/// What a command of a person has changed, so that it can be taken back.
+///
+/// In JSON: `{"frames": [{"frame": "f3", "values": {"status": "in_progress"}}], "added": ["f7", "f9"], "active": "f3"}`. What is empty is left
+/// out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct TreeBefore {
+    /// The frames that were there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<FrameBefore>,
+    /// The first and the last of the frames that it has added. They are invalidated when it is taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<[Handle; 2]>,
+    /// The frame that was active, if the command has changed that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<Handle>,
+}
+
+impl TreeBefore {
+    /// The frames that the command has added.
+    pub(crate) fn added(&self) -> impl Iterator<Item = Handle> + use<> {
+        let range = self.added.map(|[first, last]| first.index()..last.index() + 1);
+        range.into_iter().flatten().filter_map(Handle::from_index)
+    }
+}
+
+impl FrameBefore {
+    /// Of this frame, of which nothing has changed.
+    pub(crate) fn new(frame: Handle) -> Self {
+        Self { frame, values: Map::new(), edit: None }
+    }
+
+    /// Its status before, if the command may have changed it.
+    pub(crate) fn status(&self) -> Option<FrameStatus> {
+        self.values.get("status")?.as_str()?.parse().ok()
+    }
+}
+
+/// The keys of a frame's record that the commands of persons change.
+const KEYS: &[&str] = &[
     "status",
     "begunAt",
     "results",
@@ -16,61 +74,44 @@ const STATE: &[&str] = &[
     "invalidatedAt",
     "deliveredAt",
     "summaryRequest",
+    "holder",
+    "title",
+    "successCriteria",
+    "successCriteriaCompacted",
+    "task",
+    "priority",
+    "placeholder",
+    "correctedAt",
+    "registers",
+    "artifacts",
+    "decisions",
 ];
-const WORDS: &[&str] =
-    &["title", "successCriteria", "successCriteriaCompacted", "task", "priority", "placeholder", "correctedAt"];
-const HOLDER: &[&str] = &["holder"];
-const REGISTERS: &[&str] = &["registers"];
-const ARTIFACTS: &[&str] = &["artifacts"];
-const DECISIONS: &[&str] = &["decisions"];
 
-/// What a frame was before a command: the part that the command has changed.
-///
-/// In JSON: `{"frame": "f3", "values": {"status": "in_progress", "results": null}}`; `isNew` and `edit` are left out if they say nothing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct FrameBefore {
-    /// The frame.
-    pub frame: Handle,
-    /// True: the command has added the frame. It is invalidated when the command is taken back.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_new: bool,
-    /// Keys of its record with their values before; null for a key that it did not have.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub values: Map<String, Value>,
-    /// The edit that takes it back to its place and its dependencies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edit: Option<Box<FrameEdit>>,
-}
-
-impl FrameBefore {
-    /// Of this frame, of which nothing has changed.
-    pub(crate) fn new(frame: Handle) -> Self {
-        Self { frame, is_new: false, values: Map::new(), edit: None }
-    }
-
-    /// Its status before, if the command may have changed it.
-    pub(crate) fn status(&self) -> Option<FrameStatus> {
-        self.values.get("status")?.as_str()?.parse().ok()
-    }
-}
-
-/// The keys of its frame's record that a change can change. `None`: it cannot be taken back.
+/// Those that a change can change. `None`: it cannot be taken back.
 pub(crate) fn changed_keys(change: &Change) -> Option<&'static [&'static str]> {
     Some(match change {
-        Change::StatusChanged { .. }
-        | Change::Invalidated { .. }
-        | Change::Asked { .. }
-        | Change::Answered { .. }
-        | Change::Reopened { .. }
-        | Change::Summarized { .. } => STATE,
-        Change::Edited { .. } | Change::Identified { .. } => WORDS,
-        Change::Held { .. } | Change::Released { .. } => HOLDER,
-        Change::RegistersChanged { .. } => REGISTERS,
-        Change::ArtifactAdded { .. } => ARTIFACTS,
-        Change::DecisionAdded { .. } => DECISIONS,
+        Change::StatusChanged { .. } => &[
+            "status",
+            "begunAt",
+            "results",
+            "resultsCompacted",
+            "questions",
+            "deliveredAt",
+            "summaryRequest",
+            // What was interrupted is so no longer.
+            "holder",
+        ],
+        Change::Invalidated { .. } => &["status", "invalidationReason", "invalidatedAt", "summaryRequest", "holder"],
+        Change::Reopened { .. } => &["status", "questions", "deliveredAt", "summaryRequest", "holder"],
+        Change::Asked { .. } | Change::Summarized { .. } => &["results", "resultsCompacted", "questions"],
+        Change::Answered { .. } => &["results", "resultsCompacted", "questions", "holder"],
+        Change::Edited { .. } | Change::Identified { .. } => {
+            &["title", "successCriteria", "successCriteriaCompacted", "task", "priority", "placeholder", "correctedAt"]
+        }
+        Change::Held { .. } | Change::Released { .. } => &["holder"],
+        Change::RegistersChanged { .. } => &["registers"],
+        Change::ArtifactAdded { .. } => &["artifacts"],
+        Change::DecisionAdded { .. } => &["decisions"],
         Change::ActiveChanged { .. } => &[],
         _ => return None,
     })
@@ -91,10 +132,9 @@ impl Frame {
 
     /// The record with other values of some keys. `None`: a value cannot be, or its key is none that commands of persons change.
     pub(crate) fn with_values(&self, values: &Map<String, Value>) -> Option<Self> {
-        let known = [STATE, WORDS, HOLDER, REGISTERS, ARTIFACTS, DECISIONS].concat();
         let Ok(Value::Object(mut record)) = serde_json::to_value(self) else { return None };
         for (key, value) in values {
-            if !known.contains(&&**key) {
+            if !KEYS.contains(&&**key) {
                 return None;
             }
             match value {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, Frame, FrameBefore, FrameEdit, FrameStatus, Handle, Holder, Identity, Message, ModelRequest, RegisterValues,
-    Release, RunSettings, SummaryRequest,
+    Chunk, Frame, FrameEdit, FrameStatus, Handle, Holder, Identity, Message, ModelRequest, RegisterValues, Release,
+    RunSettings, SummaryRequest, TreeBefore,
 };
 
 /// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
@@ -224,12 +224,9 @@ pub enum Change {
         /// The name of the person; empty if they have given none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
-        /// The frame that was active before, if the command has changed that.
+        /// What the tree was before. `None`: the command cannot be taken back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        was_active: Option<Handle>,
-        /// What the changed frames were before. `None`: the command cannot be taken back.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        before: Option<Vec<FrameBefore>>,
+        before: Option<Box<TreeBefore>>,
     },
     /// The command of a person was taken back.
     Undone {
@@ -485,7 +482,6 @@ impl Fields {
             "commanded" => Change::Commanded {
                 command: self.required("command")?,
                 by: self.or_default("by")?,
-                was_active: self.optional("wasActive")?,
                 before: self.optional("before")?,
             },
             "undone" => Change::Undone { commanded: self.required("commanded")?, command: self.required("command")? },
@@ -517,7 +513,7 @@ fn given<T>(key: &str, value: Option<T>) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{MemoryModel, Register, ToolCall};
+    use crate::frame::{FrameBefore, MemoryModel, Register, ToolCall};
 
     #[test]
     fn every_kind_is_written_under_its_name_and_read_again() {
@@ -574,8 +570,11 @@ mod tests {
             Change::Commanded {
                 command: text(),
                 by: text(),
-                was_active: Handle::from_index(1),
-                before: Some(vec![FrameBefore { is_new: true, ..FrameBefore::new(Handle::from_index(1).unwrap()) }]),
+                before: Some(Box::new(TreeBefore {
+                    frames: vec![FrameBefore::new(Handle::from_index(1).unwrap())],
+                    added: None,
+                    active: Handle::from_index(1),
+                })),
             },
             Change::Undone { commanded: 6, command: text() },
             Change::Restored {

@@ -25,8 +25,8 @@ mod summary_request;
 mod timeline;
 mod usage;
 
-pub use before::FrameBefore;
 pub(crate) use before::changed_keys;
+pub use before::{FrameBefore, TreeBefore};
 pub use chunk::{Chunk, NewChunk};
 pub use edit::FrameEdit;
 pub use event::{Change, Event};

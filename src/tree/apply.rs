@@ -132,8 +132,10 @@ impl Tree {
             }
             Change::Restored { edit: Some(edit), .. } => self.misfit_of_place(event.handle, edit),
             Change::Commanded { before, .. } => {
-                let unknown = before.iter().flatten().find(|before| before.frame.index() >= self.len());
-                unknown.map(|unknown| format!("it names {}, which is not in the tree", unknown.frame))
+                let frames = before.iter().flat_map(|before| before.frames.iter().map(|before| before.frame));
+                let named = frames.chain(before.iter().flat_map(|before| before.added.into_iter().flatten()));
+                let unknown = { named }.find(|frame| frame.index() >= self.len());
+                unknown.map(|unknown| format!("it names {unknown}, which is not in the tree"))
             }
             Change::ActiveChanged { active: true } if !node.status().is_open() => {
                 Some(format!("it makes {} the active frame, which is {}", event.handle, node.status()))

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Tree, titles};
-use crate::frame::{Change, Event, FrameBefore, Handle};
+use crate::frame::{Change, Event, Handle, TreeBefore};
 
 /// The number of commands that are remembered.
 const MOST: usize = 20;
@@ -23,42 +23,44 @@ pub(super) struct Given {
     pub(super) handle: Handle,
     pub(super) command: String,
     pub(super) by: String,
-    pub(super) was_active: Option<Handle>,
     /// The active frame after it.
     pub(super) active: Option<Handle>,
     /// The number of frames after it.
     pub(super) frames: usize,
-    /// What the changed frames were before, each with the digest of what it has left. `None`: it cannot be taken back.
-    pub(super) before: Option<Vec<(FrameBefore, u64)>>,
+    /// What the tree was before. `None`: it cannot be taken back.
+    pub(super) before: Option<Box<TreeBefore>>,
+    /// For each frame in `before`, and then for each that it has added, a number that changes when what the command has left there changes.
+    pub(super) left: Vec<u64>,
 }
 
 impl Given {
     /// The frames that it names.
-    pub(super) fn named(&self) -> impl Iterator<Item = &Handle> {
-        let before = self.before.iter().flatten().map(|(before, _)| &before.frame);
-        before.chain(&self.was_active).chain(&self.active).chain([&self.handle])
+    pub(super) fn named(&self) -> impl Iterator<Item = Handle> {
+        let before = self.before.iter();
+        let frames = before.clone().flat_map(|before| before.frames.iter().map(|before| before.frame));
+        let others = before.flat_map(|before| before.active.into_iter().chain(before.added.into_iter().flatten()));
+        frames.chain(others).chain(self.active).chain([self.handle])
     }
 }
 
 impl Tree {
     /// Remembers a command of a person, the events of which were applied.
     pub(super) fn remember_command(&mut self, event: &Event) {
-        let Change::Commanded { command, by, was_active, before } = &event.change else { return };
-        let known = |before: &&FrameBefore| before.frame.index() < self.len();
-        let before = before
-            .as_ref()
-            .map(|before| before.iter().filter(known).map(|before| (before.clone(), digest(self, before))).collect());
-        self.given.push_back(Given {
+        let Change::Commanded { command, by, before } = &event.change else { return };
+        let given = Given {
             revision: event.revision,
             time: event.time,
             handle: event.handle,
             command: command.clone(),
             by: by.clone(),
-            was_active: *was_active,
             active: self.active,
             frames: self.len(),
-            before,
-        });
+            before: before.clone(),
+            left: before.as_deref().map_or_else(Vec::new, |before| left_by(self, before)),
+        };
+        if given.named().all(|frame| frame.index() < self.len()) {
+            self.given.push_back(given);
+        }
         if self.given.len() > MOST {
             self.given.pop_front();
         }
@@ -69,28 +71,30 @@ impl Tree {
         self.given.retain(|given| given.revision != revision);
     }
 
-    /// What the last commands of persons were, the newest last: each with the name of the person.
-    pub fn commands_of_persons(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
-        self.given.iter().map(|given| (given.command.as_str(), given.by.as_str()))
-    }
-
     pub(super) fn given(&self) -> &VecDeque<Given> {
         &self.given
     }
 }
 
-/// A number that changes when what a command has changed in a frame changes again.
-pub(super) fn digest(tree: &Tree, before: &FrameBefore) -> u64 {
-    let node = tree.node(before.frame);
-    let record = node.record();
+/// The numbers of what a command has left: see [`Given::left`].
+pub(super) fn left_by(tree: &Tree, before: &TreeBefore) -> Vec<u64> {
+    let is_known = |handle: Handle| handle.index() < tree.len();
     let has_ended = |above: Handle| !tree.node(above).status().is_unfinished();
-    let left = match before.is_new {
-        true => json!([record.status, record.results, record.title, record.success_criteria, record.task]),
-        false => json!([
-            record.with_same_keys(&before.values),
+    let changed = before.frames.iter().filter(|before| is_known(before.frame)).map(|before| {
+        let node = tree.node(before.frame);
+        digest(&json!([
+            node.record().with_same_keys(&before.values),
             before.edit.is_some().then(|| (node.parent(), node.dependencies())),
             before.status().is_some() && node.parent().is_some_and(has_ended)
-        ]),
-    };
+        ]))
+    });
+    let added = before.added().filter(|handle| is_known(*handle)).map(|handle| {
+        let record = tree.node(handle).record();
+        digest(&json!([record.status, record.results, record.title, record.success_criteria, record.task]))
+    });
+    changed.chain(added).collect()
+}
+
+fn digest(left: &Value) -> u64 {
     titles::hash(&left.to_string())
 }

@@ -76,6 +76,7 @@ impl Head {
             .chain(head.stops.iter().map(|(frame, ..)| frame))
             .chain(head.places.values().map(|place| &place.frame))
             .chain(head.places.values().filter_map(|place| place.lost.as_ref()).map(|(_, frame)| frame))
+            .copied()
             .chain(head.given.iter().flat_map(Given::named));
         let are_there = { named }.all(|frame| frame.index() < head.frames);
         let roots: usize = head.root_statuses.iter().fold(0, |sum, count| sum.saturating_add(*count));

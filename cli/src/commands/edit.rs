@@ -1,8 +1,8 @@
-//! `callstack edit`: changes a planned frame, or says what the placeholder of a session is about.
+//! `callstack edit`: changes a planned frame, or corrects the words of one that has begun.
 
 use std::io;
 
-use callstack_core::{FrameEdit, FrameRef, FrameStatus, Handle, Identity, Stack};
+use callstack_core::{FrameEdit, FrameRef, FrameStatus, Handle, Priority};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,8 +15,8 @@ use crate::output::{Page, Report};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, the beginning of its ID, or its title. It must be planned. The title and criteria of a
-    /// session's frame can also be set once after it has begun, if nobody has set them.
+    /// The frame: its handle, its ID, the beginning of its ID, or its title. It must be planned. Of a frame that has begun the title, the
+    /// criteria, the task and the priority can be corrected; the history keeps the ones before.
     frame: FrameRef,
     #[command(flatten)]
     changes: Changes,
@@ -33,6 +33,15 @@ struct Changes {
     /// The same in few words, for prompts.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     criteria_compacted: Option<String>,
+    /// New full instruction: what is to be done, what is known, what is to be returned. `-` reads the standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    task: Option<String>,
+    /// How urgent it is: 0, before all others, to 4.
+    #[arg(long, value_name = "0-4", conflicts_with = "no_priority")]
+    priority: Option<Priority>,
+    /// As urgent as the frame above.
+    #[arg(long)]
+    no_priority: bool,
     /// A frame whose results this one needs. Can be repeated. These dependencies replace all earlier ones.
     #[arg(long, value_name = "FRAME", conflicts_with = "no_dependencies")]
     depends_on: Vec<FrameRef>,
@@ -80,10 +89,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure
     let edit = arguments.changes.edit()?;
     let stack = folder.open_to_write()?;
     let handle = stack.resolve(arguments.frame)?;
-    match identity(&stack, handle, &edit) {
-        Some(identity) => stack.identify(handle, identity)?,
-        None => stack.edit(handle, edit)?,
-    }
+    stack.edit(handle, edit)?;
     Ok(stack.read(|tree| Edited {
         frame: ChangedFrame::of(tree, handle),
         waits_for_frames: match tree.node(handle).status() {
@@ -94,30 +100,18 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure
     }))
 }
 
-/// The identity that an edit of nothing else gives to a placeholder, which has begun already.
-fn identity(stack: &Stack, handle: Handle, edit: &FrameEdit) -> Option<Identity> {
-    let is_identity = edit.depends_on.is_none() && edit.parent.is_none() && edit.before.is_none();
-    let present = stack.read(|tree| {
-        let frame = tree.node(handle).record();
-        (frame.placeholder && is_identity).then(|| frame.identity())
-    })?;
-    let FrameEdit { title, success_criteria, success_criteria_compacted, .. } = edit.clone();
-    Some(Identity {
-        title: title.unwrap_or(present.title),
-        success_criteria: success_criteria.unwrap_or(present.success_criteria),
-        success_criteria_compacted: success_criteria_compacted.unwrap_or(present.success_criteria_compacted),
-    })
-}
-
 impl Changes {
     /// # Errors
     /// If nothing changes; those of the standard input.
     fn edit(self) -> Result<FrameEdit, Failure> {
-        let [title, criteria, compacted] = input::texts([self.title, self.criteria, self.criteria_compacted])?;
+        let words = [self.title, self.criteria, self.criteria_compacted, self.task];
+        let [title, criteria, compacted, task] = input::texts(words)?;
         let mut edit = FrameEdit::default();
         edit.title = title;
         edit.success_criteria = criteria;
         edit.success_criteria_compacted = compacted;
+        edit.task = task;
+        edit.priority = self.priority.map(Some).or(self.no_priority.then_some(None));
         edit.depends_on = (self.no_dependencies || !self.depends_on.is_empty()).then_some(self.depends_on);
         edit.parent = self.below.map(Some).or(self.root.then_some(None));
         edit.before = self.before.map(Some).or(self.last.then_some(None));

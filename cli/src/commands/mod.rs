@@ -26,6 +26,7 @@ mod pop;
 mod postgres;
 mod push;
 mod ready;
+mod reopen;
 pub mod retry;
 pub mod runs;
 mod schema;
@@ -33,6 +34,7 @@ mod shell;
 pub mod show;
 pub mod stop;
 mod tree;
+mod undo;
 pub mod usage;
 mod view;
 mod watch;
@@ -73,7 +75,7 @@ pub enum StackCommand {
     Push(push::Arguments),
     /// Plans frames, to be begun later.
     Plan(plan::Arguments),
-    /// Changes a planned frame: what it is about, what it needs, or its place.
+    /// Changes a planned frame: what it is about, what it needs, or its place. Or corrects the words of one that has begun.
     Edit(edit::Arguments),
     /// Finishes a frame with results, or blocks it.
     Pop(pop::Arguments),
@@ -85,8 +87,15 @@ pub enum StackCommand {
     Stop(stop::Arguments),
     /// Plans the next attempt of a frame that failed or is blocked.
     Retry(retry::Arguments),
+    /// Lets a completed frame that turned out to be wrong go on.
+    Reopen(reopen::Arguments),
     /// Removes a frame from the plan.
     Invalidate(invalidate::Arguments),
+    /// Takes back the last command of a person, if nothing has been built on it.
+    ///
+    /// What it has changed is as before; what it has added is removed from the plan. The commands of agents and workers are no commands of
+    /// persons. Can be repeated: the last 20 are remembered.
+    Undo,
     /// Records a decision in a frame.
     Decide(decide::Arguments),
     /// Records in a frame what its work has made.
@@ -198,6 +207,8 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         },
         StackCommand::Stop(arguments) => report_change(output, &stop::run(arguments, folder)?)?,
         StackCommand::Retry(arguments) => report_change(output, &retry::run(arguments, folder)?)?,
+        StackCommand::Reopen(arguments) => report_change(output, &reopen::run(arguments, folder)?)?,
+        StackCommand::Undo => report_change(output, &undo::run(folder)?)?,
         StackCommand::Invalidate(arguments) => report_change(output, &invalidate::run(arguments, folder)?)?,
         StackCommand::Decide(arguments) => report_change(output, &decide::run(arguments, folder)?)?,
         StackCommand::Artifact(arguments) => report_change(output, &artifact::run(arguments, folder)?)?,
@@ -255,6 +266,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<postgres::Stacks>(),
         schema::of::<push::Pushed>(),
         schema::of::<ready::Ready>(),
+        schema::of::<reopen::Reopened>(),
         schema::of::<retry::Retried>(),
         schema::of::<runs::RunDetails>(),
         schema::of::<runs::RunDropped>(),
@@ -265,6 +277,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<show::FrameDetails>(),
         schema::of::<stop::Stopped>(),
         schema::of::<tree::FrameTree>(),
+        schema::of::<undo::Undone>(),
         schema::of::<usage::Usage>(),
         schema::of::<view::ServedView>(),
         schema::of::<view::WrittenView>(),

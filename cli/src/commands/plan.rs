@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use callstack_core::text::from_json;
 use callstack_core::tree::Parts;
-use callstack_core::{Error, FrameRef, Handle, NewFrame, Parent, Stack};
+use callstack_core::{Error, FrameRef, Handle, NewFrame, Parent, Priority, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(value_name = "TITLE", required_unless_present = "file")]
     titles: Vec<String>,
     /// Read the frames from a file, or from the standard input with `-`: a title on each line, or a JSON list of titles and
-    /// of objects with the keys title, successCriteria, successCriteriaCompacted, dependsOn and sessionID. dependsOn can name
+    /// of objects with the keys title, successCriteria, successCriteriaCompacted, task, priority, dependsOn and sessionID. dependsOn can name
     /// other frames of the list by their titles.
     #[arg(long, value_name = "FILE", conflicts_with = "titles")]
     file: Option<PathBuf>,
@@ -91,8 +91,8 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failur
         Some(file) => listed(&input::content(&file)?)?,
         None => titles.into_iter().map(NewFrame::new).collect(),
     };
-    if task.has_criteria() && frames.len() > 1 {
-        return Err(misused("criteria are those of one frame; a JSON list gives each frame its own"));
+    if task.has_words() && frames.len() > 1 {
+        return Err(misused("criteria and task are those of one frame; a JSON list gives each frame its own"));
     }
     frames = frames.into_iter().map(|frame| task.of(frame)).collect::<Result<_, _>>()?;
     let parent = place.parent();
@@ -140,6 +140,9 @@ struct Entry {
     #[serde(default)]
     success_criteria_compacted: String,
     #[serde(default)]
+    task: String,
+    priority: Option<Priority>,
+    #[serde(default)]
     depends_on: Vec<FrameRef>,
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
@@ -147,8 +150,9 @@ struct Entry {
 
 impl From<Entry> for NewFrame {
     fn from(entry: Entry) -> Self {
-        let Entry { title, success_criteria, success_criteria_compacted, depends_on, session_id } = entry;
-        let mut frame = NewFrame::new(title);
+        let Entry { title, success_criteria, success_criteria_compacted, depends_on, session_id, .. } = entry;
+        let mut frame = NewFrame::new(title).task(entry.task);
+        frame.priority = entry.priority;
         frame.identity.success_criteria = success_criteria;
         frame.identity.success_criteria_compacted = success_criteria_compacted;
         frame.depends_on = depends_on;

@@ -138,7 +138,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         still_planned: popped.still_planned,
         can_be_retried: tree.node(handle).parent().is_none_or(|parent| tree.node(parent).status().is_unfinished()),
         // The command of a worker leaves it to workers to begin the others.
-        next_ready: next_ready(tree, handle).filter(|_| stack.actor().is_none()),
+        next_ready: next_ready(tree, handle).filter(|_| stack.actor().is_none_or(|actor| actor.hold.is_none())),
         same_stack: folder.same_stack(),
     }))
 }

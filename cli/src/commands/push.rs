@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callstack_core::{FrameRef, NewFrame, Parent};
+use callstack_core::{FrameRef, NewFrame, Parent, Priority};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,6 +39,13 @@ pub struct Task {
     /// The same in few words, for prompts.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     criteria_compacted: Option<String>,
+    /// The full instruction: what is to be done, what is known, what is to be returned. Only the frame's own agent sees it. `-` reads the
+    /// standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    task: Option<String>,
+    /// How urgent it is: 0, before all others, to 4. Default: as the frame above, or 2.
+    #[arg(long, value_name = "0-4")]
+    priority: Option<Priority>,
     /// A frame whose results this one needs. Can be repeated.
     #[arg(long, value_name = "FRAME")]
     depends_on: Vec<FrameRef>,
@@ -85,9 +92,9 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Pushed, Failure
 }
 
 impl Task {
-    /// True if it has criteria, which only one frame can have.
-    pub fn has_criteria(&self) -> bool {
-        self.criteria.is_some() || self.criteria_compacted.is_some()
+    /// True if it has words, which only one frame can have.
+    pub fn has_words(&self) -> bool {
+        self.criteria.is_some() || self.criteria_compacted.is_some() || self.task.is_some()
     }
 
     /// The frame with this task, as far as it is given.
@@ -95,9 +102,12 @@ impl Task {
     /// # Errors
     /// Those of the standard input.
     pub fn of(&self, mut frame: NewFrame) -> Result<NewFrame, Failure> {
-        let [criteria, compacted] = input::texts([self.criteria.clone(), self.criteria_compacted.clone()])?;
+        let words = [self.criteria.clone(), self.criteria_compacted.clone(), self.task.clone()];
+        let [criteria, compacted, task] = input::texts(words)?;
         criteria.into_iter().for_each(|criteria| frame.identity.success_criteria = criteria);
         compacted.into_iter().for_each(|compacted| frame.identity.success_criteria_compacted = compacted);
+        task.into_iter().for_each(|task| frame.task = task);
+        frame.priority = self.priority.or(frame.priority);
         frame.depends_on.extend(self.depends_on.iter().cloned());
         Ok(frame)
     }

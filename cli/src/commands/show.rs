@@ -198,6 +198,9 @@ impl FrameDetails {
 
     fn times(&self, page: &mut Page<'_>) -> io::Result<()> {
         let FrameSpans { begun_at, ended_at, blocked, .. } = &self.spans;
+        if let Some(priority) = self.record.priority {
+            page.field("priority", Style::new(), &priority.to_string())?;
+        }
         page.field("created", Style::new(), &moment(self.record.created_at))?;
         if let Some(begun_at) = begun_at {
             page.field("begun", Style::new(), &moment(*begun_at))?;
@@ -225,6 +228,7 @@ impl FrameDetails {
         let record = &self.record;
         text(page, "Criteria", &record.success_criteria)?;
         text(page, "Criteria in short", &record.success_criteria_compacted)?;
+        text(page, "Task", &record.task)?;
         let results = match record.status {
             FrameStatus::InProgress => "Results so far",
             FrameStatus::Blocked if record.has_partial_results() => "Results so far",

@@ -127,6 +127,7 @@ fn named(frame: &Frame) -> impl Iterator<Item = (&'static str, &str)> {
     let one = [
         open.map(|open| (asked(open), open.question.as_str())),
         Some(("Criteria", frame.success_criteria.as_str())),
+        Some(("Task", frame.task.as_str())),
         frame.results.as_deref().map(|text| (results, text)),
         frame.invalidation_reason.as_deref().map(|text| ("Invalidated", text)),
     ];

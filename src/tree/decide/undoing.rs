@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use super::editing::Place;
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, FrameBefore, FrameEdit, FrameRef, FrameStatus, Handle, changed_keys};
-use crate::tree::given::{Given, digest};
+use crate::frame::{Change, Event, FrameBefore, FrameEdit, FrameRef, FrameStatus, Handle, TreeBefore, changed_keys};
+use crate::tree::given::{Given, left_by};
 use crate::tree::{Draft, Tree};
 
 /// The reason with which a frame is invalidated whose making was taken back.
 const TAKEN_BACK: &str = "It was taken back.";
+/// A command that changes more frames than this, besides those that it adds, cannot be taken back.
+const MOST_CHANGED: usize = 2_000;
 
 impl Draft<'_> {
     /// Lets a completed frame go on.
@@ -36,68 +38,79 @@ impl Draft<'_> {
     /// Notes that a person has given a command, with what it has changed so far.
     pub(super) fn note_command(&mut self, command: &str, by: &str) {
         let Some(first) = self.events().first().map(|event| event.handle) else { return };
+        let before = self.before_command().map(Box::new);
+        self.push(first, Change::Commanded { command: command.to_owned(), by: by.to_owned(), before });
+    }
+
+    /// What the tree was before the events so far. `None` if some of them cannot be taken back, or if there are too many.
+    fn before_command(&self) -> Option<TreeBefore> {
         let tree = self.tree;
-        let is_known = |handle: Handle| handle.index() < tree.len();
-        let is_of_run = |handle: Handle| is_known(handle) && tree.run(handle).is_some();
-        let mut before: Option<BTreeMap<Handle, FrameBefore>> = Some(BTreeMap::new());
-        let mut was_active = None;
-        for event in self.events() {
-            let handle = event.handle;
-            let Some(frames) = &mut before else { break };
-            let frame = frames.entry(handle).or_insert_with(|| FrameBefore::new(handle));
-            match (&event.change, changed_keys(&event.change)) {
-                _ if is_of_run(handle) => before = None,
-                (Change::Added { frame: added }, _) if added.retry_of.is_none() => frame.is_new = true,
-                (Change::DependenciesAdded { .. } | Change::Imported { .. }, _) if !is_known(handle) => {}
-                (_, Some(_)) if !is_known(handle) => {}
-                (change, Some(keys)) => {
-                    frame.values.extend(tree.node(handle).record().values(keys));
-                    match change {
-                        Change::Edited { edit, .. } if edit.changes_plan() => {
-                            frame.edit = Some(Box::new(place_before(tree, handle, edit)));
-                        }
-                        Change::ActiveChanged { .. } => was_active = tree.active(),
-                        _ => {}
-                    }
+        let mut before = TreeBefore::default();
+        let mut frames: BTreeMap<Handle, FrameBefore> = BTreeMap::new();
+        for Event { handle, change, .. } in self.events() {
+            let is_known = handle.index() < tree.len();
+            match change {
+                Change::Added { frame } if frame.retry_of.is_none() => {
+                    before.added = Some([before.added.map_or(*handle, |[first, _]| first), *handle]);
+                    continue;
                 }
-                _ => before = None,
+                Change::Added { .. } => return None,
+                Change::DependenciesAdded { .. } | Change::Imported { .. } if !is_known => continue,
+                Change::ActiveChanged { .. } => before.active = tree.active(),
+                _ => {}
+            }
+            let keys = changed_keys(change)?;
+            if !is_known || keys.is_empty() {
+                continue;
+            }
+            // The steps of a run are not repeated.
+            if tree.run(*handle).is_some() || frames.len() > MOST_CHANGED {
+                return None;
+            }
+            let frame = frames.entry(*handle).or_insert_with(|| FrameBefore::new(*handle));
+            frame.values.extend(tree.node(*handle).record().values(keys));
+            if let Change::Edited { edit, .. } = change
+                && edit.changes_plan()
+            {
+                frame.edit = Some(Box::new(place_before(tree, *handle, edit)));
             }
         }
-        let changes = |frame: &FrameBefore| frame.is_new || !frame.values.is_empty() || frame.edit.is_some();
-        let before = before.map(|frames| frames.into_values().filter(changes).collect());
-        let (command, by) = (command.to_owned(), by.to_owned());
-        self.push(first, Change::Commanded { command, by, was_active, before });
+        before.frames = frames.into_values().collect();
+        Some(before)
     }
 
     /// Takes back the last command of a person, if nothing has been built on it.
     pub(super) fn undo(&mut self, by: &str) -> Result<()> {
         let tree = self.tree;
         let given = tree.given().iter().rfind(|given| given.by == by).ok_or(Error::NothingToUndo {})?;
-        let Given { revision, handle, command, was_active, active, before, .. } = given;
-        let refused = |reason: String| Error::NotUndone { command: command.clone(), reason };
-        let Some(before) = before else {
-            return Err(refused("a command of its kind cannot be taken back".into()));
+        let refused = |reason: String| Error::NotUndone { command: given.command.clone(), reason };
+        let Some(before) = given.before.as_deref() else {
+            return Err(refused(format!(
+                "a command of its kind cannot, and none that changes more than {MOST_CHANGED} frames"
+            )));
         };
-        for (before, digest) in before {
-            check_unchanged(tree, given, before, *digest).map_err(refused)?;
+        if let Some(reason) = built_since(tree, given, before) {
+            return Err(refused(reason));
         }
-        self.push(*handle, Change::Undone { commanded: *revision, command: command.clone() });
-        for (FrameBefore { frame, is_new, values, edit }, _) in before {
-            match is_new {
-                true => {
-                    self.push(*frame, Change::Invalidated { reason: TAKEN_BACK.to_owned() });
-                    self.leave(*frame, FrameStatus::Invalidated);
-                }
-                false => self.push(*frame, Change::Restored { values: values.clone(), edit: edit.clone() }),
+        let (commanded, command) = (given.revision, given.command.clone());
+        self.push(given.handle, Change::Undone { commanded, command });
+        for frame in before.added() {
+            if tree.node(frame).status() != FrameStatus::Invalidated {
+                self.push(frame, Change::Invalidated { reason: TAKEN_BACK.to_owned() });
+                self.leave(frame, FrameStatus::Invalidated);
             }
+        }
+        for FrameBefore { frame, values, edit } in &before.frames {
+            self.push(*frame, Change::Restored { values: values.clone(), edit: edit.clone() });
         }
         // Somebody may have chosen another one since, or ended it.
         let status_of = |frame: Handle| {
-            let restored = before.iter().find(|(before, _)| before.frame == frame).map(|(before, _)| before);
+            let restored = before.frames.iter().find(|before| before.frame == frame);
             restored.and_then(FrameBefore::status).unwrap_or_else(|| tree.node(frame).status())
         };
-        if let Some(was_active) = was_active.filter(|frame| tree.active() == *active && status_of(*frame).is_open()) {
-            self.push(was_active, Change::ActiveChanged { active: true });
+        if let Some(active) = before.active.filter(|frame| tree.active() == given.active && status_of(*frame).is_open())
+        {
+            self.push(active, Change::ActiveChanged { active: true });
         }
         Ok(())
     }
@@ -116,36 +129,54 @@ fn place_before(tree: &Tree, handle: Handle, edit: &FrameEdit) -> FrameEdit {
     }
 }
 
-/// Checks that a frame is as a command has left it, and that nothing has been built on that. The error says what has.
-fn check_unchanged(tree: &Tree, given: &Given, before: &FrameBefore, left: u64) -> std::result::Result<(), String> {
-    let (handle, is_new) = (before.frame, before.is_new);
-    let node = tree.node(handle);
-    if digest(tree, before) != left {
-        let ended = node.parent().filter(|above| !tree.node(*above).status().is_unfinished());
-        return Err(match ended {
+/// Why a command cannot be taken back: what has changed since, or was built on it. `None`: nothing.
+fn built_since(tree: &Tree, given: &Given, before: &TreeBefore) -> Option<String> {
+    let changed = before.frames.iter().map(|before| before.frame);
+    let mut frames = changed.chain(before.added()).zip(given.left.iter().zip(left_by(tree, before)));
+    if let Some((handle, _)) = frames.find(|(_, (left, now))| *left != now) {
+        let ended = tree.node(handle).parent().filter(|above| !tree.node(*above).status().is_unfinished());
+        return Some(match ended {
             Some(above) => {
                 format!("{handle} has changed since, or {above} above it, which is {}", tree.node(above).status())
             }
             None => format!("{handle} has changed since"),
         });
     }
-    if let Some(edit) = &before.edit {
-        Place::after(tree, handle, edit).map_err(|error| format!("{handle} cannot go back: {error}"))?;
-    }
-    let is_later = |child: &&Handle| child.index() >= given.frames && tree.node(**child).status().is_unfinished();
-    if let Some(child) = tree.children(handle).iter().find(is_later) {
-        return Err(format!("{child} was added below {handle} since"));
-    }
-    let has_begun = |other: &Handle| {
-        let record = tree.node(*other).record();
-        record.status != FrameStatus::Planned && record.begun_at.unwrap_or(record.created_at) >= given.time
+    let is_later = |other: &Handle| other.index() >= given.frames;
+    let later_below = |handle: Handle| {
+        let mut later = tree.children(handle).iter().filter(|child| is_later(child));
+        later.find(|child| tree.node(**child).status().is_unfinished())
     };
-    let is_needed = |other: &Handle| match is_new {
-        true => other.index() >= given.frames && tree.node(*other).status().is_unfinished(),
-        false => node.status() == FrameStatus::Completed && has_begun(other),
-    };
-    match tree.dependents(handle).iter().find(|other| is_needed(other)) {
-        Some(dependent) => Err(format!("{dependent}, which depends on {handle}, was planned or begun since")),
-        None => Ok(()),
+    for handle in before.added() {
+        if let Some(child) = later_below(handle) {
+            return Some(format!("{child} was added below {handle} since"));
+        }
+        let is_needed = |other: &&Handle| is_later(other) && tree.node(**other).status().is_unfinished();
+        if let Some(dependent) = tree.dependents(handle).iter().find(is_needed) {
+            return Some(format!("{dependent}, which depends on {handle}, was planned since"));
+        }
     }
+    before.frames.iter().find_map(|before| {
+        let handle = before.frame;
+        let node = tree.node(handle);
+        if let Some(edit) = &before.edit
+            && let Err(error) = Place::after(tree, handle, edit)
+        {
+            return Some(format!("{handle} cannot go back: {error}"));
+        }
+        if let Some(next) = node.retried_as().filter(is_later) {
+            return Some(format!("{next} has begun {handle} anew since"));
+        }
+        let status = before.status()?;
+        if let Some(child) = later_below(handle).filter(|_| !status.is_open()) {
+            return Some(format!("{child} was added below {handle} since"));
+        }
+        let has_begun = |other: &&Handle| {
+            let record = tree.node(**other).record();
+            record.status != FrameStatus::Planned && record.begun_at.unwrap_or(record.created_at) >= given.time
+        };
+        let dependents = tree.dependents(handle).iter();
+        let dependent = { dependents }.find(has_begun).filter(|_| node.status() == FrameStatus::Completed)?;
+        Some(format!("{dependent}, which depends on {handle}, was begun since"))
+    })
 }
