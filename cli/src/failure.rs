@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::folder::SameStack;
-use crate::output::{Page, Report};
+use crate::same_stack::SameStack;
 
 /// A failed command. With `--json` it is written to the standard error as an envelope of the kind `error`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -89,18 +88,6 @@ impl Failure {
 }
 
 const CLOSED_PIPE: &str = "closed_pipe";
-
-impl Report for Failure {
-    const KIND: &'static str = "error";
-
-    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        page.notice("error", &self.message)?;
-        match &self.next_step {
-            Some(step) => page.notice("next", step),
-            None => Ok(()),
-        }
-    }
-}
 
 impl From<io::Error> for Failure {
     /// The failure of the standard output.

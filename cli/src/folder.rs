@@ -17,6 +17,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::holding::own_hold;
 use crate::output::note;
+use crate::same_stack::SameStack;
 use crate::server::ServerStack;
 
 /// The folders in which hosts keep a stack, relative to the folder of a project. The first one wins.
@@ -26,9 +27,6 @@ const MARKS: [&str; 2] = [DATABASE, "state.json"];
 const DATABASE: &str = "stack.db";
 /// The variable of the environment that names the stack.
 pub const VARIABLE: &str = "CALLSTACK_DIR";
-/// The variables in which a command that works on a frame finds its hold: the handle of the frame, the name of the worker, and
-/// the generation.
-pub const HOLD_VARIABLES: [&str; 3] = ["CALLSTACK_FRAME", "CALLSTACK_WORKER", "CALLSTACK_GENERATION"];
 /// Its write-ahead log, which is empty when nobody has the database open.
 const LOG: &str = "stack.db-wal";
 
@@ -47,11 +45,6 @@ pub struct StackFolder {
     /// The stack that was opened last.
     opened: Mutex<Option<Stack>>,
 }
-
-/// How the commands that a message advises name the stack: they repeat `--stack` if the user gave it, because without it
-/// they would concern another stack.
-#[derive(Debug, Clone, Default)]
-pub struct SameStack(Option<String>);
 
 /// The database of a stack as a file: another file in the same place differs, also if it is a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,9 +67,7 @@ impl StackFolder {
             Some(server) => server.shown().into(),
             None => folder.to_string_lossy(),
         });
-        // A name that no shell can write cannot be repeated.
-        let option = named.and_then(|name| Some(format!("--stack {}", shlex::try_quote(&name).ok()?)));
-        let same_stack = SameStack(option);
+        let same_stack = named.map(|name| SameStack::named(&name)).unwrap_or_default();
         let given = given.filter(|_| server.is_none()).map(PathBuf::from);
         Self { given, server, same_stack, opened: Mutex::default() }
     }
@@ -178,7 +169,7 @@ impl StackFolder {
         let passed_on = env::var_os(VARIABLE).filter(|place| !place.is_empty());
         let place = passed_on.or_else(|| Some(nearest(&working_folder().ok()?)?.into()));
         let of_worker = place.and_then(|place| Self::new(Some(place), false).named_without_password().ok().flatten());
-        if self.same_stack.0.is_none() {
+        if !self.same_stack.is_named() {
             return true;
         }
         let Ok(named) = self.named_without_password() else { return false };
@@ -418,24 +409,6 @@ impl DatabaseFile {
     #[cfg(not(unix))]
     fn of(data: &fs::Metadata) -> Self {
         Self { created: data.created().ok() }
-    }
-}
-
-impl SameStack {
-    /// An advice whose commands name the stack. It is a command, or a sentence with commands in backticks or behind a
-    /// colon.
-    pub fn named_in(&self, advice: &str) -> String {
-        let Some(option) = &self.0 else { return advice.to_owned() };
-        let named = format!("callstack {option} ");
-        let advice = ["`", ": "].iter().fold(advice.to_owned(), |advice, before| {
-            advice.replace(&format!("{before}callstack "), &format!("{before}{named}"))
-        });
-        let advice = match advice.strip_prefix("callstack ") {
-            Some(rest) => named.clone() + rest,
-            None => advice,
-        };
-        // These commands have a URL of their own.
-        advice.replace(&format!("{named}postgres "), "callstack postgres ")
     }
 }
 

@@ -19,6 +19,7 @@ mod prices;
 mod process_group;
 mod run_lock;
 mod runtime;
+mod same_stack;
 mod server;
 mod token;
 mod view;

@@ -11,9 +11,10 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
 use crate::holding::{go_on, with_worker};
 use crate::output::{EMPHASIS, Line, Page, Report};
+use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -11,9 +11,10 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
 use crate::input;
 use crate::output::{Page, Report};
+use crate::same_stack::SameStack;
 
 /// Maximum number of blocked frames that an error lists.
 const LISTED: usize = 8;

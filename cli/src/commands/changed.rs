@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::SameStack;
 use crate::output::{EMPHASIS, Line, Page};
+use crate::same_stack::SameStack;
 
 /// Maximum number of frames that a line names.
 const NAMED: usize = 12;

@@ -11,8 +11,9 @@ use serde::Serialize;
 use super::changed::next;
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
 use crate::output::{Page, Report, count, number};
+use crate::same_stack::SameStack;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

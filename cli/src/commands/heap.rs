@@ -12,9 +12,10 @@ use serde::Serialize;
 use super::changed::{frame_or_active, next, quoted};
 use super::report_change;
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
 use crate::input;
 use crate::output::{EMPHASIS, Line, Output, Page, Report, count};
+use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -15,9 +15,10 @@ use serde_json::Value;
 use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
 use crate::input;
 use crate::output::{Page, Report, count};
+use crate::same_stack::SameStack;
 
 /// What can be imported.
 const FORMATS: &str = "give tasks.json of Task Master, issues.jsonl of Beads, the state.json of a stack, or, with --new, the \

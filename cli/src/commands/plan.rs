@@ -15,9 +15,10 @@ use super::changed::{ChangedFrame, list, next};
 use super::push::{Place, Task};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
 use crate::input::{self, misused};
 use crate::output::{Page, Report};
+use crate::same_stack::SameStack;
 
 /// Maximum number of planned frames that the text names.
 const SHOWN: usize = 20;

@@ -13,9 +13,10 @@ use super::changed::{ChangedFrame, list, named_or_active, next};
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
 use crate::input::{self, misused};
 use crate::output::{Line, Page, Report};
+use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -9,9 +9,10 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
 use crate::input;
 use crate::output::{Page, Report};
+use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {

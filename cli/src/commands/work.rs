@@ -29,8 +29,10 @@ use super::changed::{ChangedFrame, list, next};
 use super::context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::folder::{HOLD_VARIABLES, SameStack, StackFolder};
+use crate::folder::StackFolder;
+use crate::holding::HOLD_VARIABLES;
 use crate::output::{Medium, Output, Page, Report, count};
+use crate::same_stack::SameStack;
 
 /// The exit status of a command that cannot be carried out now (EX_TEMPFAIL of sysexits.h).
 const LATER: i32 = 75;

@@ -43,6 +43,18 @@ pub trait Report: Serialize + JsonSchema {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()>;
 }
 
+impl Report for Failure {
+    const KIND: &'static str = "error";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.notice("error", self.message())?;
+        match self.next_step() {
+            Some(step) => page.notice("next", step),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The JSON of every command: `{"schemaVersion": 1, "kind": "tree", "data": …}`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -14,8 +14,8 @@ use crate::commands::event_line::EventLine;
 use crate::commands::log::Log;
 use crate::commands::show::FrameDetails;
 use crate::failure::Failure;
-use crate::folder::SameStack;
 use crate::output::{FAINT, Line, Lines, Page, count, number};
+use crate::same_stack::SameStack;
 
 /// Maximum number of lines of a text.
 const MOST_LINES: usize = 4_000;

@@ -3,8 +3,8 @@
 use anstyle::{AnsiColor, Style};
 
 use crate::failure::Failure;
-use crate::folder::SameStack;
 use crate::output::{FAINT, Line, Lines, Page};
+use crate::same_stack::SameStack;
 
 pub const TROUBLE: Style = AnsiColor::Red.on_default().bold();
 /// The mark before the reason, and its width.
