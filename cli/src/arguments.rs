@@ -1,14 +1,13 @@
 //! The command line of the program `callstack`.
 
-use std::ffi::OsString;
-
-use clap::{Args, ColorChoice, CommandFactory, Parser};
+use clap::{CommandFactory, Parser};
 
 #[cfg(all(unix, feature = "agent"))]
 use crate::agent::AgentArguments;
 use crate::commands::StackCommand;
+use crate::commands::shell::{CompletionArguments, ManArguments};
+use crate::common_options::CommonOptions;
 use crate::exit::Exit;
-use crate::folder::VARIABLE;
 use crate::mcp::{HookArguments, McpArguments};
 
 /// Shows and changes the call stack of agents: a tree of frames, each with a task, criteria and results.
@@ -16,28 +15,9 @@ use crate::mcp::{HookArguments, McpArguments};
 #[command(name = "callstack", version, disable_help_subcommand = true)]
 pub struct Arguments {
     #[command(flatten)]
-    pub global: Global,
+    pub common: CommonOptions,
     #[command(subcommand)]
     pub command: Subcommand,
-}
-
-/// The heading of the options of all commands.
-pub const COMMON: &str = "Options of all commands";
-
-/// The options of all commands.
-#[derive(Args)]
-#[command(next_help_heading = COMMON)]
-pub struct Global {
-    /// The folder of the stack, or its URL: postgres://HOST/DATABASE/STACK. Default: the nearest .callstack, .opencode/stack or
-    /// .pi/stack, in the working folder or above it.
-    #[arg(long, global = true, value_name = "FOLDER", env = VARIABLE, hide_env_values = true)]
-    pub stack: Option<OsString>,
-    /// Write JSON for scripts: {"schemaVersion": 1, "kind": …, "data": …}. `callstack schema` describes it.
-    #[arg(long, global = true)]
-    pub json: bool,
-    /// Colours. `auto` heeds NO_COLOR, CLICOLOR_FORCE, and whether the output is a terminal.
-    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true)]
-    pub color: ColorChoice,
 }
 
 #[derive(clap::Subcommand)]
@@ -55,7 +35,7 @@ pub enum Subcommand {
     #[command(hide = true, disable_help_flag = true)]
     Agent {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
+        arguments: Vec<std::ffi::OsString>,
     },
     /// Serves the stack to agents of other programs, by the Model Context Protocol.
     ///
@@ -67,6 +47,10 @@ pub enum Subcommand {
     Hook(HookArguments),
     #[command(flatten)]
     Stack(StackCommand),
+    /// Prints the completions of a shell.
+    Completions(CompletionArguments),
+    /// Makes man pages.
+    Man(ManArguments),
 }
 
 /// The commands in `--help`, by their purpose.
@@ -143,15 +127,6 @@ const NO_AGENT: &str = if cfg!(unix) {
 pub fn no_agent() -> clap::Error {
     let message = NO_AGENT;
     command().error(clap::error::ErrorKind::InvalidSubcommand, message)
-}
-
-/// The choice of the user as anstream has it.
-pub fn stream_colors(choice: ColorChoice) -> anstream::ColorChoice {
-    match choice {
-        ColorChoice::Auto => anstream::ColorChoice::Auto,
-        ColorChoice::Always => anstream::ColorChoice::Always,
-        ColorChoice::Never => anstream::ColorChoice::Never,
-    }
 }
 
 #[cfg(test)]

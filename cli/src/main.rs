@@ -6,6 +6,7 @@ mod arguments;
 mod chart;
 mod clock;
 mod commands;
+mod common_options;
 mod exit;
 mod export;
 mod failure;
@@ -31,7 +32,9 @@ use std::process::ExitCode;
 use clap::FromArgMatches;
 use clap::parser::ValueSource;
 
-use arguments::{Arguments, Global, Subcommand};
+use arguments::{Arguments, Subcommand};
+use commands::shell;
+use common_options::CommonOptions;
 use exit::Exit;
 use failure::Failure;
 use folder::StackFolder;
@@ -43,12 +46,12 @@ fn main() -> ExitCode {
         let is_repeated = matches.value_source("stack") == Some(ValueSource::CommandLine);
         Ok((Arguments::from_arg_matches(&matches)?, is_repeated))
     });
-    let (Arguments { global, command }, is_repeated) = match read {
+    let (Arguments { common, command }, is_repeated) = match read {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
-    let Global { stack, json, color } = global;
-    arguments::stream_colors(color).write_global();
+    let CommonOptions { stack, json, color } = common;
+    common_options::stream_colors(color).write_global();
     let output = Output { is_json: json };
     let exit = match command {
         #[cfg(all(unix, feature = "agent"))]
@@ -57,6 +60,8 @@ fn main() -> ExitCode {
         Subcommand::Agent { .. } => return refused(&arguments::no_agent()),
         Subcommand::Mcp(arguments) => mcp::start(arguments, StackFolder::new(stack, is_repeated), output),
         Subcommand::Hook(arguments) => mcp::run_hook(&arguments, &StackFolder::new(stack, is_repeated)),
+        Subcommand::Completions(arguments) => shell::write_completions(&arguments, arguments::command(), output),
+        Subcommand::Man(arguments) => shell::write_man_pages(&arguments, arguments::command(), output),
         Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack, is_repeated), output),
     };
     exit.unwrap_or_else(|failure| failed(&failure, output)).into()

@@ -9,11 +9,11 @@ use callstack_core::frame::{MemoryModel, RunSettings};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 
-use super::failed;
+use super::failures::failed;
 use super::work::Limits;
 use super::workspace::TimeLimit;
-use crate::arguments::COMMON;
 use crate::commands::changed::quoted;
+use crate::common_options;
 use crate::failure::Failure;
 
 /// The end of the help.
@@ -59,7 +59,7 @@ pub struct AgentArguments {
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     pub dir: PathBuf,
     /// The folder in which the run is saved. Default: .callstack in the workspace, also if there is a stack above it.
-    #[arg(long, value_name = "FOLDER", env = "CALLSTACK_DIR", hide_env_values = true, help_heading = COMMON)]
+    #[arg(long, value_name = "FOLDER", env = "CALLSTACK_DIR", hide_env_values = true, help_heading = common_options::HEADING)]
     stack: Option<OsString>,
     /// Continue the newest unfinished run, or the one with this handle, ID or title: --resume=f12.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "", value_name = "RUN")]

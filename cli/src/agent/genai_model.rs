@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::arguments::{AgentArguments, Wire};
+use super::failures::{failed, wrong};
 use super::model::{Answer, Model, ModelError, Offer};
 use super::problems::Names;
 use super::usage::Meter;
-use super::{failed, wrong};
 use crate::failure::Failure;
 
 /// Maximum size of an answer's text, in bytes. No model writes so much on purpose.

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod driver;
+mod failures;
 mod gauge;
 mod genai_model;
 mod limits;
@@ -10,56 +11,30 @@ mod model;
 mod problems;
 mod progress;
 mod retry;
-mod runtime;
 mod usage;
 mod work;
 mod workspace;
 
-use std::io;
-
-use callstack_core::frame::ModelUsage;
 use callstack_core::memory::NewRun;
 use callstack_core::text::one_line;
 use callstack_core::{Handle, Stack, StackOptions};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 pub use arguments::AgentArguments;
 use driver::{Driver, Refusal};
+use failures::{refused, wrong};
 use gauge::Gauge;
 use genai_model::GenaiModel;
 use progress::Progress;
 use retry::Patient;
-pub use runtime::start;
 use work::{Agent, Driven, End};
 use workspace::{Environment, Workspace};
 
-use crate::commands::runs::{drop_run, find_run, forget_ended};
+use crate::commands::runs::{RunResult, drop_run, find_run, forget_ended};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Output, Page, Report};
-
-/// The result of a run.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RunResult {
-    /// The root frame of the run.
-    run: Handle,
-    /// The result that the agent has returned.
-    result: String,
-    /// The requests of the whole run, an entry for each model.
-    usage: Vec<ModelUsage>,
-}
-
-impl Report for RunResult {
-    const KIND: &'static str = "runResult";
-
-    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        page.raw(&self.result)?;
-        page.raw("\n")
-    }
-}
+use crate::output::Output;
+use crate::runtime::runtime;
 
 /// The state of a run whose task is not done.
 enum Left {
@@ -71,6 +46,11 @@ enum Left {
     Open(Handle),
     /// Somebody else has ended the run.
     Over(Handle),
+}
+
+/// Runs the command on a runtime of its own.
+pub fn start(arguments: &AgentArguments, output: Output) -> Result<Exit, Failure> {
+    runtime("agent")?.block_on(run(arguments, output))
 }
 
 /// Runs the command. Writes the result to the standard output, and everything else to the standard error; with `--json`
@@ -230,17 +210,4 @@ fn put_away(stack: &Stack, run: Handle) -> Left {
 /// True if the model of a run has answered at least once.
 fn has_answer(stack: &Stack, run: Handle) -> bool {
     stack.run(run).status().is_ok_and(|status| status.steps > 0)
-}
-
-/// A failure of the model, or of what it takes to ask it.
-fn failed(problem: impl ToString) -> Failure {
-    Failure::new(Exit::Failed, "model", problem.to_string())
-}
-
-fn wrong(problem: impl ToString) -> Failure {
-    Failure::new(Exit::Usage, "arguments", problem.to_string())
-}
-
-fn refused(code: &str, problem: impl ToString) -> Failure {
-    Failure::new(Exit::Refused, code, problem.to_string())
 }

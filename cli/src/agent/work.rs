@@ -11,13 +11,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
 use super::driver::Driver;
+use super::failures::{failed, refused};
 use super::gauge::Gauge;
 use super::limits::ContextLimit;
 use super::model::{Answer, Model, ModelError, Offer};
 use super::progress::Progress;
 use super::retry::Patient;
 use super::workspace::{Done, Workspace};
-use super::{failed, refused};
 use crate::failure::Failure;
 use crate::output::count;
 use crate::run_lock::BackgroundCommand;

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{frame_or_active, next, quoted};
-use super::report_change;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input;
@@ -212,21 +211,21 @@ pub fn run(arguments: Arguments, folder: &StackFolder, output: Output) -> Result
             let stack = folder.open_to_write()?;
             let owner = owner(&stack, frame)?;
             stack.heap(owner).allocate(NewChunk::new(&*name).content(content).description(description))?;
-            report_change(output, &changed(&stack, Done::Allocated, owner, &name, folder.same_stack())?)
+            output.report_change(&changed(&stack, Done::Allocated, owner, &name, folder.same_stack())?)
         }
         HeapCommand::Write { name, content, seen } => {
             let content = content.read()?;
             let stack = folder.open_to_write()?;
             let frame = frame_or_active(&stack, seen.frame)?;
             stack.heap(frame).write(&*name, content)?;
-            report_change(output, &changed(&stack, Done::Written, frame, &name, folder.same_stack())?)
+            output.report_change(&changed(&stack, Done::Written, frame, &name, folder.same_stack())?)
         }
         HeapCommand::Free { name, seen } => {
             let stack = folder.open_to_write()?;
             let frame = frame_or_active(&stack, seen.frame)?;
             let freed = changed(&stack, Done::Freed, frame, &name, folder.same_stack())?;
             stack.heap(frame).free(name)?;
-            report_change(output, &freed)
+            output.report_change(&freed)
         }
     }
 }

@@ -30,7 +30,7 @@ mod reopen;
 pub mod retry;
 pub mod runs;
 mod schema;
-mod shell;
+pub mod shell;
 pub mod show;
 pub mod stop;
 mod tree;
@@ -43,7 +43,7 @@ mod work;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Output, Report};
+use crate::output::Output;
 
 #[derive(clap::Subcommand)]
 pub enum StackCommand {
@@ -132,10 +132,6 @@ pub enum StackCommand {
     Export(export::Arguments),
     /// Prints the JSON Schemas of what the commands write with --json.
     Schema(schema::Arguments),
-    /// Prints the completions of a shell.
-    Completions(shell::CompletionArguments),
-    /// Makes man pages.
-    Man(shell::ManArguments),
 }
 
 impl StackCommand {
@@ -172,14 +168,6 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
     })
 }
 
-/// Writes the report of a command that has changed the stack.
-fn report_change<R: Report>(output: Output, report: &R) -> Result<(), Failure> {
-    output.report(report).map_err(|failure| match failure.is_closed_pipe() {
-        true => failure,
-        false => failure.after_change(),
-    })
-}
-
 fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match command {
         StackCommand::Tree(arguments) => {
@@ -196,35 +184,33 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::View(arguments) => return view::run(&arguments, folder, output),
         StackCommand::Doctor(arguments) => return doctor::run(&arguments, folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
-        StackCommand::Push(arguments) => report_change(output, &push::run(arguments, folder)?)?,
-        StackCommand::Plan(arguments) => report_change(output, &plan::run(arguments, folder)?)?,
-        StackCommand::Edit(arguments) => report_change(output, &edit::run(arguments, folder)?)?,
-        StackCommand::Pop(arguments) => report_change(output, &pop::run(arguments, folder)?)?,
-        StackCommand::Activate(arguments) => report_change(output, &activate::run(arguments, folder)?)?,
+        StackCommand::Push(arguments) => output.report_change(&push::run(arguments, folder)?)?,
+        StackCommand::Plan(arguments) => output.report_change(&plan::run(arguments, folder)?)?,
+        StackCommand::Edit(arguments) => output.report_change(&edit::run(arguments, folder)?)?,
+        StackCommand::Pop(arguments) => output.report_change(&pop::run(arguments, folder)?)?,
+        StackCommand::Activate(arguments) => output.report_change(&activate::run(arguments, folder)?)?,
         StackCommand::Answer(arguments) => match answer::run(arguments, folder)? {
-            answer::Outcome::Answered(answered) => report_change(output, &answered)?,
+            answer::Outcome::Answered(answered) => output.report_change(&answered)?,
             answer::Outcome::Listed(blocked) => output.report(&blocked)?,
         },
-        StackCommand::Stop(arguments) => report_change(output, &stop::run(arguments, folder)?)?,
-        StackCommand::Retry(arguments) => report_change(output, &retry::run(arguments, folder)?)?,
-        StackCommand::Reopen(arguments) => report_change(output, &reopen::run(arguments, folder)?)?,
-        StackCommand::Undo => report_change(output, &undo::run(folder)?)?,
-        StackCommand::Invalidate(arguments) => report_change(output, &invalidate::run(arguments, folder)?)?,
-        StackCommand::Decide(arguments) => report_change(output, &decide::run(arguments, folder)?)?,
-        StackCommand::Artifact(arguments) => report_change(output, &artifact::run(arguments, folder)?)?,
+        StackCommand::Stop(arguments) => output.report_change(&stop::run(arguments, folder)?)?,
+        StackCommand::Retry(arguments) => output.report_change(&retry::run(arguments, folder)?)?,
+        StackCommand::Reopen(arguments) => output.report_change(&reopen::run(arguments, folder)?)?,
+        StackCommand::Undo => output.report_change(&undo::run(folder)?)?,
+        StackCommand::Invalidate(arguments) => output.report_change(&invalidate::run(arguments, folder)?)?,
+        StackCommand::Decide(arguments) => output.report_change(&decide::run(arguments, folder)?)?,
+        StackCommand::Artifact(arguments) => output.report_change(&artifact::run(arguments, folder)?)?,
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
         StackCommand::Work(arguments) => return work::run(&arguments, folder, output),
-        StackCommand::Compact(arguments) => report_change(output, &compact::run(&arguments, folder)?)?,
-        StackCommand::Import(arguments) => report_change(output, &import::run(arguments, folder)?)?,
-        StackCommand::Copy(arguments) => report_change(output, &copy::run(arguments)?)?,
+        StackCommand::Compact(arguments) => output.report_change(&compact::run(&arguments, folder)?)?,
+        StackCommand::Import(arguments) => output.report_change(&import::run(arguments, folder)?)?,
+        StackCommand::Copy(arguments) => output.report_change(&copy::run(arguments)?)?,
         #[cfg(feature = "postgres")]
         StackCommand::Postgres(arguments) => postgres::run(arguments, output)?,
-        StackCommand::Init(arguments) => report_change(output, &init::run(&arguments, folder)?)?,
+        StackCommand::Init(arguments) => output.report_change(&init::run(&arguments, folder)?)?,
         StackCommand::Runs(arguments) => return runs::run(&arguments, folder, output),
         StackCommand::Export(arguments) => return export::run(&arguments, folder, output),
-        StackCommand::Schema(arguments) => output.report(&schema::run(&arguments)?)?,
-        StackCommand::Completions(arguments) => output.report(&shell::completions(&arguments))?,
-        StackCommand::Man(arguments) => output.report(&shell::man(&arguments)?)?,
+        StackCommand::Schema(arguments) => output.report(&schema::run(&arguments, schemas())?)?,
     }
     Ok(Exit::Done)
 }
@@ -284,6 +270,6 @@ fn schemas() -> Vec<schema::Named> {
         watch::schemas(),
         schema::of::<work::Worked>(),
         #[cfg(all(unix, feature = "agent"))]
-        schema::of::<crate::agent::RunResult>(),
+        schema::of::<runs::RunResult>(),
     ])
 }

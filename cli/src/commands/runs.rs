@@ -112,6 +112,19 @@ pub struct RunDropped {
     invalidated: Vec<Handle>,
 }
 
+/// The result of a run.
+#[cfg(all(unix, feature = "agent"))]
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult {
+    /// The root frame of the run.
+    pub run: Handle,
+    /// The result that the agent has returned.
+    pub result: String,
+    /// The requests of the whole run, an entry for each model.
+    pub usage: Vec<ModelUsage>,
+}
+
 /// Runs the command and writes its report.
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     if arguments.action.is_some() && (arguments.all || arguments.unfinished) {
@@ -301,5 +314,15 @@ impl Report for RunDropped {
                 .plain(": ")
                 .said(&self.run.title),
         )
+    }
+}
+
+#[cfg(all(unix, feature = "agent"))]
+impl Report for RunResult {
+    const KIND: &'static str = "runResult";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.raw(&self.result)?;
+        page.raw("\n")
     }
 }

@@ -56,8 +56,9 @@ fn shorten(schema: &mut Schema) {
     }
 }
 
-pub fn run(arguments: &Arguments) -> Result<Schemas, Failure> {
-    let mut all: BTreeMap<&'static str, Schema> = super::schemas().into_iter().collect();
+/// `known`: the schemas of all kinds.
+pub fn run(arguments: &Arguments, known: Vec<Named>) -> Result<Schemas, Failure> {
+    let mut all: BTreeMap<&'static str, Schema> = known.into_iter().collect();
     if let Some(wanted) = &arguments.kind {
         if !all.contains_key(wanted.as_str()) {
             let known: Vec<&str> = all.keys().copied().collect();

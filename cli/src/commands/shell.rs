@@ -9,9 +9,9 @@ use clap_complete::Shell;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::arguments;
+use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Line, Page, Report, count};
+use crate::output::{Line, Output, Page, Report, count};
 
 #[derive(Args)]
 pub struct CompletionArguments {
@@ -47,21 +47,35 @@ pub struct ManPages {
     page: Option<String>,
 }
 
-pub fn completions(arguments: &CompletionArguments) -> Completions {
+/// Writes the completions for a definition of the command line.
+pub fn write_completions(
+    arguments: &CompletionArguments,
+    definition: clap::Command,
+    output: Output,
+) -> Result<Exit, Failure> {
+    output.report(&completions(arguments, definition)).map(|()| Exit::Done)
+}
+
+/// Makes the man pages for a definition of the command line.
+pub fn write_man_pages(arguments: &ManArguments, definition: clap::Command, output: Output) -> Result<Exit, Failure> {
+    output.report(&man(arguments, definition)?).map(|()| Exit::Done)
+}
+
+fn completions(arguments: &CompletionArguments, mut definition: clap::Command) -> Completions {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut arguments::command(), "callstack", &mut script);
+    clap_complete::generate(arguments.shell, &mut definition, "callstack", &mut script);
     Completions { shell: arguments.shell.to_string(), script: String::from_utf8_lossy(&script).into_owned() }
 }
 
-pub fn man(arguments: &ManArguments) -> Result<ManPages, Failure> {
+fn man(arguments: &ManArguments, definition: clap::Command) -> Result<ManPages, Failure> {
     let Some(folder) = &arguments.folder else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(arguments::command()).render(&mut page)?;
+        clap_mangen::Man::new(definition).render(&mut page)?;
         return Ok(ManPages { files: Vec::new(), page: Some(String::from_utf8_lossy(&page).into_owned()) });
     };
     let failed = |error: io::Error| Failure::of_file("write man pages to", folder.display().to_string(), &error);
     fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(arguments::command(), folder).map_err(failed)?;
+    clap_mangen::generate_to(definition, folder).map_err(failed)?;
     let entries = fs::read_dir(folder).map_err(failed)?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut files: Vec<String> = names.filter(|name| name.starts_with("callstack") && name.ends_with(".1")).collect();

@@ -81,6 +81,14 @@ impl Output {
         Ok(writer.flush()?)
     }
 
+    /// As [`Output::report`], of a command that has changed the stack.
+    pub fn report_change<R: Report>(self, report: &R) -> Result<(), Failure> {
+        self.report(report).map_err(|failure| match failure.is_closed_pipe() {
+            true => failure,
+            false => failure.after_change(),
+        })
+    }
+
     /// True if texts for other programs go to the standard output as they are: without an envelope, and not to a terminal.
     pub fn is_stream(self) -> bool {
         !self.is_json && !Medium::output().is_terminal
