@@ -5,12 +5,10 @@ mod frame;
 mod help;
 mod tree;
 
-pub use help::extent as help_extent;
 use ratatui::Frame;
 
 use super::canvas::Canvas;
 use super::screen::Screen;
-use super::view::Pane;
 
 /// Draws the whole screen.
 pub fn draw(screen: &Screen<'_>, frame: &mut Frame<'_>) {
@@ -42,9 +40,4 @@ pub fn draw(screen: &Screen<'_>, frame: &mut Frame<'_>) {
     if let Some(cursor) = cursor {
         frame.set_cursor_position(cursor);
     }
-}
-
-/// True if the keys go to the details.
-fn is_in_details(screen: &Screen<'_>) -> bool {
-    screen.view.pane == Pane::Details
 }

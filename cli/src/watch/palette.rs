@@ -5,6 +5,9 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::output::Medium;
 
+/// The style of texts that must be seen first.
+pub const ALERT: anstyle::Style = AnsiColor::Yellow.on_default().bold();
+
 /// Turns styles into those of the screen. Without colours only bold, dimmed and reversed text is left.
 #[derive(Debug, Clone, Copy)]
 pub struct Palette {

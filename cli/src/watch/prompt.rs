@@ -5,9 +5,9 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Action, Effects, Waiting};
 use super::input::{Input, Typed};
+use super::place::Place;
 use super::refusal::Refusal;
 use super::short::title;
-use super::view::Place;
 use crate::output::{Line, Lines, Page, count};
 
 /// The columns beside the text.

@@ -9,8 +9,8 @@ use ratatui::layout::Size;
 
 use super::action::{Action, Shown, Waiting};
 use super::details::{Details, Tab};
-use super::draw;
 use super::filter::Filter;
+use super::help;
 use super::keys::{Step, Wish};
 use super::layout::Layout;
 use super::palette::Palette;
@@ -215,7 +215,7 @@ impl<'a> Screen<'a> {
         }
         let wish = Wish::of(key);
         let Some(first) = self.view.help.take() else { return self.fulfil(wish?, size) };
-        let (lines, height) = draw::help_extent(&self.layout(size));
+        let (lines, height) = help::extent(&self.layout(size));
         match wish? {
             Wish::Move(step) if lines > height => {
                 self.view.help = Some(moved(first, step, lines - height, height));
@@ -229,7 +229,7 @@ impl<'a> Screen<'a> {
 
     fn fulfil(&mut self, wish: Wish, size: Size) -> Option<Request> {
         let view = &mut self.view;
-        let is_in_details = view.pane == Pane::Details;
+        let is_in_details = view.is_in_details();
         match wish {
             Wish::Quit => return Some(Request::Quit),
             Wish::Interrupt => return Some(Request::Interrupt),

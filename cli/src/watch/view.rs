@@ -1,12 +1,11 @@
 //! The choices of the user: the selected frame, folds, the filter, the search, the pane and its place.
 
-use std::collections::HashMap;
-
 use callstack_core::{Handle, Tree};
 
 use super::details::Tab;
 use super::filter::{Filter, waits_for_person};
 use super::keys::Step;
+use super::place::Place;
 use super::prompt::Prompt;
 use super::refusal::Refusal;
 use super::rows::{Fold, Row, Rows, is_folded_first};
@@ -25,21 +24,6 @@ pub enum Pane {
 pub enum Notice {
     Said(String),
     Refused(Refusal),
-}
-
-/// The choices that a search changes.
-#[derive(Debug, Clone, Default)]
-pub struct Place {
-    pub selected: Option<Handle>,
-    pub filter: Filter,
-    /// The searched text, in lower case. Empty: nothing.
-    pub search: String,
-    /// True while the selection goes where the active frame is.
-    pub follows: bool,
-    /// The frames that the user has folded or unfolded while all are shown.
-    folds: HashMap<Handle, bool>,
-    /// Those that the user has folded or unfolded below the filter.
-    folds_of_filter: HashMap<Handle, bool>,
 }
 
 #[derive(Default)]
@@ -66,20 +50,16 @@ pub struct View {
     pub is_stale: bool,
 }
 
-impl Place {
-    fn folds(&self) -> &HashMap<Handle, bool> {
-        if self.filter == Filter::All { &self.folds } else { &self.folds_of_filter }
-    }
-
-    fn folds_mut(&mut self) -> &mut HashMap<Handle, bool> {
-        if self.filter == Filter::All { &mut self.folds } else { &mut self.folds_of_filter }
-    }
-}
-
 impl View {
     pub fn new() -> Self {
-        let chosen = Place { follows: true, ..Place::default() };
-        Self { chosen, is_stale: true, ..Self::default() }
+        let mut view = Self { is_stale: true, ..Self::default() };
+        view.chosen.follows = true;
+        view
+    }
+
+    /// True if the keys go to the details.
+    pub fn is_in_details(&self) -> bool {
+        self.pane == Pane::Details
     }
 
     /// Makes the rows of a tree, and selects a frame that is among them. The selection stays while a prompt is open, which
@@ -204,10 +184,8 @@ impl View {
         self.is_stale = true;
     }
 
-    /// Chooses a filter. The folds of the tree of all frames wait until it is shown again.
     pub fn set_filter(&mut self, filter: Filter) {
-        self.chosen.filter = filter;
-        self.chosen.folds_of_filter.clear();
+        self.chosen.set_filter(filter);
         self.is_stale = true;
     }
 

@@ -6,10 +6,9 @@ use ratatui::layout::Rect;
 use super::super::canvas::Canvas;
 use super::super::details::Tab;
 use super::super::filter::waits_for_person;
+use super::super::palette::ALERT;
 use super::super::screen::Screen;
 use super::super::short::{self, age};
-use super::frame::ALERT;
-use super::is_in_details;
 use crate::output::{EMPHASIS, FAINT, Line, of_status};
 
 pub fn draw(screen: &Screen<'_>, area: Rect, text: Rect, canvas: &mut Canvas<'_>) {
@@ -32,7 +31,7 @@ pub fn draw(screen: &Screen<'_>, area: Rect, text: Rect, canvas: &mut Canvas<'_>
 fn tabs(screen: &Screen<'_>) -> Line {
     let mut line = Line::new();
     for tab in Tab::ALL {
-        let style = match (tab == screen.view.tab, is_in_details(screen)) {
+        let style = match (tab == screen.view.tab, screen.view.is_in_details()) {
             (true, true) => EMPHASIS.invert(),
             (true, false) => EMPHASIS.underline(),
             (false, _) => FAINT,

@@ -1,22 +1,21 @@
 //! The surroundings of the panes: the header, the lines between the parts, the prompt, and the line of the keys.
 
-use anstyle::{AnsiColor, Style};
 use callstack_core::{FrameStatus, Tree};
 use ratatui::layout::{Position, Rect};
 
 use super::super::canvas::Canvas;
 use super::super::filter::Filter;
+use super::super::help;
 use super::super::layout::{Layout, WITH_MARGIN};
+use super::super::palette::ALERT;
 use super::super::prompt::{MARGIN, MARK, Prompt};
 use super::super::refusal::TROUBLE;
 use super::super::screen::Screen;
 use super::super::short::amount;
 use super::super::view::Notice;
-use super::{help_extent, is_in_details, tree};
-use crate::output::{EMPHASIS, FAINT, Line, count, number, of_status};
+use super::tree;
+use crate::output::{EMPHASIS, FAINT, Line, number, of_status};
 
-/// The style of texts that must be seen first.
-pub const ALERT: Style = AnsiColor::Yellow.on_default().bold();
 /// Below this width the header leaves out what the tree shows too.
 const NARROW: u16 = 60;
 
@@ -165,14 +164,14 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     let keys = match &view.prompt {
         Some(prompt) => keys(prompt.keys(), usize::from(area.width)),
         None if view.help.is_some() => {
-            let (lines, height) = help_extent(layout);
+            let (lines, height) = help::extent(layout);
             let all: &[(&str, &str)] = match lines > height {
                 true => &[("↑ ↓", "scroll"), ("any other key", "back")],
                 false => &[("any key", "back")],
             };
             keys(all, usize::from(area.width))
         }
-        None if is_in_details(screen) && layout.tree.is_none() => keys(
+        None if view.is_in_details() && layout.tree.is_none() => keys(
             &[("Esc", "tree"), ("q", "quit"), ("← →", "view"), ("↑ ↓", "scroll"), ("a", "answer"), ("?", "help")],
             usize::from(area.width),
         ),
@@ -264,15 +263,4 @@ pub fn prompt(prompt: &Prompt, tree: &Tree, area: Rect, canvas: &mut Canvas<'_>)
     let column = u16::try_from(column + 2).unwrap_or(u16::MAX);
     let row = u16::try_from(row - first).unwrap_or(u16::MAX);
     Some(Position::new(rest.x.saturating_add(column).min(area.right().saturating_sub(1)), rest.y.saturating_add(row)))
-}
-
-/// Says that there is nothing to show, and what to do.
-pub fn nothing(screen: &Screen<'_>) -> String {
-    let frames = screen.view.rows.frames();
-    let none = match screen.view.chosen.filter {
-        _ if frames == 0 => return "No frames yet. They appear here as soon as somebody begins one.".to_owned(),
-        Filter::Waiting => "No frame waits for you.".to_owned(),
-        filter => format!("No frame is {filter}."),
-    };
-    format!("{none} 0 shows all {}.", count(frames, "frame"))
 }

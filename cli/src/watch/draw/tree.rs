@@ -4,14 +4,13 @@ use callstack_core::{FrameStatus, Handle, Tree};
 use ratatui::layout::Rect;
 
 use super::super::canvas::Canvas;
-use super::super::filter::waits_for_person;
+use super::super::filter::{Filter, waits_for_person};
+use super::super::palette::ALERT;
 use super::super::rows::{Fold, Row};
 use super::super::screen::Screen;
 use super::super::short::{self, age, amount};
 use super::super::view::matches;
-use super::frame::{ALERT, nothing};
-use super::is_in_details;
-use crate::output::{EMPHASIS, FAINT, Line, Lines, Page, of_status};
+use crate::output::{EMPHASIS, FAINT, Line, Lines, Page, count, of_status};
 
 /// Maximum number of levels that are drawn as indentation. Deeper rows state their level.
 const INDENTED_LEVELS: usize = 24;
@@ -50,10 +49,21 @@ pub fn draw(screen: &Screen<'_>, area: Rect, rows: Rect, canvas: &mut Canvas<'_>
                 numbers(screen, tree, row, line.width),
             );
             if view.chosen.selected == Some(row.handle) {
-                canvas.select(line, is_in_details(screen));
+                canvas.select(line, view.is_in_details());
             }
         }
     });
+}
+
+/// Says that there is nothing to show, and what to do.
+fn nothing(screen: &Screen<'_>) -> String {
+    let frames = screen.view.rows.frames();
+    let none = match screen.view.chosen.filter {
+        _ if frames == 0 => return "No frames yet. They appear here as soon as somebody begins one.".to_owned(),
+        Filter::Waiting => "No frame waits for you.".to_owned(),
+        filter => format!("No frame is {filter}."),
+    };
+    format!("{none} 0 shows all {}.", count(frames, "frame"))
 }
 
 /// The names of the numbers at the end of the rows.

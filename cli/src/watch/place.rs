@@ -1,0 +1,39 @@
+//! Where the user is in the tree.
+
+use std::collections::HashMap;
+
+use callstack_core::Handle;
+
+use super::filter::Filter;
+
+/// The choices that a search changes.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    pub selected: Option<Handle>,
+    pub filter: Filter,
+    /// The searched text, in lower case. Empty: nothing.
+    pub search: String,
+    /// True while the selection goes where the active frame is.
+    pub follows: bool,
+    /// The frames that the user has folded or unfolded while all are shown.
+    folds: HashMap<Handle, bool>,
+    /// Those that the user has folded or unfolded below the filter.
+    folds_of_filter: HashMap<Handle, bool>,
+}
+
+impl Place {
+    /// Chooses a filter. The folds of the tree of all frames wait until it is shown again.
+    pub fn set_filter(&mut self, filter: Filter) {
+        self.filter = filter;
+        self.folds_of_filter.clear();
+    }
+
+    /// The folds of what is shown.
+    pub fn folds(&self) -> &HashMap<Handle, bool> {
+        if self.filter == Filter::All { &self.folds } else { &self.folds_of_filter }
+    }
+
+    pub fn folds_mut(&mut self) -> &mut HashMap<Handle, bool> {
+        if self.filter == Filter::All { &mut self.folds } else { &mut self.folds_of_filter }
+    }
+}
