@@ -8,7 +8,7 @@ use callstack_core::capi::code::CallstackCode;
 use callstack_core::capi::error::CallstackError;
 use callstack_core::capi::stack::{Callstack, open_with};
 
-use crate::OpenUrl;
+use crate::server::OpenUrl;
 
 /// Opens the stack of a URL, `postgres://HOST/DATABASE/STACK`, which is made if it does not exist. Declared in
 /// `callstack_postgres.h`.

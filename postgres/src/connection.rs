@@ -19,6 +19,17 @@ use tokio_postgres::{Client, Row, SimpleQueryMessage, SimpleQueryRow};
 use crate::errors::Failure;
 use crate::url::ServerUrl;
 
+/// The time until which an answer is awaited. `patience` is for others who use the stack; the server gets a while in any case, so that a
+/// call which has waited for others does not give its commit up.
+pub(crate) fn deadline_after(patience: Duration) -> Instant {
+    Instant::now() + patience.clamp(ANSWER_PATIENCE, LONGEST_PATIENCE)
+}
+
+/// Shortest time for which an answer is awaited.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+/// Longest time for which an answer is awaited.
+pub(crate) const LONGEST_PATIENCE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// The values of a statement, with their types. With the types, a statement needs neither a round trip to prepare it, nor a
 /// name that a pooler between here and the server would have to know.
 pub(crate) type Values = Vec<(Box<dyn ToSql + Sync + Send>, Type)>;

@@ -33,6 +33,8 @@ mod connection;
 mod errors;
 mod listener;
 mod logs;
+mod options;
+mod pool;
 mod reader;
 mod schema;
 mod server;
@@ -42,7 +44,8 @@ mod transaction;
 mod url;
 
 pub use listener::Listener;
+pub use options::PostgresOptions;
 pub use schema::{Access, Grant, Migrated, grant, grants, migrate, revoke};
 pub use server::{OpenUrl, PostgresServer};
-pub use store::{PostgresOptions, PostgresStore};
+pub use store::PostgresStore;
 pub use url::{DEFAULT_TENANT, StackUrl};

@@ -11,11 +11,8 @@ use tokio_postgres::{AsyncMessage, Client};
 
 use crate::connection::{block_on, in_new_runtime, within};
 use crate::errors::Failure;
-use crate::server::PostgresServer;
-use crate::store::PostgresStore;
-
-/// The channel of the notifications. Their text is the number of the stack.
-pub(crate) const CHANNEL: &str = "callstack";
+use crate::pool::Pool;
+use crate::store::{CHANNEL, PostgresStore};
 
 /// Longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -40,15 +37,15 @@ impl Listener {
     /// # Errors
     /// [`Error::Disconnected`](callstack_core::Error::Disconnected); [`Error::Io`](callstack_core::Error::Io) if the server refuses it.
     pub fn of(store: &PostgresStore) -> Result<Self> {
-        let (server, stack) = store.place_in_server();
-        Self::connect(server, stack).map_err(Failure::without_change)
+        let (pool, stack) = store.place_in_server();
+        Self::connect(pool, stack).map_err(Failure::without_change)
     }
 
-    fn connect(server: &PostgresServer, stack: i64) -> Result<Self, Failure> {
-        let url = server.url();
+    fn connect(pool: &Pool, stack: i64) -> Result<Self, Failure> {
+        let url = pool.url();
         let connector = crate::tls::connector(&url.verification)?;
         let (sender, stacks) = unbounded_channel();
-        let (runtime, client) = in_new_runtime(url, server.patience(), async {
+        let (runtime, client) = in_new_runtime(url, pool.patience(), async {
             let (client, mut connection) = url.config.connect(connector).await?;
             tokio::spawn(async move {
                 let mut messages = poll_fn(move |context| connection.poll_message(context));

@@ -10,7 +10,7 @@ use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use crate::connection::{Connection, Value};
 use crate::errors::{ADVICE, Failure};
-use crate::server::PostgresServer;
+use crate::pool::Pool;
 use crate::transaction::{Mark, Open, Part};
 
 /// Number of events that are read at a time.
@@ -19,20 +19,20 @@ const PAGE: usize = 2_048;
 /// Reads the rows of a stack: with the connection of its open transaction if this thread is in one, else with another one.
 #[derive(Clone)]
 pub(crate) struct PostgresReader {
-    server: PostgresServer,
+    pool: Pool,
     pub(crate) stack: i64,
     pub(crate) place: Arc<str>,
     open: Weak<Open>,
 }
 
 impl PostgresReader {
-    pub(crate) fn new(server: PostgresServer, stack: i64, place: Arc<str>, open: Weak<Open>) -> Self {
-        Self { server, stack, place, open }
+    pub(crate) fn new(pool: Pool, stack: i64, place: Arc<str>, open: Weak<Open>) -> Self {
+        Self { pool, stack, place, open }
     }
 
     /// The maximum wait of questions that have no limit of their own.
     pub(crate) fn patience(&self) -> Duration {
-        self.server.patience()
+        self.pool.patience()
     }
 
     /// The rows of a statement whose first value is the stack, and which reads this part of what a transaction writes.
@@ -56,7 +56,7 @@ impl PostgresReader {
             let deadline = transaction.deadline();
             return sent.and_then(|()| run(&mut transaction.connection, deadline)).map_err(Failure::without_change);
         }
-        self.server.ask(patience, run)
+        self.pool.ask(patience, run)
     }
 
     /// Passes the matching events to `each`, a page at a time. Returns the last one. `patience` is for each page.

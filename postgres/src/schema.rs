@@ -9,9 +9,9 @@ use tokio_postgres::types::Type;
 
 use crate::connection::{Connection, Value};
 use crate::errors::{Failure, NO_SCHEMA};
-use crate::server::PostgresServer;
-use crate::store::PostgresOptions;
-use crate::url::check_tenant;
+use crate::options::PostgresOptions;
+use crate::pool::Pool;
+use crate::url::{ServerUrl, check_tenant};
 
 /// The version of the schema that this library makes and uses.
 const VERSION: i32 = 1;
@@ -64,13 +64,13 @@ impl fmt::Display for Access {
 /// [`Error::Version`] if a newer library has migrated it; [`Error::Io`] if the server refuses it, or its texts are not in UTF-8;
 /// [`Error::Disconnected`].
 pub fn migrate(url: &str) -> Result<Migrated> {
-    let server = PostgresServer::of(url.parse()?, PostgresOptions::default());
-    server.ask(server.patience(), |connection, deadline| {
+    let pool = Pool::of(url.parse()?, PostgresOptions::default());
+    pool.ask(pool.patience(), |connection, deadline| {
         let begun = "BEGIN ISOLATION LEVEL READ COMMITTED; SHOW server_encoding";
         let encoding = connection.run(begun, deadline)?;
-        let migrated = check_encoding(server.shown(), encoding.last().and_then(|row| row.get(0)))
+        let migrated = check_encoding(pool.shown(), encoding.last().and_then(|row| row.get(0)))
             .map_err(Failure::from)
-            .and_then(|()| bring_up_to_date(connection, server.shown(), deadline));
+            .and_then(|()| bring_up_to_date(connection, pool.shown(), deadline));
         connection.run(if migrated.is_ok() { "COMMIT" } else { "ROLLBACK" }, deadline)?;
         migrated.map_err(|failure| match failure {
             Failure::Refused(Error::ReadOnly { path, .. }) => Error::io(
@@ -111,8 +111,15 @@ fn check_encoding(place: &str, encoding: Option<&str>) -> Result<()> {
     }
 }
 
+/// Connects to a database whose schema this library can use.
+pub(crate) fn connect(url: ServerUrl, options: PostgresOptions) -> Result<Pool> {
+    let pool = Pool::of(url, options);
+    pool.ask(pool.patience(), |connection, deadline| check(connection, pool.shown(), deadline))?;
+    Ok(pool)
+}
+
 /// Checks that this library can use the schema.
-pub(crate) fn check(connection: &mut Connection, place: &str, deadline: Instant) -> Result<(), Failure> {
+fn check(connection: &mut Connection, place: &str, deadline: Instant) -> Result<(), Failure> {
     let found = newest_version(connection, deadline)?;
     refuse_newer(place, Some(found))?;
     match found.0 < VERSION {
@@ -152,7 +159,7 @@ fn refuse_newer(place: &str, found: Option<(i32, i32)>) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Setting`] for the name of the tenant; [`Error::Io`] if there is no such role, or the user of the URL does not own the
-/// schema; the errors of [`PostgresServer::connect`].
+/// schema; the errors of [`PostgresServer::connect`](crate::PostgresServer::connect).
 pub fn grant(url: &str, role: &str, tenant: &str, access: Access) -> Result<()> {
     check_tenant(tenant)?;
     let sql = format!("SELECT callstack.allow($1, $2, {})", access == Access::Write);
@@ -169,9 +176,9 @@ pub fn revoke(url: &str, role: &str, tenant: &str) -> Result<bool> {
 }
 
 fn change_access(url: &str, role: &str, tenant: &str, sql: &str) -> Result<Vec<Row>> {
-    let server = PostgresServer::connect(url, PostgresOptions::default())?;
+    let pool = connect(url.parse()?, PostgresOptions::default())?;
     let values: [Value<'_>; 2] = [(&role, Type::TEXT), (&tenant, Type::TEXT)];
-    server.change(|connection, deadline| connection.rows(sql, &values, deadline)).map_err(|error| match error {
+    pool.change(|connection, deadline| connection.rows(sql, &values, deadline)).map_err(|error| match error {
         Error::ReadOnly { path, .. } => Error::io(
             "change the grants of",
             path,
@@ -196,10 +203,10 @@ pub struct Grant {
 /// All tenants with the roles that may use them, by their names. A role that does not own the schema sees its own grants.
 ///
 /// # Errors
-/// The errors of [`PostgresServer::connect`].
+/// The errors of [`PostgresServer::connect`](crate::PostgresServer::connect).
 pub fn grants(url: &str) -> Result<Vec<Grant>> {
-    let server = PostgresServer::connect(url, PostgresOptions::default())?;
-    let rows = server.ask(server.patience(), |connection, deadline| connection.rows(GRANTS, &[], deadline))?;
+    let pool = connect(url.parse()?, PostgresOptions::default())?;
+    let rows = pool.ask(pool.patience(), |connection, deadline| connection.rows(GRANTS, &[], deadline))?;
     let grants = rows.iter().map(|row| Grant {
         tenant: row.get(0),
         role: row.get(1),

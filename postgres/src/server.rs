@@ -1,29 +1,20 @@
-//! A database on a server, and the connections to it that the stacks share.
+//! A database on a server, and its stacks.
 
 use std::fmt;
 use std::fs;
 use std::io::BufRead;
-use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use callstack_core::{Error, Result, Stack, StackOptions};
-use parking_lot::{Condvar, Mutex};
 use tokio_postgres::types::Type;
 
-use crate::connection::{Connection, Value};
+use crate::connection::Value;
 use crate::errors::Failure;
+use crate::options::PostgresOptions;
+use crate::pool::Pool;
 use crate::schema;
-use crate::store::{PostgresOptions, PostgresStore, StackRow};
+use crate::store::PostgresStore;
+use crate::transaction::StackRow;
 use crate::url::{ServerUrl, StackUrl, check_names, shown_stack};
-
-/// Waits between two attempts to reach a server.
-const SHORTEST_WAIT: Duration = Duration::from_millis(5);
-const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// Maximum wait for the answer to a change of grants, or to the removal of a stack.
-const CHANGE_PATIENCE: Duration = Duration::from_secs(120);
-/// Maximum time of one attempt to connect, so that another host of the URL can be tried.
-const ATTEMPT: Duration = Duration::from_secs(5);
 
 /// A PostgreSQL database, and the connections to it that the stacks of this process share.
 ///
@@ -43,45 +34,12 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 /// ```
 #[derive(Clone)]
 pub struct PostgresServer {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    url: ServerUrl,
-    options: PostgresOptions,
-    pool: Mutex<Pool>,
-    /// A connection was given back.
-    freed: Condvar,
-}
-
-#[derive(Default)]
-struct Pool {
-    idle: Vec<Connection>,
-    /// Numbers of commands and of queries that have a connection.
-    commands: usize,
-    queries: usize,
-}
-
-/// The purpose of a connection. Commands and queries have separate limits, so a query does not wait for the commands that wait for each
-/// other.
-#[derive(Clone, Copy)]
-pub(crate) enum Use {
-    Command,
-    Query,
-}
-
-impl Pool {
-    fn users(&mut self, of: Use) -> &mut usize {
-        match of {
-            Use::Command => &mut self.commands,
-            Use::Query => &mut self.queries,
-        }
-    }
+    pool: Pool,
 }
 
 impl fmt::Debug for PostgresServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("PostgresServer").field("url", &self.inner.url.shown).finish_non_exhaustive()
+        formatter.debug_struct("PostgresServer").field("url", &self.pool.shown()).finish_non_exhaustive()
     }
 }
 
@@ -94,18 +52,11 @@ impl PostgresServer {
     /// [`Error::Setting`] for the URL; [`Error::Disconnected`] if there is no server; [`Error::Version`] if a newer version of the
     /// library has migrated the schema; [`Error::Io`] if there is no schema, or the server refuses the user.
     pub fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
-        let server = Self::of(url.parse()?, options);
-        server.check_schema()?;
-        Ok(server)
+        Self::of(url.parse()?, options)
     }
 
-    pub(crate) fn of(url: ServerUrl, options: PostgresOptions) -> Self {
-        Self { inner: Arc::new(Inner { url, options, pool: Mutex::default(), freed: Condvar::new() }) }
-    }
-
-    /// Checks that the schema is one that this library can use.
-    pub(crate) fn check_schema(&self) -> Result<()> {
-        self.ask(self.patience(), |connection, deadline| schema::check(connection, self.shown(), deadline))
+    fn of(url: ServerUrl, options: PostgresOptions) -> Result<Self> {
+        Ok(Self { pool: schema::connect(url, options)? })
     }
 
     /// The store of a stack, which is made if it does not exist.
@@ -118,7 +69,7 @@ impl PostgresServer {
         if let Some(store) = self.existing_store(tenant, stack)? {
             return Ok(store);
         }
-        self.ask(self.patience(), |connection, deadline| {
+        self.pool.ask(self.pool.patience(), |connection, deadline| {
             let tenant_of: [Value<'_>; 1] = [(&tenant, Type::TEXT)];
             let is_known = !connection.rows(FIND_TENANT, &tenant_of, deadline)?.is_empty();
             if !is_known {
@@ -137,15 +88,15 @@ impl PostgresServer {
     /// # Errors
     /// [`Error::Io`] if this role may not use the tenant; the errors of [`PostgresServer::connect`].
     pub fn existing_store(&self, tenant: &str, stack: &str) -> Result<Option<PostgresStore>> {
-        let found = self.ask(self.patience(), |connection, deadline| {
+        let found = self.pool.ask(self.pool.patience(), |connection, deadline| {
             connection.rows(FIND_STACK, &[(&tenant, Type::TEXT), (&stack, Type::TEXT)], deadline)
         })?;
-        let place = shown_stack(self.shown(), tenant, stack);
+        let place = shown_stack(self.pool.shown(), tenant, stack);
         if let Some(row) = found.last() {
             let row = StackRow { id: row.get(0), tenant: row.get(1) };
-            return Ok(Some(PostgresStore::new(self.clone(), row, place)));
+            return Ok(Some(PostgresStore::new(self.pool.clone(), row, place)));
         }
-        let may_see = self.ask(self.patience(), |connection, deadline| {
+        let may_see = self.pool.ask(self.pool.patience(), |connection, deadline| {
             connection.rows(MAY_SEE_TENANT, &[(&tenant, Type::TEXT)], deadline)
         })?;
         match may_see.is_empty() {
@@ -159,7 +110,7 @@ impl PostgresServer {
     /// # Errors
     /// The errors of [`PostgresServer::connect`].
     pub fn stacks(&self, tenant: &str) -> Result<Vec<(String, u64)>> {
-        let found = self.ask(self.patience(), |connection, deadline| {
+        let found = self.pool.ask(self.pool.patience(), |connection, deadline| {
             connection.rows(LIST_STACKS, &[(&tenant, Type::TEXT)], deadline)
         })?;
         Ok(found.iter().map(|row| (row.get(0), row.get::<_, i64>(1).cast_unsigned())).collect())
@@ -171,11 +122,11 @@ impl PostgresServer {
     /// [`Error::ReadOnly`] if this role may not change the stack; [`Error::Busy`]; the errors of [`PostgresServer::connect`].
     pub fn remove(&self, tenant: &str, stack: &str) -> Result<bool> {
         let Some(store) = self.existing_store(tenant, stack)? else { return Ok(false) };
-        let place = &shown_stack(self.shown(), tenant, stack);
+        let place = &shown_stack(self.pool.shown(), tenant, stack);
         let (_, id) = store.place_in_server();
         let tables = ["events", "heads", "frames", "base_frames", "logs"];
         let statements = tables.map(|table| format!("DELETE FROM callstack.{table} WHERE stack = {id};")).concat();
-        self.change(|connection, deadline| {
+        self.pool.change(|connection, deadline| {
             // Waits for a command that runs, and lets no other one begin.
             let locked = format!(
                 "BEGIN; SET LOCAL lock_timeout = '10s'; SELECT id FROM callstack.stacks WHERE id = {id} FOR NO KEY UPDATE; \
@@ -196,127 +147,14 @@ impl PostgresServer {
     /// Removes a stack that has no events.
     fn remove_unused(&self, id: i64) -> Result<()> {
         let sql = format!("DELETE FROM callstack.stacks WHERE id = {id} AND revision = 0");
-        self.ask(self.patience(), |connection, deadline| connection.run(&sql, deadline).map(drop))
+        self.pool.ask(self.pool.patience(), |connection, deadline| connection.run(&sql, deadline).map(drop))
     }
 
     fn no_tenant(&self, tenant: &str) -> Error {
         let message = format!(
             "this role may not use the tenant `{tenant}`; an owner of the database runs `callstack postgres grant`"
         );
-        Error::io("open", self.shown(), message)
-    }
-
-    /// The URL for messages.
-    pub(crate) fn shown(&self) -> &str {
-        &self.inner.url.shown
-    }
-
-    pub(crate) fn url(&self) -> &ServerUrl {
-        &self.inner.url
-    }
-
-    pub(crate) fn options(&self) -> &PostgresOptions {
-        &self.inner.options
-    }
-
-    pub(crate) fn patience(&self) -> Duration {
-        Duration::from_millis(self.inner.options.busy_timeout)
-    }
-
-    /// Asks the server something that changes nothing, or that can be asked twice. Repeats it while the connection is lost.
-    pub(crate) fn ask<T>(
-        &self,
-        patience: Duration,
-        mut request: impl FnMut(&mut Connection, Instant) -> Result<T, Failure>,
-    ) -> Result<T> {
-        let deadline = deadline_after(patience);
-        let asked = self.persist(deadline, |server| {
-            let mut connection = server.take(Use::Query, deadline)?;
-            let answer = request(&mut connection, deadline);
-            server.give_back(Use::Query, connection);
-            answer
-        });
-        asked.map_err(Failure::without_change)
-    }
-
-    /// Changes something outside of a stack's commands, which may take long. If no answer comes, nobody knows whether it was done.
-    pub(crate) fn change<T>(&self, request: impl FnMut(&mut Connection, Instant) -> Result<T, Failure>) -> Result<T> {
-        self.ask(self.patience().max(CHANGE_PATIENCE), request).map_err(|error| match error {
-            Error::Disconnected { path, message, .. } => Error::disconnected(path, message, true),
-            other => other,
-        })
-    }
-
-    /// Calls `run`, and repeats it with growing waits while the connection is lost, until the deadline.
-    pub(crate) fn persist<T>(
-        &self,
-        deadline: Instant,
-        mut run: impl FnMut(&Self) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let mut wait = SHORTEST_WAIT;
-        loop {
-            match run(self) {
-                Err(Failure::Lost(error)) => {
-                    // The others are probably lost too.
-                    self.inner.pool.lock().idle.clear();
-                    if Instant::now() + wait >= deadline {
-                        return Err(Failure::Lost(error));
-                    }
-                    thread::sleep(wait);
-                    wait = (wait * 2).min(LONGEST_WAIT);
-                }
-                done => return done,
-            }
-        }
-    }
-
-    /// A connection for a command or a query. Waits while too many of them have one.
-    pub(crate) fn take(&self, of: Use, deadline: Instant) -> Result<Connection, Failure> {
-        let begun = Instant::now();
-        let mut pool = self.inner.pool.lock();
-        while *pool.users(of) >= self.connections() {
-            if self.inner.freed.wait_until(&mut pool, deadline).timed_out() {
-                let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-                return Err(Failure::Refused(Error::Busy { path: self.shown().to_owned(), waited }));
-            }
-        }
-        *pool.users(of) += 1;
-        drop(pool);
-        self.idle_or_new(deadline).inspect_err(|_| self.free(of))
-    }
-
-    /// Ends the use of a connection.
-    pub(crate) fn give_back(&self, of: Use, connection: Connection) {
-        self.keep(connection);
-        self.free(of);
-    }
-
-    fn free(&self, of: Use) {
-        *self.inner.pool.lock().users(of) -= 1;
-        self.inner.freed.notify_all();
-    }
-
-    /// The maximum number of connections for commands, and of those for queries.
-    fn connections(&self) -> usize {
-        self.inner.options.connections.max(1)
-    }
-
-    /// A connection that is not used, or a new one.
-    pub(crate) fn idle_or_new(&self, deadline: Instant) -> Result<Connection, Failure> {
-        let idle = self.inner.pool.lock().idle.pop();
-        if let Some(connection) = idle.filter(Connection::is_usable) {
-            return Ok(connection);
-        }
-        let limit = deadline.saturating_duration_since(Instant::now()).min(ATTEMPT);
-        Connection::open(&self.inner.url, limit)
-    }
-
-    /// Keeps a connection for the next caller.
-    pub(crate) fn keep(&self, connection: Connection) {
-        let mut pool = self.inner.pool.lock();
-        if connection.is_usable() && pool.idle.len() < 2 * self.connections() {
-            pool.idle.push(connection);
-        }
+        Error::io("open", self.pool.shown(), message)
     }
 }
 
@@ -331,17 +169,6 @@ const ADD_STACK: &str = "INSERT INTO callstack.stacks (tenant, name) SELECT id, 
                          ON CONFLICT DO NOTHING";
 const LIST_STACKS: &str = "SELECT stacks.name, stacks.revision FROM callstack.stacks \
                            JOIN callstack.tenants ON tenants.id = stacks.tenant WHERE tenants.name = $1 ORDER BY stacks.name";
-
-/// The time until which an answer is awaited. `patience` is for others who use the stack; the server gets a while in any case, so that a
-/// call which has waited for others does not give its commit up.
-pub(crate) fn deadline_after(patience: Duration) -> Instant {
-    Instant::now() + patience.clamp(ANSWER_PATIENCE, LONGEST_PATIENCE)
-}
-
-/// Shortest time for which an answer is awaited.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
-/// Longest time for which an answer is awaited.
-pub(crate) const LONGEST_PATIENCE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Where [`Stack::open_url`](OpenUrl::open_url) finds stacks.
 pub trait OpenUrl: Sized {
@@ -420,9 +247,7 @@ impl OpenUrl for Stack {
 fn connected(url: &str, options: &StackOptions) -> Result<(PostgresServer, StackUrl)> {
     let url: StackUrl = url.parse()?;
     let options = PostgresOptions::of(options).notifies(url.notifies());
-    let server = PostgresServer::of(url.server.clone(), options);
-    server.check_schema()?;
-    Ok((server, url))
+    Ok((PostgresServer::of(url.server.clone(), options)?, url))
 }
 
 fn opened(store: PostgresStore, url: &StackUrl, options: StackOptions) -> Result<Stack> {

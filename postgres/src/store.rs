@@ -6,106 +6,26 @@ use std::time::{Duration, Instant};
 
 use callstack_core::archive::{Archive, ArchivedFrame};
 use callstack_core::store::{CompactedEvents, CompactionLimits, Snapshot};
-use callstack_core::{
-    Durability, Error, Event, EventQuery, Handle, HistoryReader, LogReader, Result, StackOptions, Store,
-};
+use callstack_core::{Durability, Error, Event, EventQuery, Handle, HistoryReader, LogReader, Result, Store};
 use tokio_postgres::SimpleQueryRow;
 use tokio_postgres::types::Type;
 
 use crate::archive::PostgresArchive;
 use crate::compaction;
-use crate::connection::Connection;
+use crate::connection::{Connection, LONGEST_PATIENCE, deadline_after};
 use crate::errors::Failure;
-use crate::listener::CHANNEL;
 use crate::logs::{self, PostgresLogs};
+use crate::pool::{Pool, Use};
 use crate::reader::PostgresReader;
-use crate::server::{LONGEST_PATIENCE, PostgresServer, Use, deadline_after};
-use crate::transaction::{FRAMES, LARGE, Mark, Newest, News, Open, Part, Proof, Transaction, random};
+use crate::transaction::{FRAMES, LARGE, Mark, Newest, News, Open, Part, Proof, StackRow, Transaction, random};
 
-/// The options of a [`PostgresServer`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PostgresOptions {
-    /// The failures that an acknowledged commit survives. [`Durability::Normal`], the default, leaves that to the server's
-    /// setting `synchronous_commit`, which is `on` unless somebody has changed it. [`Durability::Full`] waits in any case until the
-    /// server has the commit on its disk, and on those of its synchronous standbys.
-    pub durability: Durability,
-    /// Maximum wait for other processes before a call fails, in milliseconds, and for an answer of the server, if it is more than 2,000.
-    /// Default 10,000.
-    pub busy_timeout: u64,
-    /// Time after which the server ends the transaction of a process that does not go on, because it was stopped or cut off, in
-    /// milliseconds. Others wait for it that long. A process that goes on later commits again, if nobody has committed meanwhile.
-    /// A history that [`Stack::rebuild_in_store`](callstack_core::Stack::rebuild_in_store) reads may not pause for longer. Default
-    /// 5,000; at least 1,000.
-    pub idle_timeout: u64,
-    /// Maximum number of connections for commands at the same time; queries can have as many more. Default 8.
-    pub connections: usize,
-    /// True: each commit notifies [listeners](crate::Listener). It makes the commits of all stacks of the server wait for each
-    /// other. Default false.
-    pub notifies: bool,
-}
+/// The channel of the notifications. Their text is the number of the stack.
+pub(crate) const CHANNEL: &str = "callstack";
 
-impl Default for PostgresOptions {
-    fn default() -> Self {
-        Self {
-            durability: Durability::default(),
-            busy_timeout: 10_000,
-            idle_timeout: 5_000,
-            connections: 8,
-            notifies: false,
-        }
-    }
-}
-
-impl PostgresOptions {
-    /// The options of a server for a stack with these options.
-    pub fn of(options: &StackOptions) -> Self {
-        let StackOptions { durability, busy_timeout, .. } = *options;
-        Self { durability, busy_timeout, ..Self::default() }
-    }
-
-    /// Sets [`durability`](PostgresOptions::durability).
-    #[must_use]
-    pub fn durability(self, durability: Durability) -> Self {
-        Self { durability, ..self }
-    }
-
-    /// Sets [`busy_timeout`](PostgresOptions::busy_timeout), in milliseconds.
-    #[must_use]
-    pub fn busy_timeout(self, busy_timeout: u64) -> Self {
-        Self { busy_timeout, ..self }
-    }
-
-    /// Sets [`idle_timeout`](PostgresOptions::idle_timeout), in milliseconds.
-    #[must_use]
-    pub fn idle_timeout(self, idle_timeout: u64) -> Self {
-        Self { idle_timeout, ..self }
-    }
-
-    /// Sets [`connections`](PostgresOptions::connections).
-    #[must_use]
-    pub fn connections(self, connections: usize) -> Self {
-        Self { connections, ..self }
-    }
-
-    /// Sets [`notifies`](PostgresOptions::notifies).
-    #[must_use]
-    pub fn notifies(self, notifies: bool) -> Self {
-        Self { notifies, ..self }
-    }
-}
-
-/// The row of a stack.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StackRow {
-    pub(crate) id: i64,
-    pub(crate) tenant: i32,
-}
-
-/// The store of a stack in PostgreSQL. [`PostgresServer::store`] makes it; [`Stack::with_store`](callstack_core::Stack::with_store)
-/// opens the stack. The store keeps the logs of frames too.
+/// The store of a stack in PostgreSQL. [`PostgresServer::store`](crate::PostgresServer::store) makes it;
+/// [`Stack::with_store`](callstack_core::Stack::with_store) opens the stack. The store keeps the logs of frames too.
 pub struct PostgresStore {
-    server: PostgresServer,
+    pool: Pool,
     stack: StackRow,
     /// The URL for messages.
     place: Arc<str>,
@@ -125,9 +45,9 @@ impl fmt::Debug for PostgresStore {
 }
 
 impl PostgresStore {
-    pub(crate) fn new(server: PostgresServer, stack: StackRow, place: String) -> Self {
-        let (place, idle_timeout) = (place.into(), Duration::from_millis(server.options().idle_timeout));
-        Self { server, stack, place, known: None, seen: None, idle_timeout, open: Arc::new(Open::default()) }
+    pub(crate) fn new(pool: Pool, stack: StackRow, place: String) -> Self {
+        let (place, idle_timeout) = (place.into(), Duration::from_millis(pool.options().idle_timeout));
+        Self { pool, stack, place, known: None, seen: None, idle_timeout, open: Arc::new(Open::default()) }
     }
 
     /// The store of a new stack whose history is read from elsewhere: the server waits longer for the next part of the first
@@ -137,19 +57,19 @@ impl PostgresStore {
         self
     }
 
-    /// The server and the number of the stack there.
-    pub(crate) fn place_in_server(&self) -> (&PostgresServer, i64) {
-        (&self.server, self.stack.id)
+    /// The connections to the server, and the number of the stack there.
+    pub(crate) fn place_in_server(&self) -> (&Pool, i64) {
+        (&self.pool, self.stack.id)
     }
 
     fn own_reader(&self) -> PostgresReader {
-        PostgresReader::new(self.server.clone(), self.stack.id, self.place.clone(), Arc::downgrade(&self.open))
+        PostgresReader::new(self.pool.clone(), self.stack.id, self.place.clone(), Arc::downgrade(&self.open))
     }
 
     /// Begins a transaction on a connection, and locks the stack. Waits for others who have locked it until `limit`. Also reads what
     /// follows the commit that is known, so that the lock is held for one round trip only.
     fn lock(&self, connection: &mut Connection, known: Option<Mark>, limit: Instant) -> Result<Locked, Failure> {
-        let options = self.server.options();
+        let options = self.pool.options();
         let id = self.stack.id;
         let patience = limit.saturating_duration_since(Instant::now());
         let durable = match options.durability {
@@ -211,7 +131,7 @@ impl PostgresStore {
         let id = self.stack.id;
         // In one statement, so that no compaction comes between.
         let sql = format!("SELECT * FROM callstack.look({id}, {})", revision_of(self.known));
-        self.server.ask(patience, |connection, deadline| {
+        self.pool.ask(patience, |connection, deadline| {
             let rows = connection.run(&sql, deadline)?;
             let Some(row) = rows.last() else { return Err(self.gone(connection, deadline)) };
             let newest = self.newest(row)?;
@@ -284,8 +204,8 @@ impl PostgresStore {
         let deadline = transaction.deadline();
         let before = transaction.newest;
         let Transaction { queue, is_partly_sent, .. } = transaction;
-        let settled = self.server.persist(deadline, |server| {
-            let mut connection = server.idle_or_new(deadline)?;
+        let settled = self.pool.persist(deadline, |pool| {
+            let mut connection = pool.idle_or_new(deadline)?;
             // The row is free only once the server has ended the broken transaction.
             let now = self.lock(&mut connection, None, deadline)?.newest;
             let proof = queue.proof();
@@ -296,7 +216,7 @@ impl PostgresStore {
                 (_, Some(writer)) if writer == queue.writer() => Fate::Kept,
                 (_, None) if is_as_before && !*is_partly_sent => {
                     let written = connection.write(queue.statements(), Some(&self.end()), deadline);
-                    server.keep(connection);
+                    pool.keep(connection);
                     return match written {
                         Err(Failure::Refused(error)) => Ok(Fate::Refused(error)),
                         written => written.map(|()| Fate::Kept),
@@ -307,7 +227,7 @@ impl PostgresStore {
                 _ => Fate::Discarded,
             };
             connection.run("ROLLBACK", deadline)?;
-            server.keep(connection);
+            pool.keep(connection);
             Ok(fate)
         });
         match settled {
@@ -344,7 +264,7 @@ impl PostgresStore {
 
     /// The statements at the end of a transaction.
     fn end(&self) -> String {
-        match self.server.options().notifies {
+        match self.pool.options().notifies {
             true => format!("SELECT pg_notify('{CHANNEL}', '{}'); COMMIT", self.stack.id),
             false => "COMMIT".to_owned(),
         }
@@ -353,7 +273,7 @@ impl PostgresStore {
     /// What the stack's row says, in the open transaction or outside of one.
     fn current(&self) -> Result<Newest> {
         let newest = self.open.transaction().as_ref().map(|transaction| transaction.newest);
-        newest.map_or_else(|| self.look(self.server.patience()), Ok)
+        newest.map_or_else(|| self.look(self.pool.patience()), Ok)
     }
 }
 
@@ -403,13 +323,13 @@ impl Store for PostgresStore {
         let writer = random()?;
         let limit = Instant::now() + patience.min(LONGEST_PATIENCE);
         let deadline = deadline_after(patience);
-        let begun = self.server.persist(deadline, |server| {
-            let mut connection = server.take(Use::Command, deadline)?;
+        let begun = self.pool.persist(deadline, |pool| {
+            let mut connection = pool.take(Use::Command, deadline)?;
             match self.lock(&mut connection, self.known, limit) {
                 Ok(locked) => Ok((connection, locked)),
                 Err(failure) => {
                     end(&mut connection);
-                    server.give_back(Use::Command, connection);
+                    pool.give_back(Use::Command, connection);
                     Err(failure)
                 }
             }
@@ -573,17 +493,17 @@ impl Store for PostgresStore {
             sent => sent.map_err(Failure::without_change),
         };
         if committed.is_ok() {
-            self.idle_timeout = Duration::from_millis(self.server.options().idle_timeout);
+            self.idle_timeout = Duration::from_millis(self.pool.options().idle_timeout);
             self.known = transaction.queue.last().or(Some(transaction.newest.mark));
         }
-        self.server.give_back(Use::Command, transaction.connection);
+        self.pool.give_back(Use::Command, transaction.connection);
         committed
     }
 
     fn rollback(&mut self) {
         let Some(Transaction { mut connection, .. }) = self.open.end() else { return };
         end(&mut connection);
-        self.server.give_back(Use::Command, connection);
+        self.pool.give_back(Use::Command, connection);
     }
 
     fn has_news(&mut self, patience: Duration) -> Result<bool> {
@@ -600,7 +520,7 @@ impl Store for PostgresStore {
             milliseconds(patience),
             self.stack.id
         );
-        self.server.ask(patience, |connection, deadline| {
+        self.pool.ask(patience, |connection, deadline| {
             let is_lazy = connection
                 .run("SELECT 1 WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')", deadline)?;
             if is_lazy.is_empty() {

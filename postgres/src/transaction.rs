@@ -10,10 +10,8 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::connection::{Connection, Value, Values, Write};
+use crate::connection::{Connection, Value, Values, Write, deadline_after};
 use crate::errors::Failure;
-use crate::server::deadline_after;
-use crate::store::StackRow;
 
 /// Size of what waits to be written, in bytes, from which it is sent before the commit.
 pub(crate) const LARGE: usize = 4 << 20;
@@ -21,6 +19,13 @@ pub(crate) const LARGE: usize = 4 << 20;
 const BULK_PATIENCE: Duration = Duration::from_secs(120);
 /// Maximum number of frames in one statement.
 pub(crate) const FRAMES: usize = 512;
+
+/// The row of a stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StackRow {
+    pub(crate) id: i64,
+    pub(crate) tenant: i32,
+}
 
 /// Where the users of a store find its open transaction.
 #[derive(Default)]
