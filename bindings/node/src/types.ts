@@ -1,6 +1,5 @@
 // The records of the API. Their keys have the same names as in the documented files.
 
-import type { Stack } from "./stack.js"
 import type { unknownKey } from "./unknown.js"
 
 /** The status of a frame. A frame is open while it is `in_progress` or `blocked`. */
@@ -45,7 +44,7 @@ export interface StackOptions {
   counter?: Counter
 }
 
-/** What {@link Stack.compactHistory} has done. */
+/** What `Stack.compactHistory` has done. */
 export type HistoryCompaction = {
   /** Number of trees whose events were removed. */
   trees: number
@@ -57,7 +56,7 @@ export type HistoryCompaction = {
   bytesAfter: number
 }
 
-/** Which logs {@link Stack.pruneLogs} removes. */
+/** Which logs `Stack.pruneLogs` removes. */
 export type LogLimits = {
   /** Those to which nothing was appended since this time, in milliseconds since the Unix epoch. */
   before?: number
@@ -65,7 +64,7 @@ export type LogLimits = {
   bytes?: number
 }
 
-/** What {@link Stack.pruneLogs} has removed. Sizes are in bytes. */
+/** What `Stack.pruneLogs` has removed. Sizes are in bytes. */
 export type PrunedLogs = { files: number; bytes: number; left: number }
 
 /**
@@ -78,7 +77,7 @@ export type Counter = "approx" | "chars4" | "o200k"
 /** Options of a stack in memory. */
 export interface MemoryOptions {
   counter?: Counter
-  /** Whether the stack keeps its events for {@link Stack.history}, as stacks in folders do. Default false. */
+  /** Whether the stack keeps its events for `Stack.history`, as stacks in folders do. Default false. */
   history?: boolean
 }
 
@@ -184,7 +183,7 @@ export interface FrameRecord {
   plannedChildren?: string[]
   /** The IDs of all children in their order, if that is not the order of their creation. */
   childOrder?: string[]
-  /** Whether the frame was created for a session, and its title and criteria are not set for good: {@link Stack.identify}. */
+  /** Whether the frame was created for a session, and its title and criteria are not set for good: `Stack.identify`. */
   placeholder?: boolean
   /** When the conversation of the parent received the results, in milliseconds since the Unix epoch. */
   deliveredAt?: number
@@ -207,7 +206,7 @@ export interface FrameRecord {
   heap?: Chunk[]
   /** The registers that are not empty, if the frame uses registers. */
   registers?: Partial<Record<Register, string>>
-  /** The ID of the attempt before this frame, if it begins another one anew: {@link Stack.retry}. */
+  /** The ID of the attempt before this frame, if it begins another one anew: `Stack.retry`. */
   retryOf?: string
 }
 
@@ -318,7 +317,7 @@ export interface Reply {
 /** The next step of a run; `next` is its kind. */
 export type Next =
   | {
-      /** Send `system` and `messages` to the model and give its reply to {@link Stack.runReply}. */
+      /** Send `system` and `messages` to the model and give its reply to `Stack.runReply`. */
       next: "ask"
       /** The number of the step, counted from 1. */
       step: number
@@ -335,7 +334,7 @@ export type Next =
       messages: RunMessage[]
     }
   | ({
-      /** Execute this tool call and give its answer to {@link Stack.runAnswer}. */
+      /** Execute this tool call and give its answer to `Stack.runAnswer`. */
       next: "call"
     } & ToolCall)
   | {
@@ -393,7 +392,7 @@ export interface Popped {
   stillOpen: Handle[]
   /** Frames below it that were planned and never started. */
   stillPlanned: Handle[]
-  /** The frame that has begun, after {@link Stack.popAndBegin}. */
+  /** The frame that has begun, after `Stack.popAndBegin`. */
   next?: Handle
 }
 
@@ -527,7 +526,7 @@ export interface NewHold {
   frame?: FrameRef
 }
 
-/** Who gives commands: {@link Stack.asActor}. */
+/** Who gives commands: `Stack.asActor`. */
 export type Actor =
   | Hold
   | {
@@ -541,7 +540,7 @@ export type Actor =
       handsOver?: boolean
     }
 
-/** How a holder ends its work: {@link Stack.finish}. */
+/** How a holder ends its work: `Stack.finish`. */
 export type Finish =
   | { end: "done" | "failed"; results: string; resultsCompacted?: string }
   /** It waits for an answer. */
@@ -665,7 +664,7 @@ export interface Settings {
   minimumRelevance?: number
   /**
    * Which finished children are shown. `"forgotten"`, the default: those whose results the frame's conversation does not
-   * hold ({@link Stack.deliver}, {@link Stack.forget}).
+   * hold (`Stack.deliver`, `Stack.forget`).
    */
   finishedChildren?: "all" | "forgotten" | "none"
   /** How much general advice the context contains. Default `"full"`. */
@@ -731,7 +730,7 @@ export interface ReportEntry {
   omission?: "irrelevant" | "budget" | "rank"
 }
 
-/** Options of {@link Stack.outline}. */
+/** Options of `Stack.outline`. */
 export interface OutlineOptions {
   /** `"marked"`: with branches and status marks (the default). `"indented"`: with indentation only. */
   style?: "marked" | "indented"
