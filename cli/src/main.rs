@@ -24,7 +24,6 @@ mod same_stack;
 mod server;
 mod token;
 mod view;
-mod watch;
 
 use std::env;
 use std::process::ExitCode;

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, next};
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
+use crate::same_stack::SameStack;
 use crate::input;
 use crate::output::{Page, Report};
 

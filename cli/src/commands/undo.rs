@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::changed::{list, next};
 use crate::failure::Failure;
-use crate::folder::{SameStack, StackFolder};
+use crate::folder::StackFolder;
+use crate::same_stack::SameStack;
 use crate::output::{Line, Page, Report};
 
 /// The command that was taken back.

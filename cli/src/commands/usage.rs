@@ -13,7 +13,7 @@ use super::frame_line::FrameLine;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::table::{self, Row};
-use crate::output::{EMPHASIS, Line, Page, Report, count, duration, number};
+use crate::output::{EMPHASIS, Line, Page, Report, count, duration, money, number};
 use crate::prices::PricesFile;
 
 #[derive(Args)]
@@ -193,11 +193,6 @@ impl Sums {
 fn name_of(usage: &ModelUsage) -> String {
     let name = one_line(&usage.model);
     if name.is_empty() { "(unknown model)".to_owned() } else { name }
-}
-
-/// An amount of money as all commands write it.
-pub fn money(amount: f64) -> String {
-    format!("{amount:.4}")
 }
 
 /// The sums of all models in a line; `None` if there were no requests.

@@ -1,5 +1,7 @@
 //! `callstack watch`: the full screen on a terminal, else every change as a line.
 
+mod full_screen;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +18,6 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Medium, Output, Page, Report, note, wait_for_reader};
-use crate::watch;
 
 /// The pause between two looks at the stack.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -65,7 +66,7 @@ impl Report for Change {
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match arguments.wants_lines(output) {
         true => write_lines(arguments, folder, output),
-        false => watch::run(folder),
+        false => full_screen::run(folder),
     }
 }
 

@@ -86,6 +86,11 @@ pub fn number(number: u64) -> String {
     apart
 }
 
+/// An amount of money as all commands write it.
+pub fn money(amount: f64) -> String {
+    format!("{amount:.4}")
+}
+
 /// A part of a line in one style.
 struct Span {
     style: Style,

@@ -31,8 +31,7 @@ pub fn page(stack: &Stack, prices: Option<&Prices>) -> Result<(String, Snapshot)
 mod tests {
     use serde_json::Value;
 
-    use crate::commands::usage::money;
-    use crate::output::duration;
+    use crate::output::{duration, money};
 
     /// The page writes them itself; its tests use the same file.
     #[test]

@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_panic_leaves_the_terminal_as_before_and_its_message_on_the_normal_screen() {
         let program = env::current_exe().unwrap();
-        let name = "watch::terminal::tests::a_panic_on_the_full_screen";
+        let name = "commands::watch::full_screen::terminal::tests::a_panic_on_the_full_screen";
         let arguments = ["--exact", name, "--nocapture", "--test-threads=1"];
         let environment = [(PANICS, "1"), ("RUST_BACKTRACE", "0")];
         let before = TestTerminal::start("cat".as_ref(), &[], &[], (80, 24)).modes();
