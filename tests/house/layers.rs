@@ -1,9 +1,14 @@
-//! The layers of the source tree: a module uses only the modules listed before it in the table.
+//! The layers of the library, of the program and of the store in PostgreSQL: a module uses only the modules listed before it in the table.
 
 use std::path::{Path, PathBuf};
 
 /// Each layer (a module), and the layers that it may use. They are all listed before it.
-const LAYERS: &[(&str, &[&str])] = &[
+type Layers = &'static [(&'static str, &'static [&'static str])];
+
+/// The folders with layers.
+const FOLDERS: [(&str, Layers); 3] = [("src", LIBRARY), ("cli/src", PROGRAM), ("postgres/src", POSTGRES)];
+
+const LIBRARY: Layers = &[
     ("error_source", &[]),
     ("steps", &[]),
     ("text", &["steps"]),
@@ -60,6 +65,71 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
+const PROGRAM: Layers = &[
+    ("chart", &[]),
+    ("clock", &[]),
+    ("exit", &[]),
+    ("process_group", &[]),
+    ("run_lock", &[]),
+    ("same_stack", &[]),
+    ("token", &[]),
+    ("failure", &["exit", "same_stack"]),
+    ("input", &["exit", "failure"]),
+    ("output", &["exit", "failure"]),
+    ("prices", &["exit", "failure"]),
+    ("runtime", &["exit", "failure"]),
+    ("server", &["exit", "failure"]),
+    ("holding", &["clock", "output"]),
+    ("folder", &["exit", "failure", "holding", "output", "same_stack", "server"]),
+    ("common_options", &["folder"]),
+    ("export", &["chart", "output"]),
+    ("view", &["chart", "failure", "output", "token"]),
+    (
+        "commands",
+        &[
+            "chart",
+            "clock",
+            "exit",
+            "export",
+            "failure",
+            "folder",
+            "holding",
+            "input",
+            "output",
+            "prices",
+            "process_group",
+            "run_lock",
+            "same_stack",
+            "view",
+        ],
+    ),
+    (
+        "agent",
+        &["commands", "common_options", "exit", "failure", "folder", "output", "process_group", "run_lock", "runtime"],
+    ),
+    ("mcp", &["clock", "exit", "failure", "folder", "holding", "output", "runtime", "token"]),
+    ("arguments", &["agent", "commands", "common_options", "exit", "mcp"]),
+];
+
+const POSTGRES: Layers = &[
+    ("errors", &[]),
+    ("options", &[]),
+    ("tls", &[]),
+    ("url", &["tls"]),
+    ("connection", &["errors", "tls", "url"]),
+    ("pool", &["connection", "errors", "options", "url"]),
+    ("schema", &["connection", "errors", "options", "pool", "url"]),
+    ("transaction", &["connection", "errors"]),
+    ("reader", &["connection", "errors", "pool", "transaction"]),
+    ("archive", &["connection", "reader", "transaction"]),
+    ("compaction", &["archive", "connection", "errors", "transaction"]),
+    ("logs", &["archive", "connection", "errors", "reader", "transaction"]),
+    ("store", &["archive", "compaction", "connection", "errors", "logs", "pool", "reader", "transaction"]),
+    ("listener", &["connection", "errors", "pool", "store", "tls"]),
+    ("server", &["connection", "errors", "options", "pool", "schema", "store", "transaction", "url"]),
+    ("capi", &["server"]),
+];
+
 /// Strings that the code of a layer must not contain. They check the sentences of `ARCHITECTURE.md` about the parts of
 /// the standard library and the types that a layer does not know. The first row holds for every layer.
 const FORBIDDEN: &[(&str, &[&str])] = &[
@@ -104,39 +174,44 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_table_allows_only_layers_above() {
-    for (place, (layer, allowed)) in LAYERS.iter().enumerate() {
-        for used in *allowed {
-            let is_above = LAYERS[..place].iter().any(|(above, _)| above == used);
-            assert!(is_above, "{layer} may use {used}, which is not above it in the table");
+fn the_tables_allow_only_layers_above() {
+    for (folder, layers) in FOLDERS {
+        for (place, (layer, allowed)) in layers.iter().enumerate() {
+            for used in *allowed {
+                let is_above = layers[..place].iter().any(|(above, _)| above == used);
+                assert!(is_above, "{folder}: {layer} may use {used}, which is not above it in the table");
+            }
         }
     }
 }
 
 #[test]
 fn layers_use_only_the_layers_above_them_in_the_table() {
-    let root = support::root().join("src");
-    let mut checked = 0;
-    for path in sources(&root) {
-        let (name, layer) = name_and_layer(&path, &root);
-        if layer == "lib" {
-            continue;
-        }
-        let (_, allowed) = LAYERS.iter().find(|(known, _)| *known == layer).unwrap_or_else(|| panic!("{layer}?"));
-        let text = std::fs::read_to_string(&path).unwrap();
-        for line in uncommented(&text) {
-            for used in line.split("crate::").skip(1) {
-                let used: String =
-                    used.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
-                assert!(
-                    used == layer || allowed.contains(&used.as_str()),
-                    "{name} uses {used}, which the layer {layer} must not use: {line}"
-                );
-                checked += 1;
+    for (folder, layers) in FOLDERS {
+        let root = support::root().join(folder);
+        let mut checked = 0;
+        for path in sources(&root) {
+            let (name, layer) = name_and_layer(&path, &root);
+            if layer == "lib" || layer == "main" {
+                continue;
+            }
+            let (_, allowed) =
+                layers.iter().find(|(known, _)| *known == layer).unwrap_or_else(|| panic!("{folder}: {layer}?"));
+            let text = std::fs::read_to_string(&path).unwrap();
+            for line in uncommented(&text) {
+                for used in line.split("crate::").skip(1) {
+                    let used: String =
+                        used.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
+                    assert!(
+                        used == layer || allowed.contains(&used.as_str()),
+                        "{folder}/{name} uses {used}, which the layer {layer} must not use: {line}"
+                    );
+                    checked += 1;
+                }
             }
         }
+        assert!(checked > 20, "only {checked} uses were found in {folder}; has the way to write them changed?");
     }
-    assert!(checked > 20, "only {checked} uses were found; has the way to write them changed?");
 }
 
 #[test]
