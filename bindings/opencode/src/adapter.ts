@@ -3,8 +3,8 @@
 
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
-import type { Host, SessionContext, SessionMessage, Tool } from "callstack-core"
-import { Context, type Entry } from "./context.js"
+import type { Host, SessionMessage, Tool } from "callstack-core"
+import { Context, type ContextSource, type Entry } from "./context.js"
 import {
   answerOf,
   answersIn,
@@ -15,6 +15,7 @@ import {
   isForPeople,
   messageOf,
   pathOf,
+  type Sessions,
   sessionMessage,
   textOf,
 } from "./events.js"
@@ -23,10 +24,7 @@ import { Requests } from "./requests.js"
 export { isCompacted, messageOf, sessionMessage, textOf }
 
 /** What the hooks need of the engine: the class `Host` of callstack-core has it. */
-export interface Engine extends Pick<Host, "attempt" | "report" | "tool"> {
-  /** Returns the present context of a session; undefined if it has none. */
-  context(sessionID: string): SessionContext | undefined | Promise<SessionContext | undefined>
-}
+export interface Engine extends Pick<Host, "attempt" | "report" | "tool">, ContextSource {}
 
 /** The agent and the model of a session. */
 export interface Mode {
@@ -35,7 +33,7 @@ export interface Mode {
 }
 
 /** Connects an engine with OpenCode. */
-export abstract class Adapter {
+export abstract class Adapter implements Sessions {
   readonly client: PluginInput["client"]
   readonly directory: string
   abstract readonly engine: Engine
@@ -118,7 +116,7 @@ export function hooks(
   notify: (title: string) => void = () => undefined,
 ): Hooks {
   const { engine } = adapter
-  const context = new Context(adapter)
+  const context = new Context(engine, adapter.client)
   const report = adapter.safe("event", async ({ event }: { event: Event }) => {
     // OpenCode does not wait for this hook.
     void context.prepare()

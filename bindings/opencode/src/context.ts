@@ -1,8 +1,8 @@
 // Adds contexts to model requests: the stable part to the system prompt, the volatile part after the newest message.
 
+import type { PluginInput } from "@opencode-ai/plugin"
 import type { Message, Part } from "@opencode-ai/sdk"
 import type { SessionContext } from "callstack-core"
-import type { Adapter } from "./adapter.js"
 
 /** OpenCode's helper agents. Their requests get no context. */
 const HELPERS = ["title", "summary", "compaction"]
@@ -13,17 +13,25 @@ export interface Entry {
   parts: Part[]
 }
 
+/** Where the contexts come from. */
+export interface ContextSource {
+  /** Returns the present context of a session; undefined if it has none. */
+  context(sessionID: string): SessionContext | undefined | Promise<SessionContext | undefined>
+}
+
 /** Adds the contexts of frames to the requests of their sessions. */
 export class Context {
   /** Sessions whose next request is for a compaction; it gets no context. */
   readonly compacting = new Set<string>()
-  readonly #adapter: Adapter
+  readonly #source: ContextSource
+  readonly #client: PluginInput["client"]
   /** The contexts of requests in preparation, by session, so that both parts come from the same revision. */
   readonly #begun = new Map<string, SessionContext | undefined>()
   #helperPrompts: Promise<string[]> | undefined
 
-  constructor(adapter: Adapter) {
-    this.#adapter = adapter
+  constructor(source: ContextSource, client: PluginInput["client"]) {
+    this.#source = source
+    this.#client = client
   }
 
   /** Requests the prompts of the helper agents early, so that {@link Context.addStable} does not wait for them. */
@@ -39,7 +47,7 @@ export class Context {
     const prompts = await this.prepare()
     if (prompts.some((prompt) => system[0]?.startsWith(prompt))) return
     const begun = this.#begun.has(sessionID)
-    const context = begun ? this.#begun.get(sessionID) : await this.#adapter.engine.context(sessionID)
+    const context = begun ? this.#begun.get(sessionID) : await this.#source.context(sessionID)
     this.#begun.delete(sessionID)
     if (context !== undefined) system.push(context.stable)
   }
@@ -49,7 +57,7 @@ export class Context {
     const sessionID = messages[0]?.info.sessionID
     if (sessionID === undefined || this.compacting.delete(sessionID)) return
     const user = messages.findLast(({ info }) => info.role === "user")
-    const context = await this.#adapter.engine.context(sessionID)
+    const context = await this.#source.context(sessionID)
     this.#begun.set(sessionID, context)
     if (user === undefined || context === undefined || context.volatile === "") return
     const messageID = `${user.info.id}-stack`
@@ -65,7 +73,7 @@ export class Context {
   }
 
   async #readHelperPrompts(): Promise<string[]> {
-    const { data } = await this.#adapter.client.app.agents()
+    const { data } = await this.#client.app.agents()
     if (data === undefined) throw new Error("OpenCode did not return its list of agents")
     const helpers = data.filter(({ name }) => HELPERS.includes(name))
     return helpers.map(({ prompt }) => prompt ?? "").filter((prompt) => prompt !== "")

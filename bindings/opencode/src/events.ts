@@ -3,10 +3,22 @@
 import { isAbsolute, relative, sep } from "node:path"
 import type { Event, Message, Part } from "@opencode-ai/sdk"
 import type { FileChange, HostEvent, SessionMessage } from "callstack-core"
-import type { Adapter } from "./adapter.js"
+import type { Requests } from "./requests.js"
+
+/** What is known of OpenCode's sessions, beside their events. */
+export interface Sessions {
+  /** The requests to models that have no answer yet. */
+  readonly requests: Requests
+  /** Sessions of which messages were removed: a person has undone them. */
+  readonly setBack: Set<string>
+  /** The context window of each session's model, in tokens, by session ID. */
+  readonly limits: ReadonlyMap<string, number | undefined>
+  /** Returns the messages of a session; none if it does not exist. */
+  messages(sessionID: string): Promise<SessionMessage[]>
+}
 
 /** Converts an event of OpenCode; returns undefined for an event that the engine does not use. */
-export async function hostEvent(event: Event, adapter: Adapter): Promise<HostEvent | undefined> {
+export async function hostEvent(event: Event, sessions: Sessions): Promise<HostEvent | undefined> {
   switch (event.type) {
     case "session.created":
     case "session.updated": {
@@ -17,11 +29,11 @@ export async function hostEvent(event: Event, adapter: Adapter): Promise<HostEve
     case "session.idle":
       return { kind: "sessionIdle", sessionID: event.properties.sessionID }
     case "session.deleted":
-      adapter.requests.forget(event.properties.info.id)
+      sessions.requests.forget(event.properties.info.id)
       return { kind: "sessionDeleted", sessionID: event.properties.info.id }
     case "session.status": {
       const { sessionID, status } = event.properties
-      const request = status.type === "retry" ? adapter.requests.failed(sessionID) : undefined
+      const request = status.type === "retry" ? sessions.requests.failed(sessionID) : undefined
       if (status.type !== "retry" || request === undefined) return undefined
       // OpenCode repeats the request for the same message. Of such an event only the request counts.
       const messageID = `retry-${status.next}-${status.attempt}`
@@ -33,7 +45,7 @@ export async function hostEvent(event: Event, adapter: Adapter): Promise<HostEve
     }
     case "session.compacted": {
       const { sessionID } = event.properties
-      return { kind: "sessionCompacted", sessionID, messages: await adapter.messages(sessionID) }
+      return { kind: "sessionCompacted", sessionID, messages: await sessions.messages(sessionID) }
     }
     case "message.updated": {
       const { info } = event.properties
@@ -48,13 +60,13 @@ export async function hostEvent(event: Event, adapter: Adapter): Promise<HostEve
         text: "",
         time: info.time.created,
         tokens: used,
-        contextLimit: adapter.limits.get(sessionID),
-        request: adapter.requests.answered(info),
+        contextLimit: sessions.limits.get(sessionID),
+        request: sessions.requests.answered(info),
         summary,
       }
     }
     case "message.removed":
-      adapter.setBack.add(event.properties.sessionID)
+      sessions.setBack.add(event.properties.sessionID)
       return undefined
     case "message.part.updated": {
       const { part } = event.properties
