@@ -12,14 +12,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::file::SettingsFile;
-use self::settings::{Json, Settings, Toml};
+use self::settings::{Json, SERVER, Settings, Toml};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Line, Page, Report};
-
-/// The name of the server in the settings of every host.
-const SERVER: &str = "callstack";
 
 #[derive(Args)]
 pub struct Arguments {

@@ -9,7 +9,7 @@ use callstack_core::text::{escape_hidden, lines, one_line, visible};
 use terminal_size::{Height, Width, terminal_size_of};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::FAINT;
+use super::style::FAINT;
 use super::terminal::harmless;
 
 /// The smallest width: narrower terminals get lines of this width.

@@ -4,7 +4,8 @@ use std::io;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{EMPHASIS, FAINT, Line, Page};
+use super::page::{Line, Page};
+use super::style::{EMPHASIS, FAINT};
 
 /// Space between columns.
 const GAP: usize = 2;

@@ -9,9 +9,11 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value, json};
 use toml_edit::{Decor, DocumentMut, Item, Table};
 
-use super::SERVER;
 use super::file::unreadable;
 use crate::failure::Failure;
+
+/// The name of the server in the settings of every host.
+pub const SERVER: &str = "callstack";
 
 /// The settings of a host. What is not changed keeps every character, comments included.
 pub trait Settings {
