@@ -13,9 +13,9 @@ mod header {
     use std::path::Path;
 
     /// In the order in which the header shows them.
-    const SOURCES: [&str; 14] = [
-        "version", "code", "text", "error", "stack", "command", "holding", "query", "context", "fold", "memory",
-        "host", "logs", "history",
+    const SOURCES: [&str; 15] = [
+        "version", "code", "text", "error", "stack", "command", "holding", "limits", "query", "context", "fold",
+        "memory", "host", "logs", "history",
     ];
 
     pub fn write() {

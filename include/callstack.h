@@ -398,7 +398,7 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_NOT_BLOCKED 139
 
 /**
- * The frame has begun or is invalidated, so it cannot be edited.
+ * The frame has begun or ended, so it cannot be edited; the words of an open one only by a person.
  */
 #define CALLSTACK_ERROR_NOT_PLANNED 140
 
@@ -442,6 +442,21 @@ typedef int32_t CallstackStatus;
  * The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
  */
 #define CALLSTACK_ERROR_DISCONNECTED 149
+
+/**
+ * There is no command of this person to take back.
+ */
+#define CALLSTACK_ERROR_NOTHING_TO_UNDO 150
+
+/**
+ * The last command of the person cannot be taken back. The details hold the `command` and the `reason`.
+ */
+#define CALLSTACK_ERROR_NOT_UNDONE 151
+
+/**
+ * The frame would have more tools than the frames above it. The details hold `tools`, those that are too many, and `above`.
+ */
+#define CALLSTACK_ERROR_TOOLS_EXCEED 152
 
 /**
  * `planned`: not begun.
@@ -698,8 +713,11 @@ CallstackCode callstack_info(const Callstack *stack,
  * Makes a new frame with the status in_progress, and makes it the active frame.
  *
  * - `frame`: a JSON object, `{"title": "API routes", "successCriteria": "CRUD works",
- *   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
- *   "dependsOn": ["auth"]}`. Only `title` is required.
+ *   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md. Return the paths.", "priority": 1, "limits": {"maxTokens": 90000},
+ *   "sessionID": "ses_7", "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}`. Only `title` is required.
+ *   - `task`: the full instruction, at most 100,000 characters. Only the frame's own context shows it.
+ *   - `priority`: from 0, before all others, to 4. Default: that of the frame above, or 2.
+ *   - `limits`: what it may do and spend: see `callstack_set_limits`.
  *   - `sessionID`: the ID of the frame, at most 1,000 characters; default: a generated ID of the form `plan-…`.
  *   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller`, or the
  *     nearest one above it, that is in_progress or blocked; if the session has no frame, none (the new frame is a root).
@@ -707,8 +725,8 @@ CallstackCode callstack_info(const Callstack *stack,
  *   - `dependsOn`: references to the frames whose results this frame needs.
  * - `out_handle`: the handle of the frame, such as `f3`.
  *
- * Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _TOO_LONG for the ID, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY,
- * _PARENT_CLOSED, _PARENT_PLANNED, _FULL; the storage errors.
+ * Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _TOO_LONG for the ID or the task, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME,
+ * _DEPENDENCY, _PARENT_CLOSED, _PARENT_PLANNED, _SETTING and _TOOLS_EXCEED for the limits, _FULL; the storage errors.
  */
 CallstackCode callstack_push(Callstack *stack,
                              const char *frame,
@@ -791,15 +809,16 @@ CallstackCode callstack_identify(Callstack *stack,
                                  CallstackError **error);
 
 /**
- * Edits a planned frame. What has begun keeps its task.
+ * Edits a planned frame. Of one that is in_progress or blocked a person (`callstack_as_actor`) can correct the words and the priority.
  *
- * - `frame`: a frame with the status planned.
+ * - `frame`: the frame.
  * - `edit`: JSON: what changes, every key is optional. `{"title": "Routes", "successCriteria": "CRUD works",
- *   "successCriteriaCompacted": "CRUD", "dependsOn": ["f3"], "parent": "f1", "before": "f4"}`. `dependsOn` is the whole new
+ *   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md", "priority": 1, "dependsOn": ["f3"], "parent": "f1", "before":
+ *   "f4"}`. `priority`: null gives it that of the frame above. `dependsOn` is the whole new
  *   list. `parent` moves the frame and all below it; null makes it a root. `before` moves it before a sibling; null makes it
  *   the last one.
  *
- * Errors: _NOT_PLANNED if it has begun or is invalidated; _JSON; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _EMPTY for the title;
+ * Errors: _NOT_PLANNED if it has begun or ended, and this is no correction of a person; _TOO_LONG for the task; _JSON; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _EMPTY for the title;
  * _PARENT_CLOSED and _PARENT_CIRCLE for the parent; _RETRY_LINK if a next attempt would get another
  * parent; _NOT_SIBLING; _DEPENDENCY; the storage errors.
  */
@@ -1042,6 +1061,38 @@ CallstackCode callstack_summarize(Callstack *stack,
                                   CallstackError **error);
 
 /**
+ * Lets a completed frame that turned out to be wrong go on: it is in_progress again and becomes the active frame. Its results are those so
+ * far, and its context shows the reason.
+ *
+ * - `frame`: the frame, which is completed.
+ * - `reason`: what is wrong. Must not be empty.
+ * - `out_reopened`: a JSON object, `{"handle": "f2", "waiting": ["f3"], "begun": ["f4"]}`: the frame; the planned frames that depend on it
+ *   and wait again; and those that depend on it and have begun.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION if the frame is not completed, _PARENT_CLOSED if the frame
+ * above it has ended, _HELD; the storage errors.
+ */
+CallstackCode callstack_reopen(Callstack *stack,
+                               const char *frame,
+                               size_t frame_len,
+                               const char *reason,
+                               size_t reason_len,
+                               CallstackText *out_reopened,
+                               CallstackError **error);
+
+/**
+ * Takes back the last command of a person, if nothing has been built on it. `callstack_as_actor` with the kind `person` gives the commands
+ * of a person; without, the last one of those who have given no name is taken back.
+ *
+ * - `out_undone`: a JSON object, `{"command": "pop", "frames": ["f2"]}`: what the command was, and the frames that are as they were before.
+ *
+ * Errors: _NOTHING_TO_UNDO, _NOT_UNDONE; the storage errors.
+ */
+CallstackCode callstack_undo(Callstack *stack,
+                             CallstackText *out_undone,
+                             CallstackError **error);
+
+/**
  * Removes a frame and the planned frames below it from the plan: sets their status to invalidated. If the frame was
  * active, its nearest ancestor that is in_progress or blocked becomes active.
  *
@@ -1099,9 +1150,10 @@ CallstackCode callstack_add_decision(Callstack *stack,
  *
  * - `frame`: the frame, in any status.
  * - `request`: a JSON object, `{"model": "claude-sonnet-5", "uncachedInput": 412, "cacheRead": 9120, "cacheWrite": 640,
- *   "output": 210, "reasoning": 0, "duration": 3480, "messages": 14, "failed": false}`, each key optional. The numbers of
+ *   "output": 210, "reasoning": 0, "duration": 3480, "messages": 14, "costMicroUsd": 11500, "failed": false}`, each key optional. The numbers of
  *   tokens do not overlap: the prompt has `uncachedInput` + `cacheRead` + `cacheWrite`, the answer `output` +
- *   `reasoning`. `duration` is in milliseconds, `messages` the number of messages in the prompt.
+ *   `reasoning`. `duration` is in milliseconds, `messages` the number of messages in the prompt,
+ *   `costMicroUsd` what it has cost in millionths of a US dollar. A record with nothing but a cost is no request.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON for the request; the storage errors.
  */
@@ -1265,6 +1317,71 @@ CallstackCode callstack_work_left(const Callstack *stack,
                                   CallstackError **error);
 
 /**
+ * Sets what a frame may do and spend. Limits that are not given stay as they are.
+ *
+ * - `frame`: the frame, in any status.
+ * - `limits`: a JSON object with any of `"model"`, the host's name of the model; `"tools"`, the names of the tools besides those of the
+ *   stack, at most those of the frames above (`mcp__shop` stands for all tools of that server); `"maxTurns"` of the model in one prompt;
+ *   `"maxTokens"` of all requests and `"maxCostMicroUsd"`, what may be spent in millionths of a US dollar, both for the frame and all
+ *   frames below it together.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _SETTING for a limit of 0, _TOOLS_EXCEED; the storage errors.
+ */
+CallstackCode callstack_set_limits(Callstack *stack,
+                                   const char *frame,
+                                   size_t frame_len,
+                                   const char *limits,
+                                   size_t limits_len,
+                                   CallstackError **error);
+
+/**
+ * Records what a conversation of a frame has cost so far, for hosts that learn costs of conversations, and not of requests. It replaces what
+ * was recorded of the conversation before. Until the next time, `callstack_usage` estimates the costs of the requests that come.
+ *
+ * - `frame`: the frame, in any status.
+ * - `cost`: a JSON object, `{"conversation": "ses_1", "costMicroUsd": 120000}`: the ID of the conversation, and the cost of all its requests so
+ *   far in millionths of a US dollar.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON, _EMPTY for the ID; the storage errors.
+ */
+CallstackCode callstack_record_cost(Callstack *stack,
+                                    const char *frame,
+                                    size_t frame_len,
+                                    const char *cost,
+                                    size_t cost_len,
+                                    CallstackError **error);
+
+/**
+ * Returns what a frame may do and spend now, with the limits of all frames above it. A root that has none of its own has those of the host's
+ * settings (`calls.limits`).
+ *
+ * - `frame`: the frame.
+ * - `out_allowance`: a JSON object, `{"frame": "f3", "model": "claude-sonnet-5", "tools": ["Read"], "maxTurns": 40,
+ *   "maxCostMicroUsd": 310000}`; what is not limited is left out, and the cost is what is left.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ */
+CallstackCode callstack_allowance(const Callstack *stack,
+                                  const char *frame,
+                                  size_t frame_len,
+                                  CallstackText *out_allowance,
+                                  CallstackError **error);
+
+/**
+ * Returns the first frame, from this one upwards, that has spent what it may, together with all frames below it.
+ *
+ * - `frame`: the frame.
+ * - `out_overspent`: `null`, or a JSON object, `{"frame": "f1", "reason": "its budget of 90000 tokens is spent: …"}`.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
+ */
+CallstackCode callstack_overspent(const Callstack *stack,
+                                  const char *frame,
+                                  size_t frame_len,
+                                  CallstackText *out_overspent,
+                                  CallstackError **error);
+
+/**
  * Returns the handle of a frame.
  *
  * - `frame`: the frame: a handle, an ID, the beginning of an ID, or a title.
@@ -1294,7 +1411,9 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   "results": "…", "resultsCompacted": "…", "createdAt": 1795293106903, "updatedAt": 1795293106903,
  *   "artifacts": [], "decisions": []}`. `parentSessionID` is absent for a root, and the results are absent before
  *   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
- *   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
+ *   `plannedChildren` (IDs), `placeholder` (true), `task` (the full instruction), `priority` (0 to 4), `begunAt` (of a frame that was planned
+ *   before), `correctedAt` (when a person has corrected its words), `limits` (see `callstack_set_limits`), `costs` (see
+ *   `callstack_record_cost`), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
  *   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
  *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`),
  *   `holder` (who works on the frame, or did last: `{"kind": "host", "name": "host-…", "generation": 2, "until": 1795293166903, "since":
@@ -1317,10 +1436,11 @@ CallstackCode callstack_frame(const Callstack *stack,
  * Returns the sums of the requests to models.
  *
  * - `frame`: the frame.
- * - `out_usage`: a JSON object, `{"own": […], "total": […]}`: the requests of the frame itself, and of the frame with all
+ * - `out_usage`: a JSON object, `{"own": […], "total": […], "ownCostMicroUsd": 0, "totalCostMicroUsd": 0}`: the requests of the frame itself, and of the frame with all
  *   frames below it. Each list has an entry for each model, `{"model": "claude-sonnet-5", "requests": 12, "failed": 1,
  *   "uncachedInput": 5204, "cacheRead": 88120, "cacheWrite": 6400, "output": 2210, "reasoning": 0, "duration": 41480}`: see
- *   `callstack_record_usage`.
+ *   `callstack_record_usage`. The costs are in millionths of a US dollar, as far as the host has told them (`callstack_record_cost`, or with
+ *   the requests), and an estimate of what came since.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
  */
@@ -2010,8 +2130,8 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  *   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
  *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
  *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
- *     `delivered`, `forgotten`, `asked`, `answered`, `held`, `released`, `summaryRequested`, `edited`, `stopped`
- *     or `usageRecorded`;
+ *     `delivered`, `forgotten`, `asked`, `answered`, `held`, `released`, `summaryRequested`, `edited`, `stopped`,
+ *     `usageRecorded`, `limitsSet`, `costRecorded`, `reopened`, `commanded`, `undone` or `restored`;
  *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`.

@@ -183,6 +183,17 @@ pub enum Error {
         #[serde(skip_serializing_if = "Option::is_none")]
         newest: Option<Handle>,
     },
+    /// A frame would have more tools than the frames above it.
+    #[error("frame {handle} cannot have the tools {}: the frames above it have {}; leave them out, or give them to those frames first",
+        listed_tools(.tools), listed_tools(.above))]
+    ToolsExceed {
+        /// The frame, or for a new one the frame above it.
+        handle: Handle,
+        /// The tools that are too many.
+        tools: Vec<String>,
+        /// The tools of the frames above.
+        above: Vec<String>,
+    },
     /// There is no command of this person that could be taken back, or it was too long ago.
     #[error("there is no command of yours to take back: the last 20 commands of persons are remembered")]
     NothingToUndo {},
@@ -711,6 +722,7 @@ impl Error {
             Error::Broken { .. } => "broken",
             Error::Full { .. } => "full",
             Error::NotRetriable { .. } => "not_retriable",
+            Error::ToolsExceed { .. } => "tools_exceed",
             Error::NothingToUndo { .. } => "nothing_to_undo",
             Error::NotUndone { .. } => "not_undone",
             Error::RetryLink { .. } => "retry_link",
@@ -722,6 +734,11 @@ impl Error {
             Error::Child { error, .. } => error.code(),
         }
     }
+}
+
+/// The names of tools, for a message.
+fn listed_tools(tools: &[String]) -> String {
+    if tools.is_empty() { "none".to_owned() } else { shown(&tools.join(", ")).into_owned() }
 }
 
 fn as_reason<S: Serializer>(_: &usize, _: &str, error: &Error, serializer: S) -> Result<S::Ok, S::Error> {

@@ -13,6 +13,7 @@ mod holding;
 mod host;
 #[cfg(feature = "session")]
 mod kept_settings;
+mod limits;
 mod logs;
 mod open;
 mod run;

@@ -122,6 +122,8 @@ pub const CALLSTACK_ERROR_DISCONNECTED: CallstackCode = 149;
 pub const CALLSTACK_ERROR_NOTHING_TO_UNDO: CallstackCode = 150;
 /// The last command of the person cannot be taken back. The details hold the `command` and the `reason`.
 pub const CALLSTACK_ERROR_NOT_UNDONE: CallstackCode = 151;
+/// The frame would have more tools than the frames above it. The details hold `tools`, those that are too many, and `above`.
+pub const CALLSTACK_ERROR_TOOLS_EXCEED: CallstackCode = 152;
 
 /// The status of a frame. In JSON the name is used, such as `"in_progress"`.
 pub type CallstackStatus = i32;
@@ -185,6 +187,7 @@ pub(super) const fn code_of(error: &Error) -> CallstackCode {
         Error::InsideRead { .. } => CALLSTACK_ERROR_INSIDE_READ,
         Error::Broken { .. } => CALLSTACK_ERROR_BROKEN,
         Error::NotRetriable { .. } => CALLSTACK_ERROR_NOT_RETRIABLE,
+        Error::ToolsExceed { .. } => CALLSTACK_ERROR_TOOLS_EXCEED,
         Error::NothingToUndo { .. } => CALLSTACK_ERROR_NOTHING_TO_UNDO,
         Error::NotUndone { .. } => CALLSTACK_ERROR_NOT_UNDONE,
         Error::RetryLink { .. } => CALLSTACK_ERROR_RETRY_LINK,

@@ -15,8 +15,11 @@ use crate::tree::Command;
 /// Makes a new frame with the status in_progress, and makes it the active frame.
 ///
 /// - `frame`: a JSON object, `{"title": "API routes", "successCriteria": "CRUD works",
-///   "successCriteriaCompacted": "CRUD", "sessionID": "ses_7", "parent": "f1", "caller": "ses_1",
-///   "dependsOn": ["auth"]}`. Only `title` is required.
+///   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md. Return the paths.", "priority": 1, "limits": {"maxTokens": 90000},
+///   "sessionID": "ses_7", "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}`. Only `title` is required.
+///   - `task`: the full instruction, at most 100,000 characters. Only the frame's own context shows it.
+///   - `priority`: from 0, before all others, to 4. Default: that of the frame above, or 2.
+///   - `limits`: what it may do and spend: see `callstack_set_limits`.
 ///   - `sessionID`: the ID of the frame, at most 1,000 characters; default: a generated ID of the form `plan-…`.
 ///   - `parent`: the frame above the new one, or null for a root. Default: the frame of the session `caller`, or the
 ///     nearest one above it, that is in_progress or blocked; if the session has no frame, none (the new frame is a root).
@@ -24,8 +27,8 @@ use crate::tree::Command;
 ///   - `dependsOn`: references to the frames whose results this frame needs.
 /// - `out_handle`: the handle of the frame, such as `f3`.
 ///
-/// Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _TOO_LONG for the ID, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _DEPENDENCY,
-/// _PARENT_CLOSED, _PARENT_PLANNED, _FULL; the storage errors.
+/// Errors: _JSON, _DUPLICATE_ID, _EMPTY for the title or the ID, _TOO_LONG for the ID or the task, _UNKNOWN_FRAME, _AMBIGUOUS_FRAME,
+/// _DEPENDENCY, _PARENT_CLOSED, _PARENT_PLANNED, _SETTING and _TOOLS_EXCEED for the limits, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_push(
     stack: *mut Callstack,
@@ -161,15 +164,16 @@ pub unsafe extern "C" fn callstack_identify(
     }
 }
 
-/// Edits a planned frame. What has begun keeps its task.
+/// Edits a planned frame. Of one that is in_progress or blocked a person (`callstack_as_actor`) can correct the words and the priority.
 ///
-/// - `frame`: a frame with the status planned.
+/// - `frame`: the frame.
 /// - `edit`: JSON: what changes, every key is optional. `{"title": "Routes", "successCriteria": "CRUD works",
-///   "successCriteriaCompacted": "CRUD", "dependsOn": ["f3"], "parent": "f1", "before": "f4"}`. `dependsOn` is the whole new
+///   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md", "priority": 1, "dependsOn": ["f3"], "parent": "f1", "before":
+///   "f4"}`. `priority`: null gives it that of the frame above. `dependsOn` is the whole new
 ///   list. `parent` moves the frame and all below it; null makes it a root. `before` moves it before a sibling; null makes it
 ///   the last one.
 ///
-/// Errors: _NOT_PLANNED if it has begun or is invalidated; _JSON; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _EMPTY for the title;
+/// Errors: _NOT_PLANNED if it has begun or ended, and this is no correction of a person; _TOO_LONG for the task; _JSON; _UNKNOWN_FRAME, _AMBIGUOUS_FRAME; _EMPTY for the title;
 /// _PARENT_CLOSED and _PARENT_CIRCLE for the parent; _RETRY_LINK if a next attempt would get another
 /// parent; _NOT_SIBLING; _DEPENDENCY; the storage errors.
 #[unsafe(no_mangle)]
@@ -672,9 +676,10 @@ pub unsafe extern "C" fn callstack_add_decision(
 ///
 /// - `frame`: the frame, in any status.
 /// - `request`: a JSON object, `{"model": "claude-sonnet-5", "uncachedInput": 412, "cacheRead": 9120, "cacheWrite": 640,
-///   "output": 210, "reasoning": 0, "duration": 3480, "messages": 14, "failed": false}`, each key optional. The numbers of
+///   "output": 210, "reasoning": 0, "duration": 3480, "messages": 14, "costMicroUsd": 11500, "failed": false}`, each key optional. The numbers of
 ///   tokens do not overlap: the prompt has `uncachedInput` + `cacheRead` + `cacheWrite`, the answer `output` +
-///   `reasoning`. `duration` is in milliseconds, `messages` the number of messages in the prompt.
+///   `reasoning`. `duration` is in milliseconds, `messages` the number of messages in the prompt,
+///   `costMicroUsd` what it has cost in millionths of a US dollar. A record with nothing but a cost is no request.
 ///
 /// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON for the request; the storage errors.
 #[unsafe(no_mangle)]

@@ -32,8 +32,8 @@ struct HistoryQuery {
 ///   - `"kind"`: only events of this kind: `added`, `imported`, `dependenciesAdded`, `identified`, `statusChanged`,
 ///     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
 ///     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
-///     `delivered`, `forgotten`, `asked`, `answered`, `held`, `released`, `summaryRequested`, `edited`, `stopped`
-///     or `usageRecorded`;
+///     `delivered`, `forgotten`, `asked`, `answered`, `held`, `released`, `summaryRequested`, `edited`, `stopped`,
+///     `usageRecorded`, `limitsSet`, `costRecorded`, `reopened`, `commanded`, `undone` or `restored`;
 ///   - `"limit"`: at most this number of events, the oldest ones.
 /// - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
 ///   "decisionAdded", "decision": "Use SQLite"}]`.

@@ -26,6 +26,7 @@ mod header_tests;
 pub mod history;
 pub mod holding;
 pub mod host;
+pub mod limits;
 pub mod logs;
 pub mod memory;
 pub mod query;

@@ -71,7 +71,9 @@ fn numbered(tree: &Tree, handle: Handle) -> Numbered {
 ///   "results": "…", "resultsCompacted": "…", "createdAt": 1795293106903, "updatedAt": 1795293106903,
 ///   "artifacts": [], "decisions": []}`. `parentSessionID` is absent for a root, and the results are absent before
 ///   they are set. Present only if they apply: `dependsOn` (IDs), `logPath`, `invalidationReason`, `invalidatedAt`,
-///   `plannedChildren` (IDs), `placeholder` (true), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
+///   `plannedChildren` (IDs), `placeholder` (true), `task` (the full instruction), `priority` (0 to 4), `begunAt` (of a frame that was planned
+///   before), `correctedAt` (when a person has corrected its words), `limits` (see `callstack_set_limits`), `costs` (see
+///   `callstack_record_cost`), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
 ///   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
 ///   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`),
 ///   `holder` (who works on the frame, or did last: `{"kind": "host", "name": "host-…", "generation": 2, "until": 1795293166903, "since":
@@ -103,10 +105,11 @@ pub unsafe extern "C" fn callstack_frame(
 /// Returns the sums of the requests to models.
 ///
 /// - `frame`: the frame.
-/// - `out_usage`: a JSON object, `{"own": […], "total": […]}`: the requests of the frame itself, and of the frame with all
+/// - `out_usage`: a JSON object, `{"own": […], "total": […], "ownCostMicroUsd": 0, "totalCostMicroUsd": 0}`: the requests of the frame itself, and of the frame with all
 ///   frames below it. Each list has an entry for each model, `{"model": "claude-sonnet-5", "requests": 12, "failed": 1,
 ///   "uncachedInput": 5204, "cacheRead": 88120, "cacheWrite": 6400, "output": 2210, "reasoning": 0, "duration": 41480}`: see
-///   `callstack_record_usage`.
+///   `callstack_record_usage`. The costs are in millionths of a US dollar, as far as the host has told them (`callstack_record_cost`, or with
+///   the requests), and an estimate of what came since.
 ///
 /// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.
 #[unsafe(no_mangle)]

@@ -85,6 +85,7 @@ const KEYS: &[&str] = &[
     "registers",
     "artifacts",
     "decisions",
+    "limits",
 ];
 
 /// Those that a change can change. `None`: it cannot be taken back.
@@ -112,6 +113,7 @@ pub(crate) fn changed_keys(change: &Change) -> Option<&'static [&'static str]> {
         Change::RegistersChanged { .. } => &["registers"],
         Change::ArtifactAdded { .. } => &["artifacts"],
         Change::DecisionAdded { .. } => &["decisions"],
+        Change::LimitsSet { .. } => &["limits"],
         Change::ActiveChanged { .. } => &[],
         _ => return None,
     })

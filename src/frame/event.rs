@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, Frame, FrameEdit, FrameStatus, Handle, Holder, Identity, Message, ModelRequest, RegisterValues, Release,
-    RunSettings, SummaryRequest, TreeBefore,
+    Chunk, Frame, FrameEdit, FrameLimits, FrameStatus, Handle, Holder, Identity, Message, ModelRequest, RegisterValues,
+    Release, RunSettings, SummaryRequest, TreeBefore,
 };
 
 /// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
@@ -212,6 +212,18 @@ pub enum Change {
         /// The request.
         model_request: Box<ModelRequest>,
     },
+    /// What the frame may do and spend is this from now on.
+    LimitsSet {
+        /// All limits of the frame.
+        limits: Box<FrameLimits>,
+    },
+    /// The host has told what a conversation of the frame has cost so far.
+    CostRecorded {
+        /// The ID of the conversation.
+        conversation: String,
+        /// The cost of all its requests, in millionths of a US dollar. It replaces the one before.
+        cost_micro_usd: u64,
+    },
     /// The completed frame turned out to be wrong: it is in_progress again. Its results are those so far.
     Reopened {
         /// What is wrong.
@@ -278,6 +290,8 @@ impl Change {
         "edited",
         "stopped",
         "usageRecorded",
+        "limitsSet",
+        "costRecorded",
         "reopened",
         "commanded",
         "undone",
@@ -317,10 +331,12 @@ impl Change {
             Change::Edited { .. } => 27,
             Change::Stopped { .. } => 28,
             Change::UsageRecorded { .. } => 29,
-            Change::Reopened { .. } => 30,
-            Change::Commanded { .. } => 31,
-            Change::Undone { .. } => 32,
-            Change::Restored { .. } => 33,
+            Change::LimitsSet { .. } => 30,
+            Change::CostRecorded { .. } => 31,
+            Change::Reopened { .. } => 32,
+            Change::Commanded { .. } => 33,
+            Change::Undone { .. } => 34,
+            Change::Restored { .. } => 35,
         };
         Change::KINDS[place]
     }
@@ -478,6 +494,11 @@ impl Fields {
             "messagesAdded" => Change::MessagesAdded { messages: given("messages", self.messages)? },
             "edited" => Change::Edited { edit: self.required("edit")?, was: self.optional("was")? },
             "usageRecorded" => Change::UsageRecorded { model_request: self.required("modelRequest")? },
+            "limitsSet" => Change::LimitsSet { limits: self.required("limits")? },
+            "costRecorded" => Change::CostRecorded {
+                conversation: self.required("conversation")?,
+                cost_micro_usd: self.required("costMicroUsd")?,
+            },
             "reopened" => Change::Reopened { reason: self.required("reason")? },
             "commanded" => Change::Commanded {
                 command: self.required("command")?,
@@ -566,6 +587,8 @@ mod tests {
             },
             Change::Stopped { reason: text() },
             Change::UsageRecorded { model_request: Box::new(ModelRequest { output: 7, ..ModelRequest::new("text") }) },
+            Change::LimitsSet { limits: Box::new(FrameLimits::default().max_tokens(Some(5))) },
+            Change::CostRecorded { conversation: text(), cost_micro_usd: 12 },
             Change::Reopened { reason: text() },
             Change::Commanded {
                 command: text(),

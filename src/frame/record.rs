@@ -4,8 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, FrameRef, FrameStatus, Handle, Holder, HolderKind, ModelUsage, Priority, Question, Registers, Release,
-    SummaryRequest,
+    Chunk, ConversationCost, FrameLimits, FrameRef, FrameStatus, Handle, Holder, HolderKind, ModelUsage, Priority,
+    Question, Registers, Release, SummaryRequest,
 };
 
 /// Prefix of the IDs of frames that have no session yet.
@@ -19,7 +19,7 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// implementation document).
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`task`, `priority`, `correctedAt`, `begunAt`, `dependsOn`,
-/// `placeholder`, `deliveredAt`, `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `heap`, `registers`,
+/// `placeholder`, `deliveredAt`, `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `limits`, `costs`, `heap`, `registers`,
 /// `retryOf`, `childOrder`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
@@ -120,6 +120,12 @@ pub struct Frame {
     /// The frame's own requests to models: their sums, an entry for each model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<ModelUsage>,
+    /// What the frame may do and spend. Absent: what the frame above may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Box<FrameLimits>>,
+    /// What the frame's conversations have cost, as far as their host tells costs of conversations. Costs of requests are in `usage`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<ConversationCost>,
     /// The frame's own chunks on the heap, in order of allocation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heap: Vec<Chunk>,
@@ -142,7 +148,7 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "task", "priority", "correctedAt", "results",
     "resultsCompacted", "createdAt", "begunAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "questions", "holder", "summaryRequest", "usage", "heap", "registers", "retryOf", "childOrder",
+    "questions", "holder", "summaryRequest", "usage", "limits", "costs", "heap", "registers", "retryOf", "childOrder",
     REVISION_KEY, HANDLE_KEY,
 ];
 
@@ -490,8 +496,8 @@ impl<'de> Deserialize<'de> for Parent {
 ///
 /// ```json
 /// {"sessionID": "ses_7", "title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD",
-///  "task": "The routes of docs/api.md, in src/routes.rs. Return the paths.", "priority": 1, "parent": "f1", "caller": "ses_1",
-///  "dependsOn": ["auth"]}
+///  "task": "The routes of docs/api.md, in src/routes.rs. Return the paths.", "priority": 1, "limits": {"maxTokens": 90000},
+///  "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}
 /// ```
 ///
 /// Without `parent`, [`Parent::Auto`] chooses the parent; `"parent": null` makes the frame a root.
@@ -507,6 +513,8 @@ pub struct NewFrame {
     pub task: String,
     /// How urgent the frame is. `None`: as the frame above it.
     pub priority: Option<Priority>,
+    /// What the frame may do and spend. Default: what the frame above may.
+    pub limits: FrameLimits,
     /// The parent. Default [`Parent::Auto`].
     pub parent: Parent,
     /// ID of the calling session, in whose tree [`Parent::Auto`] finds the parent.
@@ -530,6 +538,8 @@ struct FlatNewFrame {
     task: String,
     priority: Option<Priority>,
     #[serde(default)]
+    limits: FrameLimits,
+    #[serde(default)]
     parent: Parent,
     caller: Option<String>,
     #[serde(default)]
@@ -544,6 +554,7 @@ impl From<FlatNewFrame> for NewFrame {
             identity: Identity { title, success_criteria, success_criteria_compacted },
             task: frame.task,
             priority: frame.priority,
+            limits: frame.limits,
             parent: frame.parent,
             caller: frame.caller,
             depends_on: frame.depends_on,
@@ -584,6 +595,12 @@ impl NewFrame {
     /// Sets how urgent the frame is.
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
+        self
+    }
+
+    /// Sets what the frame may do and spend.
+    pub fn limits(mut self, limits: FrameLimits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -639,6 +656,8 @@ mod tests {
             holder: Some(Box::default()),
             summary_request: Some(Box::default()),
             usage: vec![ModelUsage::default()],
+            limits: Some(Box::default()),
+            costs: vec![ConversationCost::default()],
             heap: vec![Chunk::default()],
             registers: Some(Box::default()),
             retry_of: Some(String::new()),

@@ -326,6 +326,8 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         holder: fields.read("holder", "a holder"),
         summary_request: fields.read("summaryRequest", "a request for a summary"),
         usage: fields.read("usage", "a list of sums of model requests").unwrap_or_default(),
+        limits: fields.read("limits", "an object of limits"),
+        costs: fields.read("costs", "a list of costs").unwrap_or_default(),
         heap: fields.read("heap", "a list of chunks").unwrap_or_default(),
         registers: fields.read("registers", "an object of registers"),
         retry_of: fields.text("retryOf"),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```json
 /// {"model": "claude-sonnet-5", "uncachedInput": 412, "cacheRead": 9120, "cacheWrite": 640, "output": 210,
-///  "reasoning": 0, "duration": 3480, "messages": 14, "failed": false}
+///  "reasoning": 0, "duration": 3480, "messages": 14, "costMicroUsd": 11500, "failed": false}
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -35,8 +35,16 @@ pub struct ModelRequest {
     pub duration: u64,
     /// Number of messages in the prompt.
     pub messages: u64,
+    /// What the request has cost, in millionths of a US dollar. 0: the host does not know. A record with nothing but a cost is no request:
+    /// it adds to the costs.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cost_micro_usd: u64,
     /// True if the request had no answer that could be used. Its tokens count all the same.
     pub failed: bool,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl ModelRequest {
@@ -74,6 +82,9 @@ pub struct ModelUsage {
     pub reasoning: u64,
     /// Time of all requests, in milliseconds. Of requests that ran at the same time each counts.
     pub duration: u64,
+    /// What the requests have cost, in millionths of a US dollar, as far as the host has told it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cost_micro_usd: u64,
 }
 
 impl ModelUsage {
@@ -120,6 +131,7 @@ impl ModelUsage {
             (&mut self.output, other.output),
             (&mut self.reasoning, other.reasoning),
             (&mut self.duration, other.duration),
+            (&mut self.cost_micro_usd, other.cost_micro_usd),
         ];
         for (sum, number) in sums {
             *sum = combine(*sum, number);
@@ -139,11 +151,22 @@ impl<'a> Sum<&'a ModelUsage> for ModelUsage {
 impl From<&ModelRequest> for ModelUsage {
     fn from(request: &ModelRequest) -> Self {
         let ModelRequest {
-            model, uncached_input, cache_read, cache_write, output, reasoning, duration, failed, ..
+            model,
+            uncached_input,
+            cache_read,
+            cache_write,
+            output,
+            reasoning,
+            duration,
+            cost_micro_usd,
+            failed,
+            ..
         } = request;
+        let is_only_cost = *cost_micro_usd > 0
+            && *request == ModelRequest { cost_micro_usd: *cost_micro_usd, ..ModelRequest::new(model.as_str()) };
         Self {
             model: model.clone(),
-            requests: 1,
+            requests: u64::from(!is_only_cost),
             failed: u64::from(*failed),
             uncached_input: *uncached_input,
             cache_read: *cache_read,
@@ -151,6 +174,7 @@ impl From<&ModelRequest> for ModelUsage {
             output: *output,
             reasoning: *reasoning,
             duration: *duration,
+            cost_micro_usd: *cost_micro_usd,
         }
     }
 }
@@ -169,18 +193,24 @@ pub(crate) fn add_usage(list: &mut Vec<ModelUsage>, usage: &ModelUsage) {
     }
 }
 
-/// The requests of a frame, and of the frame with everything below it; an entry for each model.
+/// The requests of a frame, and of the frame with everything below it; an entry for each model. And what they have cost, as far as hosts
+/// have told it.
 ///
-/// In JSON: `{"own": [{"model": "…", "requests": 3, …}], "total": [{"model": "…", "requests": 12, …}]}`, each entry a
-/// [`ModelUsage`].
+/// In JSON: `{"own": [{"model": "…", "requests": 3, …}], "total": [{"model": "…", "requests": 12, …}], "ownCostMicroUsd": 120000,
+/// "totalCostMicroUsd": 640000}`, each entry a [`ModelUsage`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FrameUsage {
     /// The requests of the frame itself.
     pub own: Vec<ModelUsage>,
     /// The requests of the frame and of all frames below it.
     pub total: Vec<ModelUsage>,
+    /// What the frame itself has cost, in millionths of a US dollar: what was told, and an estimate of what came since.
+    pub own_cost_micro_usd: u64,
+    /// What the frame and all frames below it have cost.
+    pub total_cost_micro_usd: u64,
 }
 
 #[cfg(test)]

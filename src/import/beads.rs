@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{Collector, Imported, Texts, take_list, take_text, task_frame, time};
-use crate::frame::{Frame, FrameStatus};
+use super::{Collector, Imported, Texts, take_list, take_text, task_frame, task_of, time};
+use crate::frame::{Frame, FrameStatus, Priority};
 use crate::text::readable_json;
 
 /// ID of the root frame, the parent of all issues without a parent.
@@ -20,6 +20,8 @@ const ROOT: &str = "beads";
 /// | dependency of type `parent-child` | parent |
 /// | dependencies of type `blocks` | dependencies |
 /// | `acceptance_criteria`, or else `description` | success criteria |
+/// | `description` beside acceptance criteria, `design`, `notes` | task |
+/// | `priority` | priority |
 /// | `close_reason`, if the issue is closed | results |
 /// | `closed_at`, or else `updated_at` | time of the last change |
 ///
@@ -74,7 +76,11 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
     };
     let status = take_text(&mut issue, "status", place, collector);
     let title = take_text(&mut issue, "title", place, collector).filter(|title| !title.is_empty());
-    let criteria = take_criteria(&mut issue, place, collector);
+    let (criteria, description) = take_criteria(&mut issue, place, collector);
+    let [design, notes] =
+        ["design", "notes"].map(|key| take_text(&mut issue, key, place, collector).unwrap_or_default());
+    let parts = [("", description.as_str()), ("Design: ", design.as_str()), ("Notes: ", notes.as_str())];
+    let priority = take_priority(&mut issue, place, collector);
     let results = take_text(&mut issue, "close_reason", place, collector).unwrap_or_default();
     let times = take_times(&mut issue, place, collector);
 
@@ -95,16 +101,27 @@ fn read_issue(mut issue: Map<String, Value>, place: &str, collector: &mut Collec
         frame.invalidation_reason = Some(reason.to_owned());
     }
     frame.depends_on = depends_on;
+    frame.task = task_of(parts, place, collector);
+    frame.priority = priority;
     frame.extra = issue;
     collector.add(frame, place);
 }
 
-/// Takes the acceptance criteria out of an issue, or its description if the criteria are blank.
-fn take_criteria(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> String {
-    take_text(issue, "acceptance_criteria", place, collector)
-        .filter(|criteria| !criteria.trim().is_empty())
-        .or_else(|| take_text(issue, "description", place, collector))
-        .unwrap_or_default()
+/// Takes the acceptance criteria and the description out of an issue. Without criteria the description stands for them.
+fn take_criteria(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> (String, String) {
+    let [criteria, description] =
+        ["acceptance_criteria", "description"].map(|key| take_text(issue, key, place, collector).unwrap_or_default());
+    if criteria.trim().is_empty() { (description, String::new()) } else { (criteria, description) }
+}
+
+fn take_priority(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Option<Priority> {
+    let value = issue.remove("priority").filter(|value| !value.is_null())?;
+    let number = value.as_u64().or_else(|| value.as_str()?.trim_start_matches(['P', 'p']).parse().ok());
+    let priority = number.and_then(Priority::new);
+    if priority.is_none() {
+        collector.report(place, format!("the priority `{value}` is no number from 0 to 4; left out"));
+    }
+    priority
 }
 
 /// Takes the texts of the times out of an issue, each with its key. `closed_at` and `updated_at` are also kept in the

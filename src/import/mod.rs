@@ -258,6 +258,17 @@ fn task_frame(id: String, parent: Option<&str>, status: FrameStatus, texts: Text
     }
 }
 
+/// The task of a frame: the parts that are not blank, each with what it is. A task that is too long is cut, and reported.
+fn task_of<const N: usize>(parts: [(&str, &str); N], place: &str, collector: &mut Collector) -> String {
+    let parts = parts.iter().filter(|(_, text)| !text.trim().is_empty());
+    let task = parts.map(|(what, text)| format!("{what}{}", text.trim())).collect::<Vec<_>>().join("\n\n");
+    let shown = beginning(&task, Frame::LONGEST_TASK);
+    if shown.len() < task.len() {
+        collector.report(place, format!("its texts are longer than {} characters together; cut", Frame::LONGEST_TASK));
+    }
+    shown.to_owned()
+}
+
 struct Texts {
     title: String,
     criteria: String,

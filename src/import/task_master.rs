@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{Collector, Imported, Texts, take_list, take_text, task_frame, time};
+use super::{Collector, Imported, Texts, take_list, take_text, task_frame, task_of, time};
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus};
+use crate::frame::{Frame, FrameStatus, Priority};
 use crate::text::from_json;
 
 /// The name of the file in errors.
@@ -17,8 +17,8 @@ const ONLY_TAG: &str = "master";
 ///
 /// Every tag becomes a root frame whose ID is the tag's name. Task 3 of the tag `master` becomes its child
 /// `master/3`, and subtask 2 of this task becomes the child `master/3.2` of that frame. `description` becomes the
-/// success criteria; `details` become the results if the task is done. All other keys are kept unchanged in
-/// [`Frame::extra`]. A subtask refers to a dependency by the number of a sibling (`2`) or by the full number of any
+/// success criteria; `details` become the results if the task is done, and else, with `testStrategy`, the task of the frame. `priority` can
+/// be `critical`, `high`, `medium` or `low`: 0 to 3. All other keys are kept unchanged in [`Frame::extra`]. A subtask refers to a dependency by the number of a sibling (`2`) or by the full number of any
 /// task (`3.2`).
 ///
 /// ```
@@ -97,10 +97,14 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
         number.clone()
     });
     let criteria = take_text(&mut task, "description", place, collector).unwrap_or_default();
-    let results = match status {
-        FrameStatus::Completed => take_text(&mut task, "details", place, collector).unwrap_or_default(),
-        _ => String::new(),
+    let details = take_text(&mut task, "details", place, collector).unwrap_or_default();
+    let (results, details) = match status {
+        FrameStatus::Completed => (details, String::new()),
+        _ => (String::new(), details),
     };
+    let strategy = take_text(&mut task, "testStrategy", place, collector).unwrap_or_default();
+    let parts = [("", details.as_str()), ("How it is tested: ", strategy.as_str())];
+    let priority = take_priority(&mut task, place, collector);
     let depends_on = take_dependencies(&mut task, place, collector);
     let subtasks = take_list(&mut task, "subtasks", place, collector);
 
@@ -110,6 +114,8 @@ fn read_task(tag: &str, parent: Option<&str>, task: Value, place: &str, collecto
         frame.invalidation_reason = Some("cancelled".into());
     }
     frame.depends_on = depends_on;
+    frame.task = task_of(parts, place, collector);
+    frame.priority = priority;
     frame.extra = task;
     collector.add(frame, place);
 
@@ -143,6 +149,21 @@ fn take_status(task: &mut Map<String, Value>, place: &str, collector: &mut Colle
             FrameStatus::Planned
         }
     }
+}
+
+fn take_priority(task: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Option<Priority> {
+    let named = take_text(task, "priority", place, collector)?;
+    let number = match named.trim().to_lowercase().as_str() {
+        "critical" | "urgent" => 0,
+        "high" => 1,
+        "medium" => 2,
+        "low" => 3,
+        _ => {
+            collector.report(place, format!("the priority `{named}` is unknown; left out"));
+            return None;
+        }
+    };
+    Priority::new(number)
 }
 
 /// Takes the dependencies of a task out of it, as numbers of tasks.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::timers::Timers;
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{FrameLimits, FrameStatus, Handle};
 use crate::steps::step;
 use crate::text::{beginning, hanging_indent, newest_lines, one_line};
 use crate::tree::Tree;
@@ -50,7 +50,7 @@ pub enum CallPlace {
 
 /// The settings of calls.
 ///
-/// In JSON: `{"in": "session", "maxDepth": 5, "timeLimit": 600000, "maxConcurrent": 4}`. Every key is optional; unknown keys are
+/// In JSON: `{"in": "session", "maxDepth": 5, "timeLimit": 600000, "maxConcurrent": 4, "limits": {"maxTokens": 900000}}`. Every key is optional; unknown keys are
 /// rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -69,6 +69,8 @@ pub struct CallSettings {
     /// How long a host holds the frames of its calls after it was last heard of, in milliseconds, at most a day: then they count as
     /// interrupted, and others can resume them. At an event, a tool call or a poll it renews that, when half of it is over. Default 20,000.
     pub lease: u64,
+    /// What each root that the host begins may do and spend, where the root has no limits of its own. Default: no limits.
+    pub limits: FrameLimits,
 }
 
 impl CallSettings {
@@ -77,6 +79,7 @@ impl CallSettings {
         time_limit: u64,
         max_concurrent: usize,
         lease: u64,
+        limits: FrameLimits,
     }
 
     /// Sets where the work of a call is done, and returns the settings.
@@ -88,7 +91,14 @@ impl CallSettings {
 
 impl Default for CallSettings {
     fn default() -> Self {
-        Self { r#in: CallPlace::default(), max_depth: 5, time_limit: 0, max_concurrent: 4, lease: 20_000 }
+        Self {
+            r#in: CallPlace::default(),
+            max_depth: 5,
+            time_limit: 0,
+            max_concurrent: 4,
+            lease: 20_000,
+            limits: FrameLimits::default(),
+        }
     }
 }
 

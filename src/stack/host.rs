@@ -14,7 +14,9 @@ use super::deadline::Deadline;
 use super::{Inner, Stack};
 use crate::context::{Advice, Budget, Context, Conversation, FinishedChildren, Key, Settings};
 use crate::error::{Error, ErrorClass, Result};
-use crate::frame::{Actor, Change, Event, FrameRef, FrameStatus, Handle, Hold, Holder, HolderKind, Release};
+use crate::frame::{
+    Actor, Change, Event, FrameLimits, FrameRef, FrameStatus, Handle, Hold, Holder, HolderKind, Release,
+};
 use crate::session::autonomy::{AutonomyLevel, AutonomySettings};
 use crate::session::call_title;
 use crate::session::calls::{self, CallId, CallSettings};
@@ -505,7 +507,8 @@ impl Stack {
             Action::Command(command) => self.execute_or_postpone(command),
             Action::Begin { call, handle, caller, session_id, prompt } => {
                 let (frame, host, lease) = (handle.into(), self.host_id(), self.call_lease());
-                match self.execute(Command::BeginCall { frame, session_id, caller, host, lease }) {
+                let limits = Box::new(self.root_limits());
+                match self.execute(Command::BeginCall { frame, session_id, caller, host, lease, limits }) {
                     Err(error) => return Some((call, error.to_string())),
                     Ok(_) => {
                         effects.extend(prompt);
@@ -557,6 +560,11 @@ impl Stack {
     /// How long the calls of this host are its own without a sign of life, in milliseconds.
     fn call_lease(&self) -> u64 {
         self.inner.host.state.lock().sessions.calls.settings.lease.clamp(1, Holder::LONGEST_LEASE)
+    }
+
+    /// The limits of roots that have none of their own.
+    pub(super) fn root_limits(&self) -> FrameLimits {
+        self.inner.host.state.lock().sessions.calls.settings.limits.clone()
     }
 
     /// Gives the calls of this host, and what its conversations hold, more time when half of the lease is over. One that others took for interrupted meanwhile is its

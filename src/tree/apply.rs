@@ -264,6 +264,13 @@ impl Tree {
                 self.touch_dependents(handle);
                 self.settle();
             }
+            Change::LimitsSet { limits } => {
+                self.nodes[handle.index()].frame.limits = Some(limits.clone());
+                self.touch_at(handle, time);
+            }
+            Change::CostRecorded { conversation, cost_micro_usd } => {
+                self.nodes[handle.index()].record_cost(conversation, *cost_micro_usd);
+            }
             Change::Commanded { .. } => self.remember_command(event),
             Change::Undone { commanded, .. } => self.forget_command(*commanded),
             Change::IdReplaced { session_id } => {

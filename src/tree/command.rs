@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::frame::{
-    Finish, Frame, FrameEdit, FrameRef, FrameStatus, Hold, Identity, ModelRequest, NewChunk, NewFrame, NewHold, Parent,
-    PopStatus, RegisterValues, Release, Results, SummaryRequest,
+    Finish, Frame, FrameEdit, FrameLimits, FrameRef, FrameStatus, Hold, Identity, ModelRequest, NewChunk, NewFrame,
+    NewHold, Parent, PopStatus, RegisterValues, Release, Results, SummaryRequest,
 };
 
 /// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it out.
@@ -125,6 +125,8 @@ pub enum Command {
         host: String,
         /// The length of its lease in milliseconds: from 1 to [`Holder::LONGEST_LEASE`](crate::frame::Holder::LONGEST_LEASE).
         lease: u64,
+        /// The limits of a root that has none of its own.
+        limits: Box<FrameLimits>,
     },
     /// Work on a frame in the conversation of a session that has another frame of its own. A planned or blocked frame becomes
     /// in_progress, and the frame becomes the active one. Its ID becomes that of
@@ -316,6 +318,22 @@ pub enum Command {
         /// What changes.
         edit: FrameEdit,
     },
+    /// Set what a frame may do and spend. Limits that are not given stay as they are.
+    SetLimits {
+        /// The frame, in any status.
+        frame: FrameRef,
+        /// The new limits.
+        limits: FrameLimits,
+    },
+    /// Record what a conversation of a frame has cost so far. It replaces what was recorded of the conversation before.
+    RecordCost {
+        /// The frame, in any status.
+        frame: FrameRef,
+        /// The ID of the conversation.
+        conversation: String,
+        /// The cost of all its requests, in millionths of a US dollar.
+        cost_micro_usd: u64,
+    },
     /// Let a completed frame that turned out to be wrong go on. Its results are those so far; what depends on it and is planned waits
     /// again.
     Reopen {
@@ -347,6 +365,7 @@ impl Command {
             Command::AddDecision { .. } => "decide",
             Command::AllocateChunk { .. } | Command::WriteChunk { .. } | Command::FreeChunk { .. } => "heap",
             Command::UpdateRegisters { .. } => "registers",
+            Command::SetLimits { .. } => "limits",
             Command::Retry { .. } => "retry",
             Command::Reopen { .. } => "reopen",
             Command::Stop { .. } => "stop",

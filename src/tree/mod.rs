@@ -65,7 +65,8 @@ use roots::Roots;
 pub(crate) use scan::Scan;
 pub use sibling_order::{SiblingOrder, sibling_order};
 use titles::Titles;
-pub use work::{InTheWay, Obstacle, Parts};
+use work::limits::Cost;
+pub use work::{Allowance, InTheWay, Obstacle, Overspent, Parts};
 
 /// Number of earlier attempts that a context shows at most, the newest.
 pub(crate) const SHOWN_ATTEMPTS: usize = 8;
@@ -530,16 +531,27 @@ impl Tree {
         let mut total = Vec::new();
         let all = self.subtree(handle).flat_map(|frame| &self.node(frame).record().usage);
         all.for_each(|usage| add_usage(&mut total, usage));
-        FrameUsage { own: self.node(handle).record().usage.clone(), total }
+        let record = self.node(handle).record();
+        let whole = self.costs(self.root(handle));
+        FrameUsage {
+            own: record.usage.clone(),
+            total,
+            own_cost_micro_usd: Cost::of(record).estimated(&whole),
+            total_cost_micro_usd: self.costs(handle).estimated(&whole),
+        }
     }
 
-    /// [`Tree::usage`] of all frames in one pass, in the order of their handles: the usage of f1 is the first.
+    /// [`Tree::usage`] of all frames in one pass, in the order of their handles: the usage of f1 is the first. Costs are those that were told,
+    /// without estimates.
     pub fn usage_by_frame(&self) -> Vec<FrameUsage> {
         let of_frame = |node: &Node| {
-            let own = node.record().usage.clone();
-            FrameUsage { total: own.clone(), own }
+            let (own, cost) = (node.record().usage.clone(), Cost::of(node.record()).told());
+            FrameUsage { total: own.clone(), own, own_cost_micro_usd: cost, total_cost_micro_usd: cost }
         };
-        self.totals(of_frame, |usage, below| below.total.iter().for_each(|below| add_usage(&mut usage.total, below)))
+        self.totals(of_frame, |usage, below| {
+            below.total.iter().for_each(|below| add_usage(&mut usage.total, below));
+            usage.total_cost_micro_usd = usage.total_cost_micro_usd.saturating_add(below.total_cost_micro_usd);
+        })
     }
 
     /// The sums over all models of the requests of each frame and of everything below it, in the order of the handles: those of

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::Conversation;
-use crate::frame::{Frame, FrameStatus, Handle, Identity, first_filled};
+use crate::frame::{ConversationCost, Frame, FrameStatus, Handle, Identity, first_filled};
 use crate::steps::step;
 
 /// Number of artifacts up to which a new one is compared with each of them.
@@ -324,6 +324,17 @@ impl Node {
     /// True if it is the root frame of a run.
     pub(super) fn is_run(&self) -> bool {
         self.conversation().is_some_and(|own| own.run.is_some())
+    }
+
+    /// Records what a conversation has cost so far.
+    pub(super) fn record_cost(&mut self, conversation: &str, cost_micro_usd: u64) {
+        let frame = &mut self.frame;
+        let weight = frame.usage.iter().fold(0_u64, |sum, usage| sum.saturating_add(usage.weight()));
+        let cost = ConversationCost { conversation: conversation.to_owned(), cost_micro_usd, weight };
+        match frame.costs.iter_mut().find(|known| known.conversation == conversation) {
+            Some(known) => *known = cost,
+            None => frame.costs.push(cost),
+        }
     }
 
     /// Replaces the record.

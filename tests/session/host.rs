@@ -88,6 +88,7 @@ impl Host {
                         caller,
                         host: "host".into(),
                         lease: 30_000,
+                        limits: Box::default(),
                     };
                     let prompt = prompt.map(Action::Effect);
                     self.perform([Action::Command(begin)].into_iter().chain(prompt).collect());

@@ -74,6 +74,7 @@ fn hosts_that_run_frames_are_listed_with_whether_they_live() {
         host: "host-gone".into(),
         caller: "ses_1".into(),
         lease: 1,
+        limits: Box::default(),
     };
     stack.execute(begin).unwrap();
     let hosts = stack.health().unwrap().hosts;

@@ -419,7 +419,14 @@ fn command(model: &Model, ask: &Ask) -> Command {
         Ask::Interrupt { frame: at } => Command::Interrupt { frame: frame(at) },
         Ask::BeginCall { frame: at, host, lease } => {
             let (frame, host) = (frame(at), (*host).to_owned());
-            Command::BeginCall { frame, session_id: None, caller: "caller".into(), host, lease: *lease }
+            Command::BeginCall {
+                frame,
+                session_id: None,
+                caller: "caller".into(),
+                host,
+                lease: *lease,
+                limits: Box::default(),
+            }
         }
         Ask::EndCall { frame: at, host, interrupted } => {
             Command::EndCall { frame: frame(at), host: (*host).to_owned(), interrupted: *interrupted }

@@ -220,7 +220,14 @@ fn the_frame_of_a_worker_that_is_gone_can_be_taken_over_and_that_of_a_living_one
     let first = held(&stack, "one");
     let call = |stack: &Stack| {
         let (frame, host, caller) = (frame.into(), "host".to_owned(), "caller".to_owned());
-        stack.execute(Command::BeginCall { frame, session_id: Some("ses_2".into()), caller, host, lease: 100 })
+        stack.execute(Command::BeginCall {
+            frame,
+            session_id: Some("ses_2".into()),
+            caller,
+            host,
+            lease: 100,
+            limits: Box::default(),
+        })
     };
     assert_eq!(call(&stack).unwrap_err().code(), "held");
     assert_eq!(stack.set_status(frame, FrameStatus::InProgress, None).unwrap_err().code(), "held");
@@ -238,7 +245,9 @@ fn the_frame_of_a_worker_that_is_gone_can_be_taken_over_and_that_of_a_living_one
     assert_eq!(second.handle, other);
     now.fetch_add(1_000, Ordering::Relaxed);
     let (frame, host, caller) = (other.into(), "host".to_owned(), "caller".to_owned());
-    stack.execute(Command::BeginCall { frame, session_id: None, caller, host, lease: 100 }).unwrap();
+    stack
+        .execute(Command::BeginCall { frame, session_id: None, caller, host, lease: 100, limits: Box::default() })
+        .unwrap();
     assert_eq!(hold(&stack, "three"), None);
     assert_eq!(end(&stack, &second, PopStatus::Completed).unwrap_err().code(), "hold_lost");
     stack.execute(Command::EndCall { frame: other.into(), host: "host".into(), interrupted: true }).unwrap();

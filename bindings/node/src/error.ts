@@ -58,6 +58,12 @@ export type ErrorCode =
   | "not_ready"
   | "not_free"
   | "hold_lost"
+  /** There is no command of this person to take back. */
+  | "nothing_to_undo"
+  /** The last command of the person cannot be taken back. */
+  | "not_undone"
+  /** The frame would have more tools than the frames above it. */
+  | "tools_exceed"
   | "inside_read"
   /** The stack was closed. */
   | "closed"
@@ -68,6 +74,8 @@ export type ErrorCode =
  * The values in the message of a {@link CallstackError}. Each `code` has some of these keys; all others are undefined.
  */
 export interface ErrorDetails {
+  /** `tools_exceed`: the tools of the frames above. */
+  readonly above?: readonly string[]
   /** `io`: what failed, such as `write`. */
   readonly action?: string
   /** `damaged`: what to do. */
@@ -84,6 +92,8 @@ export interface ErrorDetails {
   readonly attempt?: string
   /** `panic`: the message of the panic. */
   readonly cause?: string
+  /** `not_undone`: what the command was, such as `pop`. */
+  readonly command?: string
   /** `not_ready`: the dependencies that are not completed. */
   readonly dependencies?: readonly Handle[]
   /** `dependency`: the frame that cannot be depended on. */
@@ -128,7 +138,7 @@ export interface ErrorDetails {
   readonly path?: string
   /** `library`: the operating system of this process. */
   readonly platform?: string
-  /** `dependency`, `library`: the reason. */
+  /** `dependency`, `library`, `not_undone`: the reason. */
   readonly reason?: string
   /** `unknown_frame`, `ambiguous_frame`: the name that was given. */
   readonly reference?: string

@@ -6,6 +6,7 @@ import { readJson, writeJson } from "./json.js"
 import { type Address, type Inputs, Native, type StackTextName } from "./native.js"
 import type {
   Actor,
+  Allowance,
   Budget,
   Chunk,
   Effect,
@@ -15,6 +16,7 @@ import type {
   Finished,
   Frame,
   FrameEdit,
+  FrameLimits,
   FrameQuery,
   FrameRef,
   FrameStatus,
@@ -38,10 +40,12 @@ import type {
   NewRun,
   Next,
   OutlineOptions,
+  Overspent,
   Popped,
   PopStatus,
   PrunedLogs,
   Register,
+  Reopened,
   Reply,
   Retried,
   RunSettings,
@@ -55,6 +59,7 @@ import type {
   Tool,
   ToolAnswer,
   ToolNames,
+  Undone,
   WorkLeft,
 } from "./types.js"
 
@@ -285,14 +290,14 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings. The frames
-   * below it move with it. What has begun keeps its task.
+   * Edits a planned frame: its words, its priority and dependencies, its parent, and its order among its siblings. The frames
+   * below it move with it. Of a frame that has begun a person ({@link Stack.asActor}) can correct the words and the priority.
    *
    * ```js
    * stack.edit(pay, { dependsOn: [cart, "Taxes"], before: mail })
    * ```
    *
-   * @throws `not_planned` if the frame has begun or is invalidated, `parent_closed` or `parent_circle` for the parent,
+   * @throws `not_planned` if the frame has begun or ended, and this is no correction of a person, `parent_closed` or `parent_circle` for the parent,
    * `retry_link` if a next attempt would get another parent, `not_sibling` for `before`, `dependency` if a frame would wait
    * for itself, or for one above or below it.
    */
@@ -523,6 +528,58 @@ export class Stack implements Disposable {
    */
   invalidate(frame: FrameRef, reason: string): Invalidated {
     return this.#record("invalidate", frame, reason)
+  }
+
+  /**
+   * Lets a completed frame that turned out to be wrong go on: it is `in_progress` again. Its results are those so far, and its context shows the
+   * reason.
+   *
+   * @throws `transition` if the frame is not completed, `empty` without a reason, `parent_closed` if the frame above it has ended, `held`.
+   */
+  reopen(frame: FrameRef, reason: string): Reopened {
+    return this.#record("reopen", frame, reason)
+  }
+
+  /**
+   * Takes back the last command of the person who gives this one ({@link Stack.asActor}; without, of those who have given no name), if nothing
+   * has been built on it. What it has added is invalidated. The last 20 commands of persons are remembered.
+   *
+   * @throws `nothing_to_undo`; `not_undone`, which says why.
+   */
+  undo(): Undone {
+    return this.#record("undo")
+  }
+
+  /**
+   * Sets what a frame may do and spend. Limits that are not given stay as they are.
+   *
+   * @throws `setting` for a limit of 0, `tools_exceed` for tools that the frames above do not have.
+   */
+  setLimits(frame: FrameRef, limits: FrameLimits): void {
+    this.#native.run("set_limits", this.#address, frame, writeJson(limits))
+  }
+
+  /**
+   * Records what a conversation of a frame has cost so far, in millionths of a US dollar. It replaces what was recorded of the conversation
+   * before. Until the next time, {@link Stack.usage} estimates the costs of the requests that come.
+   *
+   * @throws `empty` if the ID of the conversation is blank, `json` for a number that is no whole number of at least 0.
+   */
+  recordCost(frame: FrameRef, conversation: string, costMicroUsd: number): void {
+    this.#native.run("record_cost", this.#address, frame, writeJson({ conversation, costMicroUsd }))
+  }
+
+  /**
+   * Returns what a frame may do and spend now, with the limits of all frames above it. A root that has none of its own has those of the host's
+   * settings (`calls.limits`).
+   */
+  allowance(frame: FrameRef): Allowance {
+    return this.#record("allowance", frame)
+  }
+
+  /** Returns the first frame, from this one upwards, that has spent what it may; null if there is none. */
+  overspent(frame: FrameRef): Overspent | null {
+    return this.#record("overspent", frame)
   }
 
   /** Records a file or another resource that the frame produced. Returns false if it was recorded already. */

@@ -89,6 +89,12 @@ export interface NewFrame {
   successCriteria?: string
   /** A short form of the criteria, for contexts. */
   successCriteriaCompacted?: string
+  /** The full instruction, at most 100,000 characters. Only the frame's own context shows it. */
+  task?: string
+  /** How urgent it is. Default: as the frame above it, or 2. */
+  priority?: Priority
+  /** What it may do and spend. Default: what the frame above may. */
+  limits?: FrameLimits
   /** The ID of the frame: the ID of the host's session. Default: a new ID of the form `plan-…`. */
   sessionID?: string
   /**
@@ -102,7 +108,44 @@ export interface NewFrame {
   dependsOn?: FrameRef[]
 }
 
-/** What an edit changes in a planned frame. What is missing stays as it is. */
+/** How urgent a frame is: 0, before all others, to 4. */
+export type Priority = 0 | 1 | 2 | 3 | 4
+
+/**
+ * What a frame may do and spend. What is missing is not limited, or limited by the frames above it. Numbers are at least 1. The limits of
+ * tokens and costs are for the frame and all frames below it together.
+ */
+export interface FrameLimits {
+  /** The host's name of the model. */
+  model?: string
+  /** The tools besides those of the stack, at most those of the frames above. `mcp__shop` stands for all tools of that server. */
+  tools?: readonly string[]
+  /** Turns of the model in one prompt of the session. */
+  maxTurns?: number
+  /** Tokens of all requests, of prompts and answers together. */
+  maxTokens?: number
+  /** What may be spent, in millionths of a US dollar. */
+  maxCostMicroUsd?: number
+}
+
+/** What a frame may do and spend now, with the limits of all frames above it. What is missing is not limited. */
+export interface Allowance {
+  frame: Handle
+  model?: string
+  tools?: string[]
+  maxTurns?: number
+  /** What may still be spent, in millionths of a US dollar. */
+  maxCostMicroUsd?: number
+}
+
+/** A frame that has spent what it may, together with all frames below it. */
+export interface Overspent {
+  frame: Handle
+  /** What it has spent, and what lets it go on. */
+  reason: string
+}
+
+/** What an edit changes in a frame. What is missing stays as it is. */
 export interface FrameEdit {
   /** The new title. */
   title?: string
@@ -110,6 +153,10 @@ export interface FrameEdit {
   successCriteria?: string
   /** The new short form of the criteria. */
   successCriteriaCompacted?: string
+  /** The new full instruction. */
+  task?: string
+  /** How urgent it is; null: as the frame above it. */
+  priority?: Priority | null
   /** All frames whose results it needs, instead of those so far. */
   dependsOn?: FrameRef[]
   /** The new parent; null makes the frame a root. It becomes the last child unless `before` says otherwise. */
@@ -159,12 +206,20 @@ export interface FrameRecord {
   successCriteria: string
   /** A short form of the criteria, for contexts. */
   successCriteriaCompacted: string
+  /** The full instruction. */
+  task?: string
+  /** How urgent it is. Absent: as the frame above it. */
+  priority?: Priority
+  /** When a person has corrected the words of the frame while it was open. */
+  correctedAt?: number
   /** The results in full. */
   results?: string
   /** A short form of the results, for the contexts of other frames. */
   resultsCompacted?: string
   /** When the frame was created. */
   createdAt: number
+  /** When the frame was begun, if it was planned before. */
+  begunAt?: number
   /** When the frame last changed. */
   updatedAt: number
   /** Files and other resources that the frame produced. */
@@ -202,12 +257,26 @@ export interface FrameRecord {
   }
   /** The frame's own requests to models: their sums, an entry for each model. Absent if there are none. */
   usage?: ModelUsage[]
+  /** What the frame may do and spend. Absent: what the frame above may. */
+  limits?: FrameLimits
+  /** What the frame's conversations have cost, as far as their host tells costs of conversations. */
+  costs?: ConversationCost[]
   /** The chunks that belong to the frame. */
   heap?: Chunk[]
   /** The registers that are not empty, if the frame uses registers. */
   registers?: Partial<Record<Register, string>>
   /** The ID of the attempt before this frame, if it begins another one anew: `Stack.retry`. */
   retryOf?: string
+}
+
+/** What a conversation of a frame has cost so far. */
+export interface ConversationCost {
+  /** The ID of the conversation. */
+  conversation: string
+  /** In millionths of a US dollar. */
+  costMicroUsd: number
+  /** The weight of the frame's requests at that time. What has come since is estimated. */
+  weight: number
 }
 
 /** A named text on the heap of a frame. The frame and all frames below it see it until it is freed. */
@@ -584,6 +653,33 @@ export interface Retried {
   stillOpen: Handle[]
 }
 
+/** The answer of a reopening. */
+export interface Reopened {
+  /** The frame that goes on. */
+  handle: Handle
+  /** Planned frames that depend on it. They wait again. */
+  waiting: Handle[]
+  /** Frames that depend on it and have begun, or ended: they have used results that were wrong. */
+  begun: Handle[]
+}
+
+/** The command of a person that was taken back. */
+export interface Undone {
+  /** What it was, such as `pop`. */
+  command: string
+  /** The frames that are as they were before it. Those that it had added are invalidated. */
+  frames: Handle[]
+}
+
+/** What a frame was before a command of a person. */
+export interface FrameBefore {
+  frame: Handle
+  /** Keys of its record with their values; null for a key that it did not have. */
+  values?: Record<string, unknown>
+  /** The edit that takes it back to its place and its dependencies. */
+  edit?: FrameEdit
+}
+
 /** The answer of an invalidation. */
 export interface Invalidated {
   /** The frame itself, then the planned frames below it. */
@@ -819,10 +915,30 @@ export type Change =
   | { kind: "summaryRequested"; request?: NonNullable<Frame["summaryRequest"]> }
   /** Somebody has stopped the frames that run at or below the frame. */
   | { kind: "stopped"; reason: string }
-  /** The planned frame was edited. Frames are named by handle. A frame that has begun gets only another place. */
-  | { kind: "edited"; edit: FrameEdit }
+  /**
+   * The planned frame was edited, or a person has corrected an open one; `was`: the values before, if it had begun. Frames are named by handle.
+   * Others get only another place.
+   */
+  | { kind: "edited"; edit: FrameEdit; was?: FrameEdit }
+  /** What the frame may do and spend is this from now on. */
+  | { kind: "limitsSet"; limits: FrameLimits }
+  /** The host has told what a conversation of the frame has cost so far. */
+  | { kind: "costRecorded"; conversation: string; costMicroUsd: number }
+  /** The completed frame is in_progress again. */
+  | { kind: "reopened"; reason: string }
+  /** A person has given a command; `before`: what the tree was, if the command can be taken back. */
+  | {
+      kind: "commanded"
+      command: string
+      by?: string
+      before?: { frames?: FrameBefore[]; added?: [Handle, Handle]; active?: Handle }
+    }
+  /** A command of a person was taken back; `commanded`: the revision of its event. */
+  | { kind: "undone"; commanded: number; command: string }
+  /** The frame is again what it was before a command that was taken back. */
+  | { kind: "restored"; values: Record<string, unknown>; edit?: FrameEdit }
   /** A model was asked in the frame's session. Contexts do not show it. */
-  | { kind: "usageRecorded"; modelRequest: Required<ModelRequest> }
+  | { kind: "usageRecorded"; modelRequest: Required<Omit<ModelRequest, "costMicroUsd">> & Pick<ModelRequest, "costMicroUsd"> }
   /** An artifact was recorded. */
   | { kind: "artifactAdded"; artifact: string }
   /** A decision was recorded. */
@@ -961,6 +1077,8 @@ export interface HostSettings {
     timeLimit?: number
     /** How many called sessions work at the same time; others are queued. 0 means no limit. Default 4. */
     maxConcurrent?: number
+    /** What each root that the host begins may do and spend, where the root has no limits of its own. */
+    limits?: FrameLimits
     /** How long a host holds the frames of its calls after it was last heard of, in milliseconds. Default 20,000. */
     lease?: number
   }
@@ -1005,6 +1123,8 @@ export interface ModelRequest {
   duration?: number
   /** Number of messages in the prompt. */
   messages?: number
+  /** What the request has cost, in millionths of a US dollar. A record with nothing but a cost is no request. */
+  costMicroUsd?: number
   /** True if the request had no answer that could be used. Its tokens count all the same. */
   failed?: boolean
 }
@@ -1024,12 +1144,18 @@ export interface ModelUsage {
   reasoning: number
   /** Time of all requests, in milliseconds. Of requests that ran at the same time each counts. */
   duration: number
+  /** What the requests have cost, in millionths of a US dollar, as far as the host has told it with them. */
+  costMicroUsd?: number
 }
 
 /** The requests of a frame, and of the frame with everything below it; an entry for each model. */
 export interface FrameUsage {
   own: ModelUsage[]
   total: ModelUsage[]
+  /** What the frame itself has cost, in millionths of a US dollar: what hosts have told, and an estimate of what came since. */
+  ownCostMicroUsd: number
+  /** What the frame and all frames below it have cost. */
+  totalCostMicroUsd: number
 }
 
 /** An event of a host. Events may be reported twice and in any order. */

@@ -46,7 +46,7 @@ export function records(stack: Stack): void {
   const results: string | undefined = frame.results
   const total: number = Stack.settings().budget.total
   const decisions: string[] = stack.history({ kind: "decisionAdded" }).map((event) => event.decision)
-  const priority: unknown = unknownKey(frame, "priority")
+  const estimate: unknown = unknownKey(frame, "estimate")
 
   // @ts-expect-error: a typo
   frame.resutls
@@ -77,5 +77,5 @@ export function records(stack: Stack): void {
   Stack.tools({ posh: "begin_task" })
   // @ts-expect-error: a stack in memory has no durability
   Stack.inMemory({ durability: "full" })
-  console.log(results, priority, needed, total, decisions)
+  console.log(results, estimate, needed, total, decisions)
 }

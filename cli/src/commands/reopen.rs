@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::changed::{ChangedFrame, list, next};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::same_stack::SameStack;
 use crate::input;
 use crate::output::{Page, Report};
+use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {

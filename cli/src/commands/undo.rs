@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::changed::{list, next};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::same_stack::SameStack;
 use crate::output::{Line, Page, Report};
+use crate::same_stack::SameStack;
 
 /// The command that was taken back.
 #[derive(Serialize, JsonSchema)]

@@ -14,11 +14,13 @@ const READ_CHARACTERS: usize = 16_000;
 pub(super) const MOST_WORDS: [usize; 3] = [256, 256, 128];
 /// A word of a title counts as often as this number of words of the other texts.
 pub(super) const TITLE_WEIGHT: f32 = 3.0;
+/// A word of the task counts as this part of a word of the criteria.
+const TASK_WEIGHT: f32 = 0.25;
 /// A word of the ancestor beside whom a sibling stands, and of a frame between the two, counts as this part of a word of
 /// the frame for which the sibling is scored.
 const ABOVE_WEIGHT: f32 = 0.5;
 
-/// The words and names in the title and the criteria of a frame.
+/// The words and names in the title, the criteria and the task of a frame.
 #[derive(Debug)]
 pub(in crate::context) struct Query {
     /// The words with their weights, in ascending order.
@@ -32,7 +34,8 @@ impl Query {
         let settled = node.settled();
         let mut counts = WordCounts::default();
         let mut names = Vec::new();
-        for (text, weight) in [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0)] {
+        let task = node.record().task.as_str();
+        for (text, weight) in [(settled.title, TITLE_WEIGHT), (settled.success_criteria, 1.0), (task, TASK_WEIGHT)] {
             counts.add(text, weight, usize::MAX);
             for_each_name(beginning(text), |name| names.push(term(name)));
         }

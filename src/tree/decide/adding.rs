@@ -4,11 +4,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Map;
 
+use super::limiting::check_limits;
 use super::memory::inherited_registers;
 use super::{check_name, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Actor, Change, Frame, FrameRef, FrameStatus, Handle, HolderKind, Identity, NewFrame, Parent, Question, Target,
+    Actor, Change, Frame, FrameLimits, FrameRef, FrameStatus, Handle, HolderKind, Identity, NewFrame, Parent, Question,
+    Target,
 };
 use crate::text::one_line;
 use crate::tree::links::Links;
@@ -113,6 +115,7 @@ impl Draft<'_> {
             success_criteria_compacted: frame.success_criteria_compacted.clone(),
             task: frame.task.clone(),
             priority: frame.priority,
+            limits: frame.limits.clone(),
             depends_on: node.dependencies().iter().copied().map(id).collect(),
             questions: questions.into_iter().collect(),
             retry_of: Some(id(handle)),
@@ -267,6 +270,7 @@ fn new_frame(tree: &Tree, new: NewFrame, status: FrameStatus) -> Result<Frame> {
         .map(|dependency| Ok(tree.node(tree.resolve_near(dependency, parent)?).session_id().to_owned()))
         .collect::<Result<Vec<_>>>()?;
     check_new(tree, &new)?;
+    check_new_limits(tree, &new, parent)?;
     Ok(record(tree, new, parent, depends_on, status))
 }
 
@@ -286,6 +290,7 @@ fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children
     let made = children.into_iter().zip(depends_on).enumerate().map(|(index, (child, depends_on))| {
         let refused = |error| in_list(index, &child, error);
         check_new(tree, &child).map_err(refused)?;
+        check_new_limits(tree, &child, parent).map_err(refused)?;
         Ok(record(tree, child, parent, depends_on, FrameStatus::Planned))
     });
     made.collect()
@@ -348,6 +353,7 @@ fn record(tree: &Tree, new: NewFrame, parent: Option<Handle>, depends_on: Vec<St
         success_criteria_compacted: new.identity.success_criteria_compacted,
         task: new.task,
         priority: new.priority,
+        limits: (new.limits != FrameLimits::default()).then(|| Box::new(new.limits)),
         depends_on,
         ..Frame::default()
     }
@@ -356,6 +362,11 @@ fn record(tree: &Tree, new: NewFrame, parent: Option<Handle>, depends_on: Vec<St
 fn check_new(tree: &Tree, new: &NewFrame) -> Result<()> {
     check_id(tree, new.session_id.as_deref().unwrap_or_default())?;
     not_empty("title", &new.identity.title)
+}
+
+fn check_new_limits(tree: &Tree, new: &NewFrame, parent: Option<Handle>) -> Result<()> {
+    let handle = parent.or_else(|| Handle::from_index(tree.len()));
+    handle.map_or(Ok(()), |handle| check_limits(tree, &new.limits, handle, parent))
 }
 
 /// Refuses a task that is too long.

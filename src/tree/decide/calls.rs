@@ -5,7 +5,7 @@ use std::iter;
 
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Actor, Change, Frame, FrameRef, FrameStatus, Handle, HolderKind, Release};
+use crate::frame::{Actor, Change, Frame, FrameLimits, FrameRef, FrameStatus, Handle, HolderKind, Release};
 use crate::tree::Draft;
 
 impl Draft<'_> {
@@ -17,6 +17,7 @@ impl Draft<'_> {
         caller: String,
         host: String,
         lease: u64,
+        limits: &FrameLimits,
     ) -> Result<()> {
         let node = self.tree.node(handle);
         let has_session = node.status().is_open() && node.record().has_session();
@@ -26,6 +27,7 @@ impl Draft<'_> {
         }
         (self.actor, self.is_call) = (Some(Actor::new(HolderKind::Host, &host).caller(&caller)), true);
         self.check_free(handle)?;
+        self.limit_called(handle, &caller, limits);
         if let Some(session_id) = session_id {
             self.replace_id(handle, session_id)?;
         }

@@ -5,6 +5,7 @@ mod calls;
 mod editing;
 mod holding;
 mod lifecycle;
+mod limiting;
 mod memory;
 mod recording;
 mod undoing;
@@ -37,6 +38,7 @@ pub(crate) use memory::known_chunk;
 /// - [`Error::Held`]: a frame that somebody else holds, of commands that begin it or go on with it, and of [`decide_as`] also of those that
 ///   end, block or invalidate it.
 /// - [`Error::NotFree`], [`Error::HoldLost`], [`Error::Setting`]: the commands for holds.
+/// - [`Error::ToolsExceed`], [`Error::Setting`]: limits, of the commands that set them.
 /// - [`Error::NothingToUndo`], [`Error::NotUndone`]: [`Command::Undo`].
 /// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that cannot be; another parent for an attempt by
 ///   [`Command::Edit`].
@@ -100,8 +102,8 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
         Command::ReplaceId { frame, session_id } => draft.replace_id(tree.resolve(&frame)?, session_id)?,
         Command::Summarize { frame, results } => draft.summarize(tree.resolve(&frame)?, results)?,
-        Command::BeginCall { frame, session_id, caller, host, lease } => {
-            draft.begin_call(tree.resolve(&frame)?, session_id, caller, host, lease)?;
+        Command::BeginCall { frame, session_id, caller, host, lease, limits } => {
+            draft.begin_call(tree.resolve(&frame)?, session_id, caller, host, lease, &limits)?;
         }
         Command::Enter { frame, session_id } => draft.enter(tree.resolve(&frame)?, &session_id)?,
         Command::EndCall { frame, host, interrupted } => draft.end_call(tree.resolve(&frame)?, &host, interrupted),
@@ -128,6 +130,10 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
             draft.retry(tree.resolve(&frame)?, session_id, note, is_interrupted)?;
         }
         Command::Edit { frame, edit } => draft.edit(tree.resolve(&frame)?, edit)?,
+        Command::SetLimits { frame, limits } => draft.set_limits(tree.resolve(&frame)?, &limits)?,
+        Command::RecordCost { frame, conversation, cost_micro_usd } => {
+            draft.record_cost(tree.resolve(&frame)?, conversation, cost_micro_usd)?;
+        }
         Command::Reopen { frame, reason } => draft.reopen(tree.resolve(&frame)?, reason)?,
         Command::Undo if actor.is_some() && person.is_none() => return Err(Error::NothingToUndo {}),
         Command::Undo => draft.undo(person.map_or("", |person| &person.name))?,

@@ -1,4 +1,5 @@
-//! What is to be done: which frames can begin and in which order, which are free for workers, and what is in the way of the rest.
+//! What is to be done: which frames can begin and in which order, which are free for workers, what is in the way of the rest, and what frames
+//! may do and spend.
 //! Questions about a tree; nothing here changes one.
 //!
 //! - A planned frame waits for its own dependencies, and for those of the planned frames above it, which need them for all of their
@@ -10,8 +11,10 @@
 
 mod begin;
 mod left;
+pub(super) mod limits;
 mod order;
 mod workers;
 
 pub use begin::{Obstacle, Parts};
 pub use left::InTheWay;
+pub use limits::{Allowance, Overspent};

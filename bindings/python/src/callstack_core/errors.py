@@ -335,7 +335,7 @@ class NotBlockedError(CallstackError):
 
 
 class NotPlannedError(CallstackError):
-    """The frame has begun or is invalidated, so it cannot be edited."""
+    """The frame has begun or ended, so it cannot be edited; the words of an open one only by a person."""
 
     code = "not_planned"
 
@@ -365,6 +365,30 @@ class NotFreeError(CallstackError):
     """The frame is not free for a worker, or its holder cannot keep it. The details hold the `reason`."""
 
     code = "not_free"
+
+
+class NothingToUndoError(CallstackError):
+    """There is no command of this person to take back."""
+
+    code = "nothing_to_undo"
+
+
+class NotUndoneError(CallstackError):
+    """The last command of the person cannot be taken back.
+
+    The details hold the `command` and the `reason`.
+    """
+
+    code = "not_undone"
+
+
+class ToolsExceedError(CallstackError):
+    """The frame would have more tools than the frames above it.
+
+    The details hold `tools`, those that are too many, and `above`.
+    """
+
+    code = "tools_exceed"
 
 
 class HoldLostError(CallstackError):

@@ -16,12 +16,14 @@ from callstack_core.context import Context
 from callstack_core.errors import JsonError, LibraryError, SettingError
 from callstack_core.types import (
     Actor,
+    Allowance,
     Effect,
     EventQuery,
     Finish,
     Finished,
     Frame,
     FrameEdit,
+    FrameLimits,
     FrameQuery,
     FrameRef,
     FrameStatus,
@@ -44,10 +46,12 @@ from callstack_core.types import (
     NewRun,
     Next,
     OutlineOptions,
+    Overspent,
     Popped,
     PopStatus,
     PrunedLogs,
     Register,
+    Reopened,
     Reply,
     Retried,
     RunSettings,
@@ -62,6 +66,7 @@ from callstack_core.types import (
     Tool,
     ToolAnswer,
     ToolNames,
+    Undone,
     VisibleChunk,
     WorkLeft,
 )
@@ -261,12 +266,12 @@ class Stack:
         self._run("identify", frame, identity.get("title", ""), optional(criteria), optional(compacted))
 
     def edit(self, frame: FrameRef, edit: FrameEdit) -> None:
-        """Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings.
+        """Edits a planned frame: its words, its priority and dependencies, its parent, and its order among its siblings.
 
             stack.edit(pay, {"dependsOn": [cart, "Taxes"], "before": mail})
 
-        The frames below it move with it. What has begun keeps its task. Raises `NotPlannedError` if the frame has begun
-        or is invalidated, `ParentClosedError` or `ParentCircleError` for the parent, `RetryLinkError` if a next attempt
+        The frames below it move with it. Of a frame that has begun a person (`Stack.as_actor`) can correct the words and the
+        priority. Raises `NotPlannedError` if the frame has begun or ended, and this is no correction, `ParentClosedError` or `ParentCircleError` for the parent, `RetryLinkError` if a next attempt
         would get another parent, `NotSiblingError` for `before`, `DependencyError` if a frame would wait for itself, or
         for one above or below it.
         """
@@ -464,6 +469,50 @@ class Stack:
         Raises `EmptyError` without a reason, `TransitionError` if the present status does not allow it.
         """
         return self._record("invalidate", frame, reason)
+
+    def reopen(self, frame: FrameRef, reason: str) -> Reopened:
+        """Lets a completed frame that turned out to be wrong go on: it is `in_progress` again.
+
+        Its results are those so far, and its context shows the reason. Raises `TransitionError` if the frame is not completed,
+        `EmptyError` without a reason, `ParentClosedError` if the frame above it has ended, `HeldError`.
+        """
+        return self._record("reopen", frame, reason)
+
+    def undo(self) -> Undone:
+        """Takes back the last command of a person, if nothing has been built on it.
+
+        The person is the one who gives this command (`Stack.as_actor`); without, one of those who have given no name. What the
+        command has added is invalidated. The last 20 commands of persons are remembered. Raises `NothingToUndoError`,
+        `NotUndoneError`.
+        """
+        return self._record("undo")
+
+    def set_limits(self, frame: FrameRef, limits: FrameLimits) -> None:
+        """Sets what a frame may do and spend. Limits that are not given stay as they are.
+
+        Raises `SettingError` for a limit of 0, `ToolsExceedError` for tools that the frames above do not have.
+        """
+        self._run("set_limits", frame, write_json(limits))
+
+    def record_cost(self, frame: FrameRef, conversation: str, cost_micro_usd: int) -> None:
+        """Records what a conversation of a frame has cost so far, in millionths of a US dollar.
+
+        It replaces what was recorded of the conversation before. Until the next time, `Stack.usage` estimates the costs of the
+        requests that come. Raises `EmptyError` if the ID of the conversation is blank, `JsonError` for a negative number.
+        """
+        cost = {"conversation": conversation, "costMicroUsd": cost_micro_usd}
+        self._run("record_cost", frame, write_json(cost))
+
+    def allowance(self, frame: FrameRef) -> Allowance:
+        """Returns what a frame may do and spend now, with the limits of all frames above it.
+
+        A root that has none of its own has those of the host's settings (`calls.limits`).
+        """
+        return self._record("allowance", frame)
+
+    def overspent(self, frame: FrameRef) -> Overspent | None:
+        """Returns the first frame, from this one upwards, that has spent what it may; None if there is none."""
+        return self._record("overspent", frame)
 
     def add_artifact(self, frame: FrameRef, artifact: str) -> bool:
         """Records a file or another resource that the frame produced. Returns False if it was recorded already."""

@@ -75,6 +75,12 @@ EventKind: TypeAlias = Literal[
     "edited",
     "stopped",
     "usageRecorded",
+    "limitsSet",
+    "costRecorded",
+    "reopened",
+    "commanded",
+    "undone",
+    "restored",
 ]
 """The kinds of changes that an event can record."""
 
@@ -152,6 +158,47 @@ class PrunedLogs(TypedDict):
 # Frames.
 
 
+Priority: TypeAlias = Literal[0, 1, 2, 3, 4]
+"""How urgent a frame is: 0, before all others, to 4."""
+
+
+class FrameLimits(TypedDict, total=False):
+    """What a frame may do and spend. What is missing is not limited, or limited by the frames above it. Numbers are at least 1.
+
+    The limits of tokens and costs are for the frame and all frames below it together.
+    """
+
+    #: The host's name of the model.
+    model: str
+    #: The tools besides those of the stack, at most those of the frames above. `mcp__shop` stands for all tools of that server.
+    tools: list[str]
+    #: Turns of the model in one prompt of the session.
+    maxTurns: int
+    #: Tokens of all requests, of prompts and answers together.
+    maxTokens: int
+    #: What may be spent, in millionths of a US dollar.
+    maxCostMicroUsd: int
+
+
+class Allowance(TypedDict):
+    """What a frame may do and spend now, with the limits of all frames above it. What is missing is not limited."""
+
+    frame: Handle
+    model: NotRequired[str]
+    tools: NotRequired[list[str]]
+    maxTurns: NotRequired[int]
+    #: What may still be spent, in millionths of a US dollar.
+    maxCostMicroUsd: NotRequired[int]
+
+
+class Overspent(TypedDict):
+    """A frame that has spent what it may, together with all frames below it."""
+
+    frame: Handle
+    #: What it has spent, and what lets it go on.
+    reason: str
+
+
 class NewFrame(TypedDict):
     """A frame to push or plan."""
 
@@ -161,6 +208,12 @@ class NewFrame(TypedDict):
     successCriteria: NotRequired[str]
     #: A short form of the criteria, for contexts.
     successCriteriaCompacted: NotRequired[str]
+    #: The full instruction, at most 100,000 characters. Only the frame's own context shows it.
+    task: NotRequired[str]
+    #: How urgent it is. Default: as the frame above it, or 2.
+    priority: NotRequired[Priority]
+    #: What it may do and spend. Default: what the frame above may.
+    limits: NotRequired[FrameLimits]
     #: The ID of the frame: the ID of the host's session. Default: a new ID of the form `plan-…`.
     sessionID: NotRequired[str]
     #: The parent; None creates a root. Without this key: the open frame of the session `caller`, or the nearest open one
@@ -173,11 +226,15 @@ class NewFrame(TypedDict):
 
 
 class FrameEdit(TypedDict, total=False):
-    """What an edit changes in a planned frame. What is missing stays as it is."""
+    """What an edit changes in a frame. What is missing stays as it is."""
 
     title: str
     successCriteria: str
     successCriteriaCompacted: str
+    #: The full instruction.
+    task: str
+    #: How urgent it is; None: as the frame above it.
+    priority: Priority | None
     #: All frames whose results it needs, instead of those so far.
     dependsOn: list[FrameRef]
     #: The new parent; None makes the frame a root. It becomes the last child unless `before` says otherwise.
@@ -251,8 +308,6 @@ class Holder(TypedDict):
     tries: NotRequired[int]
     #: How often workers have put the frame back, since it was planned or last answered.
     putBacks: NotRequired[int]
-    #: True: the frame was planned when somebody held it first, so it is a part of the frame above it.
-    planned: NotRequired[bool]
     #: True: it was told once that the frame is still in progress.
     reminded: NotRequired[bool]
     #: How it has let the frame go.
@@ -350,6 +405,8 @@ class ModelUsage(TypedDict):
     reasoning: int
     #: Time of all requests, in milliseconds. Of requests that ran at the same time each counts.
     duration: int
+    #: What the requests have cost, in millionths of a US dollar, as far as the host has told it with them.
+    costMicroUsd: NotRequired[int]
 
 
 class Chunk(TypedDict):
@@ -371,6 +428,17 @@ class Chunk(TypedDict):
     writtenStep: NotRequired[int]
 
 
+class ConversationCost(TypedDict):
+    """What a conversation of a frame has cost so far."""
+
+    #: The ID of the conversation.
+    conversation: str
+    #: In millionths of a US dollar.
+    costMicroUsd: int
+    #: The weight of the frame's requests at that time. What has come since is estimated.
+    weight: int
+
+
 class FrameRecord(TypedDict):
     """The record of a frame. Times are milliseconds since the Unix epoch."""
 
@@ -384,11 +452,19 @@ class FrameRecord(TypedDict):
     successCriteria: str
     #: A short form of the criteria, for contexts.
     successCriteriaCompacted: str
+    #: The full instruction.
+    task: NotRequired[str]
+    #: How urgent it is. Absent: as the frame above it.
+    priority: NotRequired[Priority]
+    #: When a person has corrected the words of the frame while it was open.
+    correctedAt: NotRequired[int]
     #: The results in full.
     results: NotRequired[str]
     #: A short form of the results, for the contexts of other frames.
     resultsCompacted: NotRequired[str]
     createdAt: int
+    #: When the frame was begun, if it was planned before.
+    begunAt: NotRequired[int]
     updatedAt: int
     #: Files and other resources that the frame produced.
     artifacts: list[str]
@@ -418,6 +494,10 @@ class FrameRecord(TypedDict):
     summaryRequest: NotRequired[SummaryRequest]
     #: The frame's own requests to models: their sums, an entry for each model. Absent if there are none.
     usage: NotRequired[list[ModelUsage]]
+    #: What the frame may do and spend. Absent: what the frame above may.
+    limits: NotRequired[FrameLimits]
+    #: What the frame's conversations have cost, as far as their host tells costs of conversations.
+    costs: NotRequired[list[ConversationCost]]
     #: The chunks that belong to the frame.
     heap: NotRequired[list[Chunk]]
     #: The registers that are not empty, if the frame uses registers.
@@ -551,6 +631,26 @@ class Retried(TypedDict):
     stillOpen: list[Handle]
 
 
+class Reopened(TypedDict):
+    """The answer of a reopening."""
+
+    #: The frame that goes on.
+    handle: Handle
+    #: Planned frames that depend on it. They wait again.
+    waiting: list[Handle]
+    #: Frames that depend on it and have begun, or ended: they have used results that were wrong.
+    begun: list[Handle]
+
+
+class Undone(TypedDict):
+    """The command of a person that was taken back."""
+
+    #: What it was, such as `pop`.
+    command: str
+    #: The frames that are as they were before it. Those that it had added are invalidated.
+    frames: list[Handle]
+
+
 class Invalidated(TypedDict):
     """The answer of an invalidation."""
 
@@ -600,6 +700,8 @@ class ModelRequest(TypedDict, total=False):
     duration: int
     #: Number of messages in the prompt.
     messages: int
+    #: What the request has cost, in millionths of a US dollar. A record with nothing but a cost is no request.
+    costMicroUsd: int
     #: True if the request had no answer that could be used. Its tokens count all the same.
     failed: bool
 
@@ -609,6 +711,10 @@ class FrameUsage(TypedDict):
 
     own: list[ModelUsage]
     total: list[ModelUsage]
+    #: What the frame itself has cost, in millionths of a US dollar: what hosts have told, and an estimate of what came since.
+    ownCostMicroUsd: int
+    #: What the frame and all frames below it have cost.
+    totalCostMicroUsd: int
 
 
 # Contexts.
@@ -1108,6 +1214,8 @@ class CallSettings(_CallPlace, total=False):
     timeLimit: int
     #: How many called sessions work at the same time; others are queued. 0 means no limit. Default 4.
     maxConcurrent: int
+    #: What each root that the host begins may do and spend, where the root has no limits of its own.
+    limits: FrameLimits
     #: How long a host holds the frames of its calls after it was last heard of, in milliseconds. Default 20,000.
     lease: int
 
