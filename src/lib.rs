@@ -77,6 +77,7 @@ pub mod tools;
 pub mod tree;
 mod variables;
 pub mod vocabulary;
+pub mod work;
 
 pub use context::{Budget, Context, Guidance, Settings};
 pub use error::{BudgetUnit, Error, ErrorClass, Result};

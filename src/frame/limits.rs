@@ -82,6 +82,11 @@ pub(crate) fn common_tools(own: &[String], above: &[String]) -> Vec<String> {
     common
 }
 
+/// The tools that all lists allow, the nearest list first. `None`: there is no list.
+pub(crate) fn tools_of_all<'a>(lists: impl Iterator<Item = &'a [String]>) -> Option<Vec<String>> {
+    lists.map(<[String]>::to_vec).reduce(|own, above| common_tools(&own, &above))
+}
+
 /// What a conversation of a frame has cost so far.
 ///
 /// In JSON: `{"conversation": "ses_1", "costMicroUsd": 120000, "weight": 4200}`.

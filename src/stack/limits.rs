@@ -3,7 +3,8 @@
 use super::Stack;
 use crate::error::Result;
 use crate::frame::{FrameLimits, FrameRef};
-use crate::tree::{Allowance, Command, Overspent};
+use crate::tree::Command;
+use crate::work::{Allowance, Overspent};
 
 impl Stack {
     /// Sets what a frame may do and spend. Limits that are not given stay as they are.

@@ -357,7 +357,7 @@ impl EventQuery {
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
                            chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded, logMoved, \
                            delivered, forgotten, asked, answered, held, released, summaryRequested, edited, \
-                           stopped or usageRecorded",
+                           stopped, usageRecorded, limitsSet, costRecorded, reopened, commanded, undone or restored",
             }),
             _ => Ok(()),
         }

@@ -29,9 +29,8 @@ pub(super) struct Push {
     #[serde(default)]
     #[schemars(!default)]
     success_criteria_compacted: String,
-    /// All that it must know: what is to be done, what is known, what is to be returned.
+    /// In full: what to do, what is known, what to return.
     #[serde(default)]
-    #[schemars(!default)]
     task: String,
     /// Handles or titles of frames whose results it needs. It begins after those that run.
     #[serde(default)]

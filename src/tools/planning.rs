@@ -23,9 +23,8 @@ pub(super) struct Plan {
     #[serde(default)]
     #[schemars(!default)]
     success_criteria_compacted: String,
-    /// All that it must know: what is to be done, what is known, what is to be returned.
+    /// In full: what to do, what is known, what to return.
     #[serde(default)]
-    #[schemars(!default)]
     task: String,
     /// Default: this session's frame.
     #[serde(rename = "parentSessionID")]
@@ -100,9 +99,8 @@ struct Child {
     #[serde(default)]
     #[schemars(!default)]
     success_criteria_compacted: String,
-    /// All that it must know: what is to be done, what is known, what is to be returned.
+    /// In full: what to do, what is known, what to return.
     #[serde(default)]
-    #[schemars(!default)]
     task: String,
     /// Handles or titles of frames whose results it needs, also of this list.
     #[serde(default)]
@@ -197,10 +195,8 @@ pub(super) struct Edit {
     success_criteria: Option<String>,
     /// In one line.
     success_criteria_compacted: Option<String>,
-    /// All that it must know.
-    task: Option<String>,
-    /// 0, the most urgent, to 4.
-    #[schemars(with = "Option<i64>", range(min = 0, max = 4))]
+    /// 0 first, 4 last.
+    #[schemars(with = "Option<i64>")]
     priority: Option<Priority>,
     /// The whole new list.
     depends_on: Option<Vec<String>>,
@@ -222,7 +218,7 @@ impl AgentTool for Edit {
             title: self.title,
             success_criteria: self.success_criteria,
             success_criteria_compacted: self.success_criteria_compacted,
-            task: self.task,
+            task: None,
             priority: self.priority.map(Some),
             depends_on: self.depends_on.map(|names| names.into_iter().map(FrameRef::from).collect()),
             parent: self.parent.map(|name| Some(FrameRef::from(name))),

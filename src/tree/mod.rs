@@ -10,6 +10,7 @@ mod archive;
 mod command;
 mod commit;
 mod comparison;
+mod costs;
 mod decide;
 mod given;
 #[cfg(test)]
@@ -24,13 +25,13 @@ mod node;
 mod nodes;
 mod outline;
 mod places;
+mod ready;
 mod roots;
 mod scan;
 mod sibling_order;
 mod snapshot;
 mod state;
 mod titles;
-mod work;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::iter;
@@ -53,6 +54,7 @@ pub use command::Command;
 pub(crate) use commit::Draft;
 pub use commit::{Commit, LogAppend};
 pub(crate) use comparison::{Compared, Comparison};
+use costs::Cost;
 pub(crate) use decide::known_chunk;
 pub use decide::{decide, decide_as};
 pub use heap_usage::HeapUsage;
@@ -61,12 +63,11 @@ pub use memory::{Conversation, RunState};
 pub use node::{Node, Settled};
 use nodes::Nodes;
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
+pub use ready::{Obstacle, Parts};
 use roots::Roots;
 pub(crate) use scan::Scan;
 pub use sibling_order::{SiblingOrder, sibling_order};
 use titles::Titles;
-use work::limits::Cost;
-pub use work::{Allowance, InTheWay, Obstacle, Overspent, Parts};
 
 /// Number of earlier attempts that a context shows at most, the newest.
 pub(crate) const SHOWN_ATTEMPTS: usize = 8;

@@ -17,6 +17,7 @@ use callstack_core::capi::error::*;
 use callstack_core::capi::history::*;
 use callstack_core::capi::holding::*;
 use callstack_core::capi::host::*;
+use callstack_core::capi::limits::*;
 use callstack_core::capi::logs::*;
 use callstack_core::capi::memory::*;
 use callstack_core::capi::query::*;
@@ -155,7 +156,26 @@ fn commands_and_queries_do_what_the_stack_does() {
         let sums = json!([{"model": "small", "requests": 1, "failed": 1, "uncachedInput": 0, "cacheRead": 9, "cacheWrite": 0,
                            "output": 4, "reasoning": 0, "duration": 0}]);
         let usage = parsed(ask(|out, error| callstack_usage(stack, p("f1"), 2, out, error)).unwrap());
-        assert_eq!(usage, json!({"own": [], "total": sums}));
+        assert_eq!(usage, json!({"own": [], "total": sums, "ownCostMicroUsd": 0, "totalCostMicroUsd": 0}));
+        let limits = r#"{"maxTokens": 10, "tools": ["Read"]}"#;
+        run(|error| callstack_set_limits(stack, p("f1"), 2, p(limits), limits.len(), error)).unwrap();
+        let allowed = parsed(ask(|out, error| callstack_allowance(stack, p("f2"), 2, out, error)).unwrap());
+        assert_eq!(allowed, json!({"frame": "f2", "tools": ["Read"]}));
+        let spent = parsed(ask(|out, error| callstack_overspent(stack, p("f2"), 2, out, error)).unwrap());
+        assert_eq!(spent["frame"], "f1");
+        let cost = r#"{"conversation": "ses_2", "costMicroUsd": 1200}"#;
+        run(|error| callstack_record_cost(stack, p("f2"), 2, p(cost), cost.len(), error)).unwrap();
+        let usage = parsed(ask(|out, error| callstack_usage(stack, p("f1"), 2, out, error)).unwrap());
+        assert_eq!(usage["totalCostMicroUsd"], 1200);
+        run(|error| {
+            callstack_pop(stack, p("f2"), 2, CALLSTACK_STATUS_COMPLETED, p("done"), 4, NULL, 0, NO_TEXT, error)
+        })
+        .unwrap();
+        let reopened =
+            parsed(ask(|out, error| callstack_reopen(stack, p("f2"), 2, p("wrong"), 5, out, error)).unwrap());
+        assert_eq!(reopened["handle"], "f2");
+        let nothing = ask(|out, error| callstack_undo(stack, out, error)).unwrap_err();
+        assert_eq!(nothing.code, CALLSTACK_ERROR_NOTHING_TO_UNDO, "no person has given a command: {nothing:?}");
         let wrong = r#"{"model": "small", "output": -4}"#;
         let refused = run(|error| callstack_record_usage(stack, p("f2"), 2, p(wrong), wrong.len(), error)).unwrap_err();
         assert_eq!(refused.code, CALLSTACK_ERROR_JSON, "{refused:?}");

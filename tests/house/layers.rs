@@ -25,6 +25,7 @@ const LIBRARY: Layers = &[
     ("fold", &["context", "error", "frame", "text", "vocabulary"]),
     ("session", &["error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),
     ("memory", &["error", "frame", "steps", "text", "tree", "vocabulary"]),
+    ("work", &["frame", "tree"]),
     ("import", &["error", "frame", "text", "tree"]),
     ("store", &["archive", "error", "frame", "text", "threads"]),
     (
@@ -42,6 +43,7 @@ const LIBRARY: Layers = &[
             "memory",
             "session",
             "store",
+            "work",
         ],
     ),
     ("tools", &["error", "frame", "text", "tree", "vocabulary", "context", "memory", "session", "store", "stack"]),
@@ -139,6 +141,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("context", &["std::time", "std::fs", "std::env", "Command", "decide", ".apply(", ".replay("]),
     ("session", &["std::time", "std::fs", "std::env", "std::path"]),
     ("memory", &["std::time", "std::fs", "std::env", "std::path"]),
+    ("work", &["std::time", "std::fs", "std::env", "std::path", "decide", ".apply("]),
     ("import", &["std::time", "std::fs", "std::env", "std::path"]),
     ("tools", &["std::time", "std::fs", "std::env", "std::path"]),
 ];

@@ -858,7 +858,7 @@ fn the_tools_cost_few_tokens() {
     let cost = |set| tokens(&tools::offered(&HostSettings::default().tools(set)));
     let (standard, all) = (cost(ToolSet::standard()), cost(ToolSet::all()));
     let edit = cost(ToolSet::none().with("stack_frame_edit"));
-    assert!(edit <= 150, "stack_frame_edit has {edit} tokens");
+    assert!(edit <= 170, "stack_frame_edit has {edit} tokens");
     assert!(standard <= 1_700, "the standard tools have {standard} tokens");
     assert!(all <= 4_500, "all tools have {all} tokens");
 }

@@ -1,7 +1,7 @@
 //! Tests of importing plans of other tools, including malformed ones.
 
 use callstack_core::import::{self, Format, Imported};
-use callstack_core::{Frame, FrameEdit, FrameStatus, Handle, NewFrame, Stack};
+use callstack_core::{Frame, FrameEdit, FrameStatus, Handle, NewFrame, Priority, Stack};
 use serde_json::json;
 
 fn frame<'a>(imported: &'a Imported, id: &str) -> &'a Frame {
@@ -71,7 +71,8 @@ fn task_master_tags_subtasks_and_dotted_dependencies() {
              "subtasks": [{"id": 1, "title": "One one", "status": "done", "details": "Done so"},
                           {"id": 2, "title": "One two", "status": "in-progress", "dependencies": [1]},
                           {"id": "1.3", "title": "One three", "dependencies": ["1.2", 2]}]},
-            {"id": "2", "title": "Two", "status": "pending", "dependencies": [1, "1.1"], "details": "Later"},
+            {"id": "2", "title": "Two", "status": "pending", "dependencies": [1, "1.1"], "details": "Later",
+             "testStrategy": "Run it", "priority": "low"},
             {"id": 3, "title": "Three", "status": "cancelled"}],
             "metadata": {"description": "The plan", "created": "2026-01-01T00:00:00.000Z"}},
         "other": {"tasks": [{"id": 1, "title": "Also one", "status": "blocked"}]}
@@ -82,12 +83,13 @@ fn task_master_tags_subtasks_and_dotted_dependencies() {
     assert_eq!((one.title.as_str(), one.success_criteria.as_str()), ("One", "First"));
     assert_eq!((one.results.as_deref(), one.status), (Some("How"), FrameStatus::Completed));
     assert_eq!(one.parent_session_id.as_deref(), Some("main"));
-    assert_eq!(one.extra["priority"], "high");
+    assert_eq!((one.priority, one.task.as_str()), (Priority::new(1), ""));
     assert_eq!(frame(&imported, "main/1.2").depends_on, ["main/1.1"]);
     assert_eq!(frame(&imported, "main/1.3").depends_on, ["main/1.2", "main/1.2"][..1]);
     let two = frame(&imported, "main/2");
     assert_eq!(two.depends_on, ["main/1", "main/1.1"]);
-    assert_eq!((two.results.as_deref(), &two.extra["details"]), (None, &json!("Later")));
+    assert_eq!((two.results.as_deref(), two.task.as_str()), (None, "Later\n\nHow it is tested: Run it"));
+    assert_eq!((two.priority, two.extra.len()), (Priority::new(3), 0));
     assert_eq!(frame(&imported, "main/3").status, FrameStatus::Invalidated);
     assert_eq!(frame(&imported, "other/1").status, FrameStatus::Blocked);
     let main = frame(&imported, "main");

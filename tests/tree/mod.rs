@@ -13,4 +13,6 @@ mod stack;
 mod state;
 mod tree_model;
 #[cfg(feature = "sqlite")]
+mod undo;
+#[cfg(feature = "sqlite")]
 mod usage;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use callstack_core::context::FinishedChildren;
 use callstack_core::frame::{Finished, Release, WorkLeft};
-use callstack_core::tree::InTheWay;
+use callstack_core::work::InTheWay;
 use callstack_core::{
     Budget, Error, ErrorClass, Finish, FrameRef, FrameStatus, Guidance, Handle, Hold, NewHold, PopStatus, Results,
     Settings, Stack, ToolNames,

@@ -1,6 +1,5 @@
-//! What is to be done: which frames can begin and in which order, which are free for workers, what is in the way of the rest, and what frames
-//! may do and spend.
-//! Questions about a tree; nothing here changes one.
+//! Which frames can begin and in which order, and which are free for workers. Questions about a tree; nothing here changes one. Commands and
+//! contexts ask them.
 //!
 //! - A planned frame waits for its own dependencies, and for those of the planned frames above it, which need them for all of their
 //!   work: but not for what waits for this part of them itself. What is in progress above it has begun, so that has what it needs.
@@ -10,11 +9,7 @@
 //! - Of what can begin, the most urgent is next, and of that the first of the plan.
 
 mod begin;
-mod left;
-pub(super) mod limits;
 mod order;
 mod workers;
 
 pub use begin::{Obstacle, Parts};
-pub use left::InTheWay;
-pub use limits::{Allowance, Overspent};
