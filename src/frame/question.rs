@@ -24,3 +24,13 @@ pub struct Question {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_at: Option<u64>,
 }
+
+impl Question {
+    /// The question that the reason of a reopening answers.
+    pub(crate) const REOPENED: &str = "It was completed, and goes on. What is wrong?";
+
+    /// The reason for which a completed frame goes on, if this is one.
+    pub fn reopening(&self) -> Option<&str> {
+        self.answer.as_deref().filter(|_| self.question == Self::REOPENED)
+    }
+}

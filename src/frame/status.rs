@@ -50,7 +50,7 @@ impl FrameStatus {
     /// | planned | in_progress, invalidated |
     /// | in_progress | completed, failed, blocked, invalidated |
     /// | blocked | in_progress, completed, failed, blocked, invalidated |
-    /// | completed, failed | invalidated |
+    /// | completed, failed | invalidated; completed also in_progress, but only with a reason: [`Stack::reopen`](crate::Stack::reopen) |
     /// | invalidated | – |
     pub const fn can_become(self, to: FrameStatus) -> bool {
         use FrameStatus::*;
@@ -111,7 +111,9 @@ impl FrameStatus {
             FrameStatus::Planned => "activate it first, or invalidate it",
             FrameStatus::InProgress => "pop it as completed, failed or blocked, or invalidate it",
             FrameStatus::Blocked => "answer or resume it, pop it as completed or failed, or invalidate it",
-            FrameStatus::Completed => "it is finished; push a new frame for further work, or invalidate it",
+            FrameStatus::Completed => {
+                "it is finished; reopen it if it is wrong, push a new frame for further work, or invalidate it"
+            }
             FrameStatus::Failed => "retry it, which begins it anew in a new frame, or invalidate it",
             FrameStatus::Invalidated => "an invalidated frame cannot be restored; plan a new frame instead",
         }
@@ -122,7 +124,8 @@ impl FrameStatus {
         match self {
             FrameStatus::Planned => "edit it",
             FrameStatus::InProgress | FrameStatus::Blocked => {
-                "what has begun keeps its task: finish it, or invalidate it and plan another frame"
+                "what has begun keeps its place and what it needs, and only a person corrects its words; finish it, or invalidate it and plan \
+                 another frame"
             }
             FrameStatus::Completed | FrameStatus::Failed => "it is finished; plan another frame for further work",
             FrameStatus::Invalidated => "it is out of the plan; plan a new frame instead",

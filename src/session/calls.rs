@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::timers::Timers;
-use crate::frame::{FrameLimits, FrameStatus, Handle};
+use crate::frame::{FrameLimits, FrameStatus, Handle, Question};
 use crate::steps::step;
 use crate::text::{beginning, hanging_indent, newest_lines, one_line};
 use crate::tree::Tree;
@@ -540,6 +540,13 @@ pub(super) fn resumption(tree: &Tree, handle: Handle, tools: &ToolNames) -> Stri
         (FrameStatus::Blocked, None) => format!(
             "Frame {handle} was blocked{waited_for}\nIt is to go on, without an answer. Look at what is there now, go on from it"
         ),
+        _ if frame.questions.last().is_some_and(|last| last.reopening().is_some()) => {
+            let reason = frame.questions.last().and_then(Question::reopening).unwrap_or_default();
+            format!(
+                "Frame {handle} was completed, and goes on. What is wrong: {}\nLook at what is there already, go on from it",
+                quoted(reason)
+            )
+        }
         _ => {
             // The session may have ended before it got its newest answer.
             let answered = frame.questions.last().and_then(|last| Some((last, last.answer.as_deref()?)));

@@ -248,7 +248,7 @@ pub(super) struct Activate {
     /// Handle or title.
     #[serde(rename = "sessionID")]
     session_id: String,
-    /// What a blocked frame waits for; with retry, what must be done differently.
+    /// What a blocked frame waits for; what is wrong with a completed one; with retry, what must be done differently.
     answer: Option<String>,
     /// Begin a failed, blocked or interrupted frame anew, in a new frame that knows why it failed.
     #[serde(default)]
@@ -276,7 +276,7 @@ impl AgentTool for Activate {
         ..InConversation::NONE
     };
 
-    fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
+    fn run(mut self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.session_id)?;
         let session_id = caller.session_id;
         if self.retry {
@@ -290,6 +290,12 @@ impl AgentTool for Activate {
         // A new attempt has the dependencies of the one before it.
         if (self.retry || status == FrameStatus::Planned) && !self.anyway {
             caller.stack.read(|tree| tree.check_ready(frame))?;
+        }
+        if status == FrameStatus::Completed
+            && !self.retry
+            && let Some(reason) = self.answer.take()
+        {
+            caller.stack.reopen(frame, reason)?;
         }
         let is_here = !self.background && caller.works_here();
         if self.retry {

@@ -16,9 +16,6 @@ use crate::frame::{
 };
 use crate::steps::step;
 
-/// The question which the reason of a reopening answers.
-const REOPENED: &str = "It was completed, and goes on. What is wrong?";
-
 impl Tree {
     /// Applies the next event of a history, if it fits the events before it. Replaying a whole history on an empty tree
     /// produces the tree that the history was recorded from.
@@ -800,7 +797,7 @@ impl Tree {
         let frame = self.frame_mut(handle);
         frame.delivered_at = None;
         frame.questions.push(Question {
-            question: REOPENED.to_owned(),
+            question: Question::REOPENED.to_owned(),
             asked_at: time,
             answer: Some(reason.to_owned()),
             answered_at: Some(time),

@@ -184,3 +184,25 @@ fn what_cannot_be_begun_anew_is_refused_with_advice_and_nothing_changes() {
     let planned = host.refused("root", retry("f4"));
     assert!(planned.contains("frame f4 is planned and cannot be begun anew; activate it"), "{planned}");
 }
+
+#[test]
+fn a_completed_frame_that_is_wrong_goes_on_in_its_session_and_its_caller_gets_the_new_results() {
+    let host = Host::new();
+    host.pop("child", "completed", "VAT of 19 %");
+    host.ended(host.call);
+    host.tell(json!({"kind": "sessionIdle", "sessionID": "child"}));
+    let silent = host.refused("root", json!({"sessionID": "f2"}));
+    assert!(silent.contains("f2") && silent.contains("completed"), "{silent}");
+    let answer = host.tool("root", "stack_frame_activate", json!({"sessionID": "f2", "answer": "It is 20 %"}));
+    assert!(!answer.is_error, "{answer:?}");
+    let prompt = answer.effects.iter().find_map(|effect| match effect {
+        Effect::Prompt { session_id, text, .. } => Some((session_id.as_str(), text.as_str())),
+        _ => None,
+    });
+    let (session, text) = prompt.expect("its session goes on");
+    assert_eq!(session, "child");
+    assert!(text.starts_with("Frame f2 was completed, and goes on. What is wrong: It is 20 %\n"), "{text}");
+    host.pop("child", "completed", "VAT of 20 %");
+    let results = host.ended(answer.call.unwrap());
+    assert!(results.starts_with("f2 (Taxes) is completed.\nResults: VAT of 20 %\n"), "{results}");
+}

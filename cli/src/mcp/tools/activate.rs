@@ -10,13 +10,13 @@ use crate::holding::go_on;
 use crate::mcp::call::{Answer, Call, Refusal};
 
 /// Begin a planned frame, or go on with an open one, and work in it from now on. The answer shows all that you need for it.
-/// A blocked frame needs the answer to its question; a failed one is begun anew.
+/// A blocked frame needs the answer to its question; a failed one is begun anew; a completed one goes on if you say what is wrong.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
     /// Handle or title of the frame.
     frame: String,
-    /// The answer to the question of a blocked frame.
+    /// The answer to the question of a blocked frame; of a completed one what is wrong.
     answer: Option<String>,
     /// Begin a failed or blocked frame anew, in a new frame that knows why it failed.
     #[serde(default)]
@@ -49,11 +49,12 @@ impl McpTool for Activate {
         if begins_anew {
             frame = call.stack.retry(frame, self.note)?.handle;
         }
-        if let Some(answer) = self.answer {
+        let stack = call.as_actor(|actor| actor.taking_over(self.take_over).handing_over(self.hand_over));
+        if let Some(answer) = self.answer.as_ref().filter(|_| from == FrameStatus::Blocked) {
             call.stack.answer(frame, answer)?;
         }
-        let stack = call.as_actor(|actor| actor.taking_over(self.take_over).handing_over(self.hand_over));
         let begun = match from {
+            FrameStatus::Completed => stack.reopen(frame, self.answer.unwrap_or_default()).map(drop),
             _ if begins_anew => stack.activate(frame),
             FrameStatus::InProgress => go_on(&stack, frame),
             FrameStatus::Blocked => stack.set_status(frame, FrameStatus::InProgress, None),
@@ -76,13 +77,20 @@ impl Activate {
         if self.note.is_some() && !begins_anew {
             return refused("a note is for retry, which begins a failed or blocked frame anew".into());
         }
-        if self.answer.is_some() && (begins_anew || from != FrameStatus::Blocked) {
-            return refused("an answer is for a blocked frame that goes on".into());
+        let takes_answer = matches!(from, FrameStatus::Blocked | FrameStatus::Completed);
+        if self.answer.is_some() && (begins_anew || !takes_answer) {
+            return refused("an answer is for a blocked or completed frame that goes on".into());
         }
         match from {
-            FrameStatus::Completed | FrameStatus::Invalidated => {
-                return refused("it cannot be activated; push a new frame".into());
+            FrameStatus::Completed if self.retry => {
+                return refused("only a failed or blocked frame is begun anew".into());
             }
+            FrameStatus::Completed if self.answer.is_none() => {
+                return refused(
+                    "it goes on only if it is wrong: say in answer what is wrong; or push a new frame".into(),
+                );
+            }
+            FrameStatus::Invalidated => return refused("it cannot be activated; push a new frame".into()),
             FrameStatus::Planned | FrameStatus::InProgress if self.retry => {
                 return refused("only a failed or blocked frame is begun anew; pop it as failed first".into());
             }

@@ -27,6 +27,9 @@ struct PlannedFrame {
     /// The same in one short line.
     #[serde(default)]
     success_criteria_compacted: String,
+    /// In full: what to do, what is known, what to return.
+    #[serde(default)]
+    task: String,
     /// Handles or titles of frames whose results it needs, also of earlier ones of this list.
     #[serde(default)]
     depends_on: Vec<String>,
@@ -52,7 +55,8 @@ impl McpTool for Plan {
         let mut frames = Vec::new();
         for (place, planned) in self.frames.into_iter().enumerate() {
             let depends_on = planned.depends_on.iter().map(|name| reference(name, place)).collect::<Result<_, _>>()?;
-            let mut new = NewFrame::new(planned.title).criteria(planned.success_criteria).id(ids[place].clone());
+            let mut new = NewFrame::new(planned.title).criteria(planned.success_criteria).task(planned.task);
+            new.session_id = Some(ids[place].clone());
             new = new.criteria_compacted(planned.success_criteria_compacted);
             new.depends_on = depends_on;
             frames.push(new);

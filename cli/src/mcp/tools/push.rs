@@ -19,6 +19,9 @@ pub(super) struct Push {
     /// The same in one short line.
     #[serde(default)]
     success_criteria_compacted: String,
+    /// For handOver, in full: what to do, what is known, what to return.
+    #[serde(default)]
+    task: String,
     /// Handles or titles of frames whose results it needs.
     #[serde(default)]
     depends_on: Vec<String>,
@@ -39,7 +42,7 @@ impl McpTool for Push {
         let own = call.place(self.frame.as_deref())?;
         let parent = own.map_or(Parent::Root, |own| Parent::Frame(own.into()));
         let depends_on = self.depends_on.iter().map(|name| call.resolve(name)).collect::<Result<Vec<Handle>, _>>()?;
-        let mut new = NewFrame::new(self.title).criteria(self.success_criteria);
+        let mut new = NewFrame::new(self.title).criteria(self.success_criteria).task(self.task);
         new = new.criteria_compacted(self.success_criteria_compacted);
         (new.parent, new.depends_on) = (parent, depends_on.iter().copied().map(FrameRef::from).collect());
         let is_ready = call.stack.read(|tree| {
