@@ -6,6 +6,7 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
+use super::costs::Price;
 use super::memory::{Conversation, RunState};
 use super::node::{Attempt, Before, Node, push_compact};
 use super::{Tree, set};
@@ -266,7 +267,9 @@ impl Tree {
                 self.touch_at(handle, time);
             }
             Change::CostRecorded { conversation, cost_micro_usd } => {
+                let before = Price::of(self.node(handle).record());
                 self.nodes[handle.index()].record_cost(conversation, *cost_micro_usd);
+                self.price.replace(before, Price::of(self.nodes[handle.index()].record()));
             }
             Change::Commanded { .. } => self.remember_command(event),
             Change::Undone { commanded, .. } => self.forget_command(*commanded),
@@ -426,6 +429,7 @@ impl Tree {
         self.ids.insert(&frame.session_id, handle);
         self.titles.insert(&frame.title, handle);
         self.chunks += frame.heap.len();
+        self.price.replace(Price::default(), Price::of(&frame));
         self.nodes.push(Node::new(frame, parent, depth, jump));
         self.note_unfinished(handle);
         self.enter(handle, None);

@@ -1,48 +1,50 @@
 //! What frames have cost, and which tools their records allow.
 
+use serde::{Deserialize, Serialize};
+
 use super::Tree;
 use crate::frame::{Frame, Handle, tools_of_all};
 
-/// What one frame has cost, without an estimate of its newest requests.
+/// What frames have cost, without an estimate of their newest requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
     /// What was told, in millionths of a US dollar.
-    told: u64,
-    /// What was told of conversations, and the weight of their requests at that time: they give the price of a unit.
-    of_conversations: u64,
-    counted: u64,
+    pub(crate) told: u64,
     /// The weight of the requests of which no cost is known yet.
     open: u64,
+}
+
+/// What the requests of conversations have cost: all that was told, and the weight of these requests. It gives the price of a unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Price {
+    cost: u64,
+    weight: u64,
 }
 
 impl Cost {
     pub(crate) fn of(frame: &Frame) -> Self {
         let of_requests: u64 = frame.usage.iter().fold(0, |sum, usage| sum.saturating_add(usage.cost_micro_usd));
-        let of_conversations = frame.costs.iter().fold(0_u64, |sum, cost| sum.saturating_add(cost.cost_micro_usd));
         let weight = frame.usage.iter().fold(0_u64, |sum, usage| sum.saturating_add(usage.weight()));
-        let counted = frame.costs.iter().map(|cost| cost.weight).max().unwrap_or(0);
+        let Price { cost, weight: counted } = Price::of(frame);
         // A host that tells the cost of each request leaves nothing to estimate.
         let open = if of_requests > 0 { 0 } else { weight.saturating_sub(counted) };
-        Self { told: of_requests.saturating_add(of_conversations), of_conversations, counted, open }
+        Self { told: of_requests.saturating_add(cost), open }
+    }
+}
+
+impl Price {
+    pub(super) fn of(frame: &Frame) -> Self {
+        Self {
+            cost: frame.costs.iter().fold(0, |sum, cost| sum.saturating_add(cost.cost_micro_usd)),
+            weight: frame.costs.iter().map(|cost| cost.weight).max().unwrap_or(0),
+        }
     }
 
-    /// What was told, in millionths of a US dollar.
-    pub(crate) fn told(&self) -> u64 {
-        self.told
-    }
-
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.told = self.told.saturating_add(other.told);
-        self.of_conversations = self.of_conversations.saturating_add(other.of_conversations);
-        self.counted = self.counted.saturating_add(other.counted);
-        self.open = self.open.saturating_add(other.open);
-    }
-
-    /// The cost with an estimate of what came since, by the prices of a whole tree. Before a cost is told there nothing is estimated.
-    pub(crate) fn estimated(&self, tree: &Self) -> u64 {
-        let since = u128::from(self.open) * u128::from(tree.of_conversations);
-        let since = since.checked_div(u128::from(tree.counted)).unwrap_or(0);
-        self.told.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
+    /// Replaces what a frame has told before.
+    pub(super) fn replace(&mut self, before: Self, after: Self) {
+        self.cost = self.cost.saturating_sub(before.cost).saturating_add(after.cost);
+        self.weight = self.weight.saturating_sub(before.weight).saturating_add(after.weight);
     }
 }
 
@@ -53,10 +55,20 @@ impl Tree {
         tools_of_all(limits.filter_map(|limits| limits.tools.as_deref()))
     }
 
-    /// The costs of a frame and all frames below it.
-    pub(crate) fn costs(&self, handle: Handle) -> Cost {
+    /// What a frame and all frames below it have cost, in millionths of a US dollar, with an estimate of what came since.
+    pub(crate) fn cost_below(&self, handle: Handle) -> u64 {
         let mut sum = Cost::default();
-        self.subtree(handle).for_each(|frame| sum.add(&Cost::of(self.node(frame).record())));
-        sum
+        for frame in self.subtree(handle) {
+            let Cost { told, open } = Cost::of(self.node(frame).record());
+            sum = Cost { told: sum.told.saturating_add(told), open: sum.open.saturating_add(open) };
+        }
+        self.estimated(sum)
+    }
+
+    /// A cost with an estimate of what came since. Before a cost of a conversation is told nothing is estimated.
+    pub(super) fn estimated(&self, cost: Cost) -> u64 {
+        let since = u128::from(cost.open) * u128::from(self.price.cost);
+        let since = since.checked_div(u128::from(self.price.weight)).unwrap_or(0);
+        cost.told.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
     }
 }

@@ -157,6 +157,8 @@ pub struct Tree {
     stops: BTreeMap<Handle, (u64, String)>,
     /// The last commands of persons.
     given: VecDeque<given::Given>,
+    /// What the requests of conversations have cost.
+    price: costs::Price,
     extra: Map<String, Value>,
 }
 
@@ -533,12 +535,11 @@ impl Tree {
         let all = self.subtree(handle).flat_map(|frame| &self.node(frame).record().usage);
         all.for_each(|usage| add_usage(&mut total, usage));
         let record = self.node(handle).record();
-        let whole = self.costs(self.root(handle));
         FrameUsage {
             own: record.usage.clone(),
             total,
-            own_cost_micro_usd: Cost::of(record).estimated(&whole),
-            total_cost_micro_usd: self.costs(handle).estimated(&whole),
+            own_cost_micro_usd: self.estimated(Cost::of(record)),
+            total_cost_micro_usd: self.cost_below(handle),
         }
     }
 
@@ -546,7 +547,7 @@ impl Tree {
     /// without estimates.
     pub fn usage_by_frame(&self) -> Vec<FrameUsage> {
         let of_frame = |node: &Node| {
-            let (own, cost) = (node.record().usage.clone(), Cost::of(node.record()).told());
+            let (own, cost) = (node.record().usage.clone(), Cost::of(node.record()).told);
             FrameUsage { total: own.clone(), own, own_cost_micro_usd: cost, total_cost_micro_usd: cost }
         };
         self.totals(of_frame, |usage, below| {

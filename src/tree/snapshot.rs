@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::archive::Shelf;
+use super::costs::Price;
 use super::given::Given;
 use super::holding::Place;
 use super::nodes::Nodes;
@@ -51,6 +52,8 @@ struct Head {
     stops: Vec<(Handle, u64, String)>,
     /// The last commands of persons.
     given: VecDeque<Given>,
+    /// What the requests of conversations have cost.
+    price: Price,
     /// Where each conversation is.
     places: BTreeMap<String, Place>,
     /// The highest key of the places of roots.
@@ -170,6 +173,7 @@ impl Tree {
             chunks: head.chunks,
             places: head.places,
             given: head.given,
+            price: head.price,
             stops: head.stops.into_iter().map(|(frame, revision, reason)| (frame, (revision, reason))).collect(),
             extra: head.extra,
             ..Self::default()
@@ -221,6 +225,7 @@ impl Tree {
             stops: stops.map(|(frame, (revision, reason))| (*frame, *revision, reason.clone())).collect(),
             places: self.places.clone(),
             given: self.given.clone(),
+            price: self.price,
             last_root: self.roots.last(),
             extra: self.extra.clone(),
             open,

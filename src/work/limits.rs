@@ -74,7 +74,7 @@ impl Tree {
             let (most, spent) = cost.filter(|(most, spent)| spent >= most)?;
             let reason = format!(
                 "its budget of {} US dollars is spent: {} with all frames below it; a larger budget lets it go on",
-                dollars(most),
+                round(most),
                 dollars(spent)
             );
             Some(Overspent { frame, reason })
@@ -95,14 +95,15 @@ impl Tree {
         let usages = self.subtree(handle).flat_map(|frame| &self.node(frame).record().usage);
         usages.sum::<ModelUsage>().tokens()
     }
-
-    /// What a frame and all frames below it have cost.
-    fn cost_below(&self, handle: Handle) -> u64 {
-        self.costs(handle).estimated(&self.costs(self.root(handle)))
-    }
 }
 
-/// An amount of money in US dollars.
+/// An amount of money in US dollars, with four decimals.
 fn dollars(micro: u64) -> String {
     format!("{}.{:04}", micro / 1_000_000, micro % 1_000_000 / 100)
+}
+
+/// An amount of money in US dollars as somebody has set it.
+fn round(micro: u64) -> String {
+    let all = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
+    all.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

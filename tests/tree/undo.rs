@@ -238,7 +238,7 @@ fn costs_that_are_not_told_yet_are_estimated_by_those_that_were() {
     assert_eq!(overspent.frame, shop);
     assert_eq!(
         overspent.reason,
-        "its budget of 0.0020 US dollars is spent: 0.0021 with all frames below it; a larger budget lets it go on"
+        "its budget of 0.002 US dollars is spent: 0.0021 with all frames below it; a larger budget lets it go on"
     );
     let with_cost = ModelRequest { cost_micro_usd: 7, ..ModelRequest::new("m") };
     stack.record_usage(shop, with_cost).unwrap();

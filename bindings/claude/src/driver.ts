@@ -4,7 +4,6 @@ import type {
   HostAnswer,
   HostEvent,
   LogLevel,
-  ModelRequest,
   SessionContext,
   SessionMessage,
   TakePrompt,
@@ -41,7 +40,8 @@ export type SessionNews =
   | { kind: "compacted" }
   /**
    * What a conversation has cost so far, over all its turns, in US dollars: that of the session, or another one in which the
-   * driver has asked for a summary. Newer values replace older ones.
+   * driver has asked for a summary. Newer values replace older ones. The requests in it were reported before: what comes later is
+   * estimated by their price until the next cost.
    */
   | { kind: "cost"; session: string; costUsd: number }
 
@@ -57,11 +57,6 @@ export interface SessionOwner {
   context(sessionID: string): SessionContext | undefined
   /** Executes a tool of the stack and waits for its answer. Never rejects. */
   tool(sessionID: string, name: string, args: object, signal: AbortSignal): Promise<HostAnswer>
-  /**
-   * Estimates the cost of a request from its tokens, until a cost is told for its session, which has that of the request in it.
-   * For drivers that learn costs only after a turn: call it before the request is reported.
-   */
-  estimate(sessionID: string, request: ModelRequest): void
   /** Reports an event to the engine. */
   report(event: HostEvent, takePrompt?: TakePrompt): Promise<void>
   /** Writes a line to the orchestrator's log. */

@@ -11,7 +11,7 @@ import type { SessionDriver } from "./driver.js"
 import { ClaudeDriver, type ClaudeOptions } from "./drivers/claude/index.js"
 import type { FlameEvent, Listener } from "./events.js"
 import { given } from "./given.js"
-import { checkLimits, type FrameLimits, Limits } from "./limits.js"
+import { dollars, engineLimits, type FrameLimits } from "./limits.js"
 import { Orchestrator } from "./orchestrator.js"
 import { questionOf } from "./questions.js"
 import { titleOf } from "./titles.js"
@@ -101,7 +101,6 @@ export class Flame {
   /** The stack: for reading, and for commands that have no method here. */
   readonly stack: Stack
   readonly #driver: SessionDriver
-  readonly #limits: Limits
   readonly #orchestrator: Orchestrator
   readonly #ownSession = `flame-${process.pid}-${randomUUID()}`
   readonly #closing = new AbortController()
@@ -114,23 +113,22 @@ export class Flame {
 
   /** @throws Error if the project's folder does not exist; CallstackError if the stack cannot be opened. */
   constructor(options: FlameOptions = {}) {
+    const { model, maxTurns, maxTokens, maxBudgetUsd, maxDepth, maxConcurrent, timeLimit, budget, settings } = options
+    const limits = engineLimits(given({ model, maxTurns, maxTokens, maxBudgetUsd }))
     const directory = resolve(options.directory ?? ".")
     if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
       throw new Error(`the project's folder ${directory} does not exist; create it, or name another one`)
     }
     const folder = resolve(directory, options.folder ?? ".callstack")
-    const { model, maxTurns, maxTokens, maxBudgetUsd, maxDepth, maxConcurrent, timeLimit, budget, settings } = options
     this.#driver = options.driver ?? new ClaudeDriver(options.claude)
     this.#waitsForAnswers = options.waitForAnswers ?? true
     // Each wait listens to it.
     setMaxListeners(0, this.#closing.signal)
     this.stack = Stack.open(folder, { mirror: options.mirror ?? false })
-    const limits = { model, maxTurns, maxTokens, maxBudgetUsd, tools: options.tools ?? this.#driver.defaultTools }
-    this.#limits = new Limits(this.stack, folder, given(limits))
+    const tools = options.tools ?? this.#driver.defaultTools
     this.#orchestrator = new Orchestrator({
       stack: this.stack,
       driver: this.#driver,
-      limits: this.#limits,
       directory,
       folder,
       ownSession: this.#ownSession,
@@ -140,7 +138,12 @@ export class Flame {
       ...settings,
       context: { tools: { prefix }, ...settings?.context, ...(budget && { budget }) },
       // The conversations of its sessions are not folded.
-      calls: { ...settings?.calls, ...given({ maxDepth, maxConcurrent, timeLimit }), in: "session" },
+      calls: {
+        ...settings?.calls,
+        ...given({ maxDepth, maxConcurrent, timeLimit }),
+        limits: { ...limits, tools },
+        in: "session",
+      },
     })
     if (problems.length === 0) return
     this.#orchestrator.close()
@@ -166,7 +169,6 @@ export class Flame {
   push(plan: FramePlan): Promise<Outcome> {
     return this.#operate((isStopped) => {
       const handle = this.plan(plan)
-      this.#limits.begin(handle, {})
       return this.#activate(handle, isStopped).catch((error: unknown) => {
         // Nobody asked for a frame that stays planned.
         if (this.stack.frame(handle).status === "planned") this.stack.invalidate(handle, "it could not be begun")
@@ -178,23 +180,16 @@ export class Flame {
   /**
    * Plans a frame, which {@link Flame.activate}, or the agent of its parent, begins. Returns its handle.
    *
-   * @throws CallstackError `unknown_frame`, `parent_closed`, `dependency`; RangeError for a limit that is not positive.
+   * @throws CallstackError `unknown_frame`, `parent_closed`, `dependency`, `tools_exceed`; RangeError for a limit that is not positive.
    */
   plan({ goal, title, successCriteria, parent, dependsOn, ...limits }: FramePlan): Handle {
-    checkLimits(limits)
     const handle = this.stack.plan({
       title: title ?? titleOf(goal),
       successCriteria: successCriteria === undefined ? goal : `${goal}\n${successCriteria}`,
       parent: parent ?? null,
+      limits: engineLimits(given(limits)),
       ...(dependsOn && { dependsOn: [...dependsOn] }),
     })
-    try {
-      this.#limits.set(handle, given(limits))
-    } catch (error) {
-      // Without its limits it might do more than was allowed.
-      this.stack.invalidate(handle, "its limits could not be recorded")
-      throw error
-    }
     this.#orchestrator.tellChanges()
     return handle
   }
@@ -209,8 +204,7 @@ export class Flame {
   activate(frame: FrameRef, { answer, ...limits }: { answer?: string } & FrameLimits = {}): Promise<Outcome> {
     return this.#operate((isStopped) => {
       const handle = this.stack.resolve(frame)
-      if (this.stack.frame(handle).status === "planned") this.#limits.begin(handle, given(limits))
-      else this.#limits.set(handle, given(limits))
+      this.stack.setLimits(handle, engineLimits(given(limits)))
       return this.#activate(handle, isStopped, answer)
     })
   }
@@ -228,7 +222,7 @@ export class Flame {
       const pending = open.filter((frame) => isInterrupted(frame) || (isCalled(frame) && !this.#runsHere(frame)))
       const waiting = open.filter((frame) => questionOf(frame) !== undefined)
       const roots = new Set([...pending, ...waiting].map(({ handle }) => this.stack.ancestors(handle).at(-1) ?? handle))
-      for (const root of roots) this.#limits.set(root, given(limits))
+      for (const root of roots) this.stack.setLimits(root, engineLimits(given(limits)))
       await this.#goOn(
         pending.map(({ handle }) => handle),
         isStopped,
@@ -293,9 +287,8 @@ export class Flame {
   /** Returns the tokens and the costs of a frame, alone and with everything below it. Costs are in US dollars. */
   usage(frame: FrameRef): Usage {
     this.stack.refresh()
-    const handle = this.stack.resolve(frame)
-    const { own, total } = this.stack.usage(handle)
-    return { own, total, ownCostUsd: this.#limits.own(handle), totalCostUsd: this.#limits.total(handle) }
+    const usage = this.stack.usage(frame)
+    return { ...usage, ownCostUsd: dollars(usage.ownCostMicroUsd), totalCostUsd: dollars(usage.totalCostMicroUsd) }
   }
 
   /** Stops everything, as {@link Flame.stop}, ends all sessions and closes the stack. What waits for frames returns before. */

@@ -8,7 +8,6 @@ import {
   type HostAnswer,
   type HostEvent,
   type LogLevel,
-  type ModelRequest,
   type SessionContext,
   type SessionMessage,
   type Stack,
@@ -18,7 +17,7 @@ import {
 } from "callstack-core"
 import { type SessionDriver, SessionError, type SessionLimits, type SessionNews, type SessionOwner } from "./driver.js"
 import { Events } from "./events.js"
-import type { Limits } from "./limits.js"
+import { dollars, microUsd } from "./limits.js"
 import { questionOf } from "./questions.js"
 import { type Signal, signalsIn } from "./signals.js"
 import { titleOf } from "./titles.js"
@@ -30,7 +29,6 @@ const ABORTED = "The wait was aborted."
 export interface Parts {
   stack: Stack
   driver: SessionDriver
-  limits: Limits
   /** The folder in which sessions work. */
   directory: string
   /** The folder of the stack. */
@@ -62,7 +60,6 @@ export class Orchestrator implements HostActions, SessionOwner {
   readonly events = new Events()
   readonly #stack: Stack
   readonly #driver: SessionDriver
-  readonly #limits: Limits
   /** The session in whose name this process begins trees. */
   readonly ownSession: string
   /** The frames that were begun from outside: those that {@link Orchestrator.stop} stops, with all below them. */
@@ -80,10 +77,9 @@ export class Orchestrator implements HostActions, SessionOwner {
   #isClosed = false
   #stops = 0
 
-  constructor({ stack, driver, limits, directory, folder, ownSession }: Parts) {
+  constructor({ stack, driver, directory, folder, ownSession }: Parts) {
     this.#stack = stack
     this.#driver = driver
-    this.#limits = limits
     this.directory = directory
     this.folder = folder
     this.ownSession = ownSession
@@ -193,10 +189,8 @@ export class Orchestrator implements HostActions, SessionOwner {
     return sessionID === this.ownSession ? Promise.resolve([]) : this.#driver.messages(sessionID)
   }
 
-  prompt(sessionID: string, text: string, callerID: string): Promise<void> {
+  prompt(sessionID: string, text: string): Promise<void> {
     return this.#inTurn(sessionID, async (signal) => {
-      const [own, beginner] = [this.#handleOf(sessionID), this.#handleOf(callerID)]
-      if (own !== undefined && beginner !== undefined) this.#limits.restrict(own, beginner)
       this.tellChanges()
       try {
         await this.#converse(sessionID, text, signal)
@@ -243,11 +237,6 @@ export class Orchestrator implements HostActions, SessionOwner {
     return this.call(sessionID, name, args, signal)
   }
 
-  estimate(sessionID: string, request: ModelRequest): void {
-    const frame = this.#handleOf(sessionID)
-    if (frame !== undefined) this.#limits.estimate(frame, request)
-  }
-
   /**
    * Reports an event. The engine has taken it when this returns. Only who wants the prompt of a compaction waits for the effects:
    * one of them can be to end the turn that reports.
@@ -270,7 +259,7 @@ export class Orchestrator implements HostActions, SessionOwner {
     if (frame === undefined) return
     this.events.emit({ ...news, frame })
     if (news.kind !== "cost") return
-    this.#limits.cost(frame, news.session, news.costUsd)
+    this.#stack.recordCost(frame, news.session, microUsd(news.costUsd))
     this.#checkBudget(frame)
   }
 
@@ -286,7 +275,9 @@ export class Orchestrator implements HostActions, SessionOwner {
   limits(sessionID: string): SessionLimits {
     const frame = this.#handleOf(sessionID)
     if (frame === undefined) throw new Error(`session ${sessionID} has no frame`)
-    return this.#limits.session(frame)
+    const { model, tools = [], maxTurns, maxCostMicroUsd } = this.#stack.allowance(frame)
+    const maxBudgetUsd = maxCostMicroUsd === undefined ? undefined : dollars(maxCostMicroUsd)
+    return { frame, model, tools, maxTurns, maxBudgetUsd }
   }
 
   /** Works in a session. The signal is aborted when somebody ends its turn. */
@@ -367,13 +358,13 @@ export class Orchestrator implements HostActions, SessionOwner {
   /** @throws SessionError if a session may not spend any more, so that it costs no further request. */
   #checkSpendable(sessionID: string): void {
     const handle = this.#handleOf(sessionID)
-    const overspent = handle === undefined ? undefined : this.#limits.overspent(handle)
-    if (overspent !== undefined) throw new SessionError(`${overspent.frame} may not go on: ${overspent.reason}`)
+    const overspent = handle === undefined ? null : this.#stack.overspent(handle)
+    if (overspent !== null) throw new SessionError(`${overspent.frame} may not go on: ${overspent.reason}`)
   }
 
   #checkBudget(handle: Handle): void {
-    const overspent = this.#limits.overspent(handle)
-    if (overspent === undefined) return
+    const overspent = this.#stack.overspent(handle)
+    if (overspent === null) return
     const { frame, reason } = overspent
     if (this.#stack.stop(frame, reason).length === 0) return
     this.events.emit({ kind: "overspent", frame, reason })

@@ -206,7 +206,7 @@ test("a session that is summarized is told as working, and a stop waits for it",
 })
 
 /** What a driver does about a request. */
-type Step = "estimate" | "report" | "cost"
+type Step = "report" | "cost"
 
 /** A driver that does these things in its turns. Each turn has one request, which costs $0.10. */
 class PaidDriver extends ScriptedDriver {
@@ -227,8 +227,7 @@ class PaidDriver extends ScriptedDriver {
     const owner = this.#owner
     const request = { model: "scripted", output: 1000 }
     for (const step of this.#turns[this.prompts.length] ?? []) {
-      if (step === "estimate") owner?.estimate(sessionID, request)
-      else if (step === "cost") owner?.tell(sessionID, { kind: "cost", session: sessionID, costUsd: 0.1 })
+      if (step === "cost") owner?.tell(sessionID, { kind: "cost", session: sessionID, costUsd: 0.1 })
       else await owner?.report({ kind: "message", sessionID, messageID: "m1", role: "assistant", text: "", request })
     }
     return super.send(sessionID, prompt)
@@ -237,15 +236,12 @@ class PaidDriver extends ScriptedDriver {
 
 const ORDERS: Step[][] = [
   ["report", "cost"],
-  ["cost", "report"],
-  ["estimate", "report"],
-  ["estimate", "report", "cost"],
-  ["estimate", "cost", "report"],
+  ["report"],
 ]
 for (const order of ORDERS) {
   test(`a request costs once: ${order.join(", ")}`, () =>
     // The first turn shows what a token costs, by which later ones can be estimated.
-    withDriver(new PaidDriver([["estimate", "report", "cost"], order]), async (flame) => {
+    withDriver(new PaidDriver([["report", "cost"], order]), async (flame) => {
       await flame.run("First")
       const { frame } = await flame.run("Second", { maxBudgetUsd: 0.15 })
       assert.equal(frame.results, "Paid")
@@ -257,8 +253,8 @@ for (const order of ORDERS) {
 test("an estimate over the budget stops a frame", () =>
   withDriver(
     new PaidDriver([
-      ["estimate", "report", "cost"],
-      ["estimate", "report"],
+      ["report", "cost"],
+      ["report"],
     ]),
     async (flame) => {
       await flame.run("First")

@@ -1,7 +1,7 @@
 // What frames may spend: turns, dollars and tokens; and what they have cost.
 
 import assert from "node:assert/strict"
-import { readFileSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import test from "node:test"
 import type { ModelUsage } from "callstack-core"
@@ -13,7 +13,6 @@ import {
   pop,
   priceOf,
   push,
-  readJson,
   running,
   stack,
   type Usage,
@@ -113,10 +112,7 @@ test("what another process has spent counts, and its limits hold", () =>
     await other.close()
     flame.stack.refresh()
     await until(() => flame.usage(root).totalCostUsd > 0, "the cost is seen here")
-    const { limits } = readJson<{ limits: object }>(
-      readFileSync(join(world.folder, ".callstack/flame/f1.json"), "utf8"),
-    )
-    assert.deepEqual(limits, { tools: ["Read"], maxTokens: 5000 })
+    assert.deepEqual(flame.stack.frame(root).limits, { tools: ["Read"], maxTokens: 5000 })
     const offered = new Set(world.model.asked[0]?.tools)
     assert.deepEqual(
       ["Read", "Write", "Bash"].map((tool) => offered.has(tool)),
@@ -184,11 +180,11 @@ function checkCosts(flame: Flame, { model }: World, handles: readonly string[]):
     const { own, ownCostUsd } = flame.usage(handle)
     const charged = model.charged(flame.stack.frame(handle).sessionID)
     assert.deepEqual(sumOf(own), charged, handle)
-    assert.ok(Math.abs(ownCostUsd - priceOf(charged)) < 1e-9, `${handle}: ${ownCostUsd} for ${JSON.stringify(charged)}`)
+    assert.ok(Math.abs(ownCostUsd - priceOf(charged)) < 1e-5, `${handle}: ${ownCostUsd} for ${JSON.stringify(charged)}`)
   }
   const { total, totalCostUsd } = flame.usage("f1")
   assert.deepEqual(sumOf(total), model.charged())
-  assert.ok(Math.abs(totalCostUsd - priceOf(model.charged())) < 1e-9)
+  assert.ok(Math.abs(totalCostUsd - priceOf(model.charged())) < 1e-5)
 }
 
 test("frames cost what the model has charged, also for summaries and over resumes", () => {

@@ -3,7 +3,6 @@
 import type { Frame, FrameRef, FrameStatus, Handle, ModelUsage } from "callstack-core"
 import type { FlameEvent } from "../events.js"
 import type { Flame, Outcome, Usage } from "../flame.js"
-import { tokensOf } from "../limits.js"
 import { indented, type Line, line, type Tone, toned } from "./lines.js"
 import { oneLine } from "./text.js"
 
@@ -190,6 +189,11 @@ function problemOf({ status, error, attempt }: { status: number | undefined; err
 
 function firstLineOf(text: string): string {
   return oneLine(text.trim().split("\n", 1)[0] ?? "")
+}
+
+/** Returns the tokens of requests, of prompts and answers. */
+function tokensOf(usage: ModelUsage): number {
+  return usage.uncachedInput + usage.cacheRead + usage.cacheWrite + usage.output + usage.reasoning
 }
 
 function sumOf(usages: readonly ModelUsage[], value: (usage: ModelUsage) => number): number {

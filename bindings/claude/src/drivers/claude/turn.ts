@@ -234,7 +234,6 @@ export class Turn {
     this.#counted = sum(this.#counted, counted)
     const { uncachedInput, cacheRead, cacheWrite, output } = counted
     const request = { model, ...counted, duration: Date.now() - asked }
-    this.#owner.estimate(this.sessionID, request)
     this.#report({
       kind: "message",
       sessionID: this.sessionID,
@@ -265,18 +264,18 @@ export class Turn {
     const { sessionID } = this
     const { session_id: session, total_cost_usd: costUsd, uuid } = result
     const request = this.#rest(result)
-    if (request !== undefined) this.#owner.estimate(sessionID, request)
+    if (request !== undefined) {
+      this.#report({
+        kind: "message",
+        sessionID,
+        messageID: `rest-${uuid}`,
+        role: "assistant",
+        text: "",
+        request,
+        summary: true,
+      })
+    }
     this.#owner.tell(sessionID, { kind: "cost", session, costUsd })
-    if (request === undefined) return
-    this.#report({
-      kind: "message",
-      sessionID,
-      messageID: `rest-${uuid}`,
-      role: "assistant",
-      text: "",
-      request,
-      summary: true,
-    })
   }
 
   /** The tokens of requests that broke off, and of those for the summaries of compactions. */
