@@ -3,7 +3,6 @@
 mod archive;
 mod compact;
 mod deadline;
-mod disk;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 mod health;
 mod heap;
@@ -11,6 +10,7 @@ mod history;
 mod holding;
 #[cfg(feature = "session")]
 mod host;
+mod journal;
 #[cfg(feature = "session")]
 mod kept_settings;
 mod limits;
@@ -39,7 +39,6 @@ pub use self::compact::HistoryCompaction;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 pub use self::compact::RepairedFiles;
 use self::deadline::Deadline;
-use self::disk::{Disk, MirrorView};
 #[cfg(all(feature = "session", feature = "sqlite"))]
 pub use self::health::{Health, HostHealth, MirrorHealth};
 pub use self::heap::Heap;
@@ -47,6 +46,7 @@ pub use self::heap::Heap;
 pub(crate) use self::host::Turns;
 #[cfg(feature = "session")]
 pub use self::host::{Host, HostSettings, SessionContext};
+use self::journal::{Journal, MirrorView};
 pub use self::logs::FrameLog;
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
@@ -127,11 +127,11 @@ pub struct Stack {
 struct Inner {
     /// Locked for a whole command, and before the tree, so that the command is decided on the newest tree.
     /// A command inside of a command, in code of the host, finds it borrowed.
-    disk: ReentrantMutex<RefCell<Disk>>,
+    journal: ReentrantMutex<RefCell<Journal>>,
     tree: SharedTree,
-    /// The state of the mirror after the last command, for queries. They do not wait for the disk.
+    /// The state of the mirror after the last command, for queries. They do not wait for the journal.
     mirror: Mutex<MirrorView>,
-    /// Reads the history without the disk's lock. `None` if the store has no reader.
+    /// Reads the history without the journal's lock. `None` if the store has no reader.
     history: Option<Box<dyn HistoryReader>>,
     /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
@@ -329,7 +329,7 @@ impl Stack {
     /// Creates an empty stack in memory, as [`Stack::in_memory`] does, with a clock, random numbers or a token counter
     /// of the caller.
     pub fn with_options(options: StackOptions) -> Self {
-        Self::of(Tree::new(), Disk::none(), Vec::new(), options)
+        Self::of(Tree::new(), Journal::none(), Vec::new(), options)
     }
 
     /// Creates a stack in memory from a stored state. The list has an entry for each inconsistency of the state, with
@@ -340,7 +340,7 @@ impl Stack {
         layout::drop_outside_logs(&mut state, Path::new(""), &mut repairs);
         let (tree, inconsistent) = Tree::from_state(state);
         repairs.extend(inconsistent);
-        (Self::of(tree, Disk::none(), repairs.clone(), options), repairs)
+        (Self::of(tree, Journal::none(), repairs.clone(), options), repairs)
     }
 
     /// Executes a command and returns its events; the list is empty if the stack already is as the command asks. The
@@ -353,7 +353,7 @@ impl Stack {
         self.execute_made(|| command)
     }
 
-    /// Executes a command. `make` makes it when the disk is locked, so generated IDs have the command's time.
+    /// Executes a command. `make` makes it when the journal is locked, so generated IDs have the command's time.
     fn execute_made(&self, make: impl FnOnce() -> Command) -> Result<Vec<Event>> {
         self.commit(make, |tree, command, now| decide_as(tree, self.actor.as_deref(), command, now))
     }
@@ -365,16 +365,16 @@ impl Stack {
         make: impl FnOnce() -> C,
         decide: impl FnOnce(&Tree, C, u64) -> Result<Commit>,
     ) -> Result<Vec<Event>> {
-        let committed = self.command(|disk, deadline| {
+        let committed = self.command(|journal, deadline| {
             let (now, command) = ((self.inner.clock)(), make());
-            let committed = disk.commit(&self.inner.tree, deadline, |tree| {
+            let committed = journal.commit(&self.inner.tree, deadline, |tree| {
                 self.actor.as_ref().map_or(Ok(()), |actor| tree.check_hold(actor))?;
                 decide(tree, command, now)
             })?;
             // The mirror is derived from the store, so its failure does not fail the command. Its status keeps the
             // error.
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
-            let _ = disk.write_mirror(tree, clock, self.mirror_scope(), &deadline.within(PATIENCE));
+            let _ = journal.write_mirror(tree, clock, self.mirror_scope(), &deadline.within(PATIENCE));
             Ok(committed)
         })?;
         if committed.has_new_log {
@@ -386,15 +386,15 @@ impl Stack {
         Ok(committed.events)
     }
 
-    /// Runs a command with the locked disk. A panic breaks the stack before the lock is released, so no other command
-    /// can use this disk.
-    fn command<T>(&self, run: impl FnOnce(&mut Disk, &Deadline) -> Result<T>) -> Result<T> {
-        self.with_disk(|disk, deadline| {
-            disk.check_sound()?;
-            let attempt = Attempt { inner: &self.inner, disk };
+    /// Runs a command with the locked journal. A panic breaks the stack before the lock is released, so no other command
+    /// can use this journal.
+    fn command<T>(&self, run: impl FnOnce(&mut Journal, &Deadline) -> Result<T>) -> Result<T> {
+        self.with_journal(|journal, deadline| {
+            journal.check_sound()?;
+            let attempt = Attempt { inner: &self.inner, journal };
             self.broken_by_panic(|| {
-                let result = run(attempt.disk, deadline);
-                attempt.disk.noting_damage(result)
+                let result = run(attempt.journal, deadline);
+                attempt.journal.noting_damage(result)
             })
         })
     }
@@ -417,18 +417,18 @@ impl Stack {
         value
     }
 
-    /// Waits until no command runs in another thread, locks the disk, and calls `run` with it and the time limit.
+    /// Waits until no command runs in another thread, locks the journal, and calls `run` with it and the time limit.
     ///
     /// # Errors
-    /// [`Error::InsideRead`] if this thread already has the tree or the disk. [`Error::Broken`]. [`Error::Busy`].
-    fn with_disk<T>(&self, run: impl FnOnce(&mut Disk, &Deadline) -> Result<T>) -> Result<T> {
+    /// [`Error::InsideRead`] if this thread already has the tree or the journal. [`Error::Broken`]. [`Error::Busy`].
+    fn with_journal<T>(&self, run: impl FnOnce(&mut Journal, &Deadline) -> Result<T>) -> Result<T> {
         self.inner.tree.check_not_lent_here()?;
         let deadline = self.begin_call();
-        let disk = self.inner.disk.try_lock().or_else(|| self.inner.disk.try_lock_for(deadline.remaining()));
-        let disk = disk.ok_or_else(|| deadline.missed(self.place()))?;
-        let mut disk = disk.try_borrow_mut().map_err(|_| Error::InsideRead {})?;
+        let journal = self.inner.journal.try_lock().or_else(|| self.inner.journal.try_lock_for(deadline.remaining()));
+        let journal = journal.ok_or_else(|| deadline.missed(self.place()))?;
+        let mut journal = journal.try_borrow_mut().map_err(|_| Error::InsideRead {})?;
         self.check_working()?;
-        deadline.stated(run(&mut disk, &deadline))
+        deadline.stated(run(&mut journal, &deadline))
     }
 
     /// The name of this stack in errors.
@@ -1188,10 +1188,10 @@ impl Stack {
         if !is_excess || self.inner.tree.check_not_lent_here().is_err() {
             return;
         }
-        if let Some(disk) = self.inner.disk.try_lock()
-            && let Ok(disk) = disk.try_borrow()
+        if let Some(journal) = self.inner.journal.try_lock()
+            && let Ok(journal) = journal.try_borrow()
         {
-            disk.drop_finished(&self.inner.tree);
+            journal.drop_finished(&self.inner.tree);
         }
     }
 
@@ -1214,21 +1214,21 @@ impl Stack {
     }
 }
 
-/// A running command. When it is dropped, it closes the disk of a broken stack, and updates the state of the mirror that
+/// A running command. When it is dropped, it closes the journal of a broken stack, and updates the state of the mirror that
 /// queries return.
 struct Attempt<'a> {
     inner: &'a Inner,
-    disk: &'a mut Disk,
+    journal: &'a mut Journal,
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        let has_mirror = self.disk.mirror.is_some();
+        let has_mirror = self.journal.mirror.is_some();
         if self.inner.is_broken.load(Ordering::Acquire) {
-            contained(|| self.disk.abandon());
+            contained(|| self.journal.abandon());
         }
         if has_mirror {
-            *self.inner.mirror.lock() = self.disk.mirror_view(&self.inner.tree);
+            *self.inner.mirror.lock() = self.journal.mirror_view(&self.inner.tree);
         }
     }
 }

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::Stack;
-use super::disk::MirrorScope;
+use super::journal::MirrorScope;
 #[cfg(all(feature = "session", feature = "sqlite"))]
-use super::disk::archive_of;
+use super::journal::archive_of;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::error::Error;
 use crate::error::Result;
@@ -82,12 +82,12 @@ impl Stack {
         let log = format!("{DATABASE}-wal");
         let bytes = || self.inner.log_folder.as_ref().map_or(0, |folder| folder.size(DATABASE) + folder.size(&log));
         let bytes_before = bytes();
-        let compacted = call.command(|disk, deadline| {
+        let compacted = call.command(|journal, deadline| {
             // The files beside the database are brought up to date with the events that go.
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
-            let _ = disk.write_mirror(tree, clock, MirrorScope::All, deadline);
+            let _ = journal.write_mirror(tree, clock, MirrorScope::All, deadline);
             // What is wrong with a snapshot, or with old events, does not keep the other commands from their work.
-            Ok(disk.compact(tree, before, deadline))
+            Ok(journal.compact(tree, before, deadline))
         })??;
         Ok(HistoryCompaction { trees: compacted.trees, events: compacted.events, bytes_before, bytes_after: bytes() })
     }
@@ -130,7 +130,7 @@ impl Stack {
             }
         }
         let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
-        let repaired = self.command(|disk, deadline| Ok(disk.remake(tree, clock, deadline)))??;
+        let repaired = self.command(|journal, deadline| Ok(journal.remake(tree, clock, deadline)))??;
         self.inner.contexts.clear_cache(None);
         self.flush()?;
         Ok(repaired)
@@ -146,8 +146,8 @@ impl Stack {
     pub(super) fn compare_snapshot(&self) -> Result<Compared> {
         self.refresh()?;
         let no_snapshots = Error::InMemory { what: "snapshots" };
-        let (snapshot, archive) = self.with_disk(|disk, deadline| {
-            let store = disk.store.as_mut().ok_or(no_snapshots.clone())?;
+        let (snapshot, archive) = self.with_journal(|journal, deadline| {
+            let store = journal.store.as_mut().ok_or(no_snapshots.clone())?;
             let archive = archive_of(&**store).ok_or(no_snapshots)?;
             Ok((store.snapshot(deadline.remaining())?, archive))
         })?;

@@ -163,7 +163,7 @@ impl Stack {
             Err(Error::InMemory { .. }) => Vec::new(),
             Err(error) => return Err(error),
         };
-        match self.with_disk(|disk, deadline| disk.read_again(deadline)) {
+        match self.with_journal(|journal, deadline| journal.read_again(deadline)) {
             Ok(read) => problems.extend(self.read(|tree| difference(tree, &read))),
             Err(error @ (Error::History { .. } | Error::Damaged { .. })) if problems.is_empty() => {
                 problems.push(error.to_string());

@@ -159,8 +159,8 @@ impl Stack {
             let deadline = self.begin_call();
             return deadline.stated(reader.read(query, deadline.remaining(), &mut each));
         }
-        self.with_disk(|disk, deadline| {
-            let store = disk.store.as_mut().ok_or(Error::InMemory { what: "history" })?;
+        self.with_journal(|journal, deadline| {
+            let store = journal.store.as_mut().ok_or(Error::InMemory { what: "history" })?;
             store.read(query, deadline.remaining(), &mut each)
         })
     }

@@ -36,13 +36,13 @@ const WAITING_LINES: usize = 1_000;
 /// one that is found there are older.
 const COMPARED_LINES: usize = 1_000;
 
-/// Maximum number of commands that wait for the disk.
+/// Maximum number of commands that wait for the journal.
 const POSTPONED_COMMANDS: usize = 1_000;
 
 /// How long the end of a stack waits until its calls are recorded as interrupted.
 const LAST_PATIENCE: Duration = Duration::from_millis(300);
 
-/// Time until commands that wait for the disk are tried again, in milliseconds.
+/// Time until commands that wait for the journal are tried again, in milliseconds.
 const RETRY_INTERVAL: u64 = 1_000;
 
 /// The data of a stack about its host.
@@ -80,7 +80,7 @@ struct State {
     /// True if the host has configured the stack or polled. It is then expected to poll.
     is_polling: bool,
     waiting: VecDeque<Effect>,
-    /// Commands of turns that the disk has not allowed.
+    /// Commands of turns that the journal has not allowed.
     postponed: Vec<Command>,
 }
 
@@ -479,21 +479,21 @@ impl Stack {
         Ok(run(&Turns { stack: &stack }))
     }
 
-    /// Executes a command of a turn. If the disk does not allow it now, the command is executed by one of the next turns: the
+    /// Executes a command of a turn. If the journal does not allow it now, the command is executed by one of the next turns: the
     /// decision that it follows from is made, and is not made again. Returns the error.
     fn execute_or_postpone(&self, command: Command) -> Option<Error> {
         let error = self.execute(command.clone()).err()?;
         // Of a command whose outcome is unknown, the next one finds the events if it was kept. A repeated one is then refused, or
         // changes nothing.
-        let is_of_disk = matches!(error.class(), ErrorClass::Passing | ErrorClass::Storage);
+        let is_of_journal = matches!(error.class(), ErrorClass::Passing | ErrorClass::Storage);
         let postponed = &mut self.inner.host.state.lock().postponed;
-        if is_of_disk && postponed.len() < POSTPONED_COMMANDS {
+        if is_of_journal && postponed.len() < POSTPONED_COMMANDS {
             postponed.push(command);
         }
         Some(error)
     }
 
-    /// Executes the commands that the disk has not allowed before.
+    /// Executes the commands that the journal has not allowed before.
     fn execute_postponed(&self) {
         let postponed = std::mem::take(&mut self.inner.host.state.lock().postponed);
         for command in postponed {
@@ -681,10 +681,10 @@ pub(super) fn end_calls(inner: &mut Inner) {
         tree.called().filter(is_own).collect()
     };
     let deadline = Deadline::begin(inner.busy_timeout.min(LAST_PATIENCE)).started();
-    let disk = inner.disk.get_mut().get_mut();
+    let journal = inner.journal.get_mut().get_mut();
     for frame in called.into_iter().map(FrameRef::from) {
         let (command, now) = (Command::EndCall { frame, host: host.clone(), interrupted: true }, (inner.clock)());
-        let _ = disk.commit(&inner.tree, &deadline, |tree| decide(tree, command, now));
+        let _ = journal.commit(&inner.tree, &deadline, |tree| decide(tree, command, now));
     }
 }
 

@@ -63,7 +63,7 @@ impl Stack {
     /// can have been removed then; the errors of every command (see [`Stack`]).
     pub fn prune_logs(&self, limits: LogLimits) -> Result<PrunedLogs> {
         self.check_logs()?;
-        let pruned = self.command(|disk, deadline| disk.prune_logs(&self.inner.tree, limits, deadline))?;
+        let pruned = self.command(|journal, deadline| journal.prune_logs(&self.inner.tree, limits, deadline))?;
         // Cached contexts may name a log that is gone.
         self.inner.contexts.clear_cache(None);
         Ok(pruned)

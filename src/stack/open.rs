@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::{Mutex, ReentrantMutex};
 
 use super::deadline::Deadline;
-use super::disk::{Disk, MirrorScope, TreeFiles};
+use super::journal::{Journal, MirrorScope, TreeFiles};
 use super::shared_tree::SharedTree;
 use super::span_clock::SpanClock;
 use super::{Inner, Stack, StackOptions, contained};
@@ -67,16 +67,16 @@ impl Stack {
         deadline: &Deadline,
     ) -> Result<Self> {
         let now = (options.clock)();
-        Self::founded(Some(folder), Box::new(store), options, deadline, |disk, tree| {
+        Self::founded(Some(folder), Box::new(store), options, deadline, |journal, tree| {
             let mut repairs = Vec::new();
-            disk.found(tree, deadline, || {
+            journal.found(tree, deadline, || {
                 let Some((state, found)) = layout::read(folder)? else { return Ok(Commit::default()) };
                 let (tree, inconsistent) = Tree::from_state(state);
                 layout::keep(folder, layout::BEFORE_IMPORT)?;
                 repairs.extend(found.into_iter().chain(inconsistent));
                 Ok(tree.founding(now))
             })?;
-            disk.remove_earlier_state(tree);
+            journal.remove_earlier_state(tree);
             Ok(repairs)
         })
     }
@@ -139,8 +139,8 @@ impl Stack {
         deadline: &Deadline,
     ) -> Result<Self> {
         let mut was_empty = false;
-        let stack = Self::founded(folder, store, options, deadline, |disk, tree| {
-            was_empty = disk.record(tree, deadline, export::read_lines(history))?;
+        let stack = Self::founded(folder, store, options, deadline, |journal, tree| {
+            was_empty = journal.record(tree, deadline, export::read_lines(history))?;
             Ok(Vec::new())
         })?;
         let place = || folder.map_or("the store".into(), |folder| folder.path().display().to_string());
@@ -154,47 +154,47 @@ impl Stack {
         store: Box<dyn Store>,
         options: StackOptions,
         deadline: &Deadline,
-        found: impl FnOnce(&mut Disk, &SharedTree) -> Result<Vec<Repair>>,
+        found: impl FnOnce(&mut Journal, &SharedTree) -> Result<Vec<Repair>>,
     ) -> Result<Self> {
         let mirror = folder.filter(|_| options.mirror).map(Mirror::new);
-        let mut disk = Disk::new(store, mirror, folder, &options);
-        let (tree, mut repairs) = deadline.stated(disk.load(deadline))?;
+        let mut journal = Journal::new(store, mirror, folder, &options);
+        let (tree, mut repairs) = deadline.stated(journal.load(deadline))?;
         let is_new = tree.revision() == 0;
         let tree = SharedTree::new(tree);
         if is_new {
-            repairs.extend(deadline.stated(found(&mut disk, &tree))?);
+            repairs.extend(deadline.stated(found(&mut journal, &tree))?);
         }
         // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
         let span_clock = span_clock(&options);
-        let _ = disk.write_mirror(&tree, &span_clock, MirrorScope::Due, &deadline.within(PATIENCE));
-        Ok(Self::with_tree(tree, disk, repairs, options, span_clock))
+        let _ = journal.write_mirror(&tree, &span_clock, MirrorScope::Due, &deadline.within(PATIENCE));
+        Ok(Self::with_tree(tree, journal, repairs, options, span_clock))
     }
 
-    pub(super) fn of(tree: Tree, disk: Disk, repairs: Vec<Repair>, options: StackOptions) -> Self {
+    pub(super) fn of(tree: Tree, journal: Journal, repairs: Vec<Repair>, options: StackOptions) -> Self {
         let span_clock = span_clock(&options);
-        Self::with_tree(SharedTree::new(tree), disk, repairs, options, span_clock)
+        Self::with_tree(SharedTree::new(tree), journal, repairs, options, span_clock)
     }
 
     fn with_tree(
         tree: SharedTree,
-        disk: Disk,
+        journal: Journal,
         repairs: Vec<Repair>,
         options: StackOptions,
         span_clock: SpanClock,
     ) -> Self {
         let busy_timeout = options.busy_limit();
         let StackOptions { clock, random, counter, finished_frames, .. } = options;
-        let folder = disk.folder.clone();
+        let folder = journal.folder.clone();
         let inner = Inner {
             contexts: Contexts::new(
                 counter,
                 folder.as_ref().map(|folder| folder.path().to_owned()).unwrap_or_default(),
             ),
             log_folder: folder,
-            stored_logs: disk.store.as_ref().and_then(|store| store.logs()),
-            history: disk.store.as_ref().and_then(|store| store.reader()),
-            mirror: Mutex::new(disk.mirror_view(&tree)),
-            disk: ReentrantMutex::new(RefCell::new(disk)),
+            stored_logs: journal.store.as_ref().and_then(|store| store.logs()),
+            history: journal.store.as_ref().and_then(|store| store.reader()),
+            mirror: Mutex::new(journal.mirror_view(&tree)),
+            journal: ReentrantMutex::new(RefCell::new(journal)),
             tree,
             is_broken: AtomicBool::new(false),
             repairs,
@@ -283,9 +283,9 @@ impl Stack {
     /// The errors of every command: see [`Stack`].
     pub fn refresh(&self) -> Result<bool> {
         let call = self.as_one_call();
-        let is_new = call.command(|disk, deadline| {
-            let is_new = disk.refresh(&self.inner.tree, deadline)?;
-            disk.drop_finished(&self.inner.tree);
+        let is_new = call.command(|journal, deadline| {
+            let is_new = journal.refresh(&self.inner.tree, deadline)?;
+            journal.drop_finished(&self.inner.tree);
             Ok(is_new)
         })?;
         if self.mirror_scope() == MirrorScope::DueInCommand {
@@ -301,9 +301,9 @@ impl Stack {
     /// [`Stack::mirror_status`].
     pub fn poll(&self) {
         // The mirror's status keeps the error; a broken stack has no mirror.
-        let _ = self.command(|disk, deadline| {
+        let _ = self.command(|journal, deadline| {
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
-            disk.write_mirror(tree, clock, MirrorScope::Due, &deadline.within(PATIENCE))
+            journal.write_mirror(tree, clock, MirrorScope::Due, &deadline.within(PATIENCE))
         });
     }
 
@@ -337,10 +337,10 @@ impl Stack {
     /// The errors of every command (see [`Stack`]). If only the files cannot be written, [`Stack::mirror_status`] has
     /// the error too.
     pub fn flush(&self) -> Result<()> {
-        self.command(|disk, deadline| {
-            disk.refresh(&self.inner.tree, deadline)?;
-            disk.sync(deadline)?;
-            disk.write_mirror(&self.inner.tree, &self.inner.span_clock, MirrorScope::All, deadline)
+        self.command(|journal, deadline| {
+            journal.refresh(&self.inner.tree, deadline)?;
+            journal.sync(deadline)?;
+            journal.write_mirror(&self.inner.tree, &self.inner.span_clock, MirrorScope::All, deadline)
         })
     }
 
@@ -361,9 +361,9 @@ impl Stack {
     /// Acknowledged commands are as safe as before: see [`Durability`](crate::Durability). In a process that goes on, the
     /// memory and the open files of the stack stay in use.
     pub fn leave(self) {
-        let _ = self.command(|disk, deadline| {
+        let _ = self.command(|journal, deadline| {
             let (tree, clock) = (&self.inner.tree, &self.inner.span_clock);
-            disk.write_mirror(tree, clock, MirrorScope::Rest, &deadline.within(PATIENCE))
+            journal.write_mirror(tree, clock, MirrorScope::Rest, &deadline.within(PATIENCE))
         });
         mem::forget(self);
     }
@@ -379,12 +379,12 @@ impl Drop for Inner {
     fn drop(&mut self) {
         #[cfg(feature = "session")]
         contained(|| super::host::end_calls(self));
-        let Self { disk, tree, span_clock, history, .. } = self;
-        let disk = disk.get_mut().get_mut();
+        let Self { journal, tree, span_clock, history, .. } = self;
+        let journal = journal.get_mut().get_mut();
         let deadline = Deadline::begin(PATIENCE);
-        contained(|| drop(disk.write_mirror(tree, span_clock, MirrorScope::Rest, &deadline)));
+        contained(|| drop(journal.write_mirror(tree, span_clock, MirrorScope::Rest, &deadline)));
         // The store is closed last, because the last connection to a database tidies up its files.
         contained(|| *history = None);
-        contained(|| disk.abandon());
+        contained(|| journal.abandon());
     }
 }

@@ -57,7 +57,7 @@ impl SharedTree {
     }
 
     /// Changes the tree. Waits for code of the library that reads it. If it is still lent after a short time, a copy is
-    /// changed and takes its place. Only one thread at a time calls this: commands, which have the disk.
+    /// changed and takes its place. Only one thread at a time calls this: commands, which have the journal.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Tree) -> T) -> T {
         for _ in 0..LOOKS {
             if let Some(tree) = Arc::get_mut(&mut self.tree.write()) {

@@ -75,7 +75,7 @@ pub(super) enum MirrorScope {
 }
 
 /// The store of a stack and the files next to it. Locked for a whole command, and before the tree.
-pub(super) struct Disk {
+pub(super) struct Journal {
     /// `None` if the stack is in memory and keeps no history.
     pub(super) store: Option<Box<dyn Store>>,
     pub(super) mirror: Option<Mirror>,
@@ -107,8 +107,8 @@ pub(super) struct Committed {
     archived: Option<u64>,
 }
 
-impl Disk {
-    /// The disk of a stack in memory.
+impl Journal {
+    /// The journal of a stack in memory.
     pub(super) fn none() -> Self {
         Self {
             store: None,
@@ -123,7 +123,7 @@ impl Disk {
         }
     }
 
-    /// The disk of a stack with a store and, optionally, a folder.
+    /// The journal of a stack with a store and, optionally, a folder.
     pub(super) fn new(
         store: Box<dyn Store>,
         mirror: Option<Mirror>,
@@ -150,7 +150,7 @@ impl Disk {
         self.transaction(tree, deadline, |tree| tree.read().checked(decide)?)
     }
 
-    /// As [`Disk::commit`], for an empty history. The tree is not locked while `found` runs, so `found` may read files.
+    /// As [`Journal::commit`], for an empty history. The tree is not locked while `found` runs, so `found` may read files.
     pub(super) fn found(
         &mut self,
         tree: &SharedTree,
