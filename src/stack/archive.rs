@@ -7,16 +7,22 @@ use std::time::Duration;
 use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use crate::error::{Error, Result};
 use crate::frame::Handle;
-use crate::store::{EventQuery, HistoryReader};
+use crate::store::{EventQuery, HistoryReader, Store};
 use crate::tree::Tree;
 
 /// Maximum wait for the events.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The archive of a store, which falls back to the events.
+pub(super) fn archive_of(store: &dyn Store) -> Option<Arc<dyn Archive>> {
+    let archive = store.archive()?;
+    Some(Arc::new(StackArchive { archive, reader: store.reader() }))
+}
+
 /// The archive of a store, and a reader of its events.
-pub(super) struct StackArchive {
-    pub(super) archive: Arc<dyn Archive>,
-    pub(super) reader: Option<Box<dyn HistoryReader>>,
+struct StackArchive {
+    archive: Arc<dyn Archive>,
+    reader: Option<Box<dyn HistoryReader>>,
 }
 
 impl fmt::Debug for StackArchive {

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::Stack;
-use super::journal::MirrorScope;
 #[cfg(all(feature = "session", feature = "sqlite"))]
-use super::journal::archive_of;
+use super::archive::archive_of;
+use super::journal::MirrorScope;
 #[cfg(all(feature = "session", feature = "sqlite"))]
 use crate::error::Error;
 use crate::error::Result;

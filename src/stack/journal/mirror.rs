@@ -1,0 +1,124 @@
+//! The mirror: when which of its files are written, and what queries return about it.
+
+use super::catch_up::catch_up;
+use super::outdated::list_changed;
+use super::{Journal, TreeFiles};
+use crate::error::Result;
+use crate::stack::deadline::Deadline;
+use crate::stack::shared_tree::SharedTree;
+use crate::stack::span_clock::SpanClock;
+use crate::store::mirror::{Due, MirrorStatus};
+
+/// Maximum number of frames' files that one command or one poll writes. The others follow with later ones: a command
+/// that changes a hundred thousand frames must not wait for their files.
+const INSTALLMENT: usize = 256;
+
+/// The state of the mirror that queries return.
+#[derive(Default)]
+pub(in crate::stack) struct MirrorView {
+    /// `None` if the stack has no mirror.
+    pub(in crate::stack) status: Option<MirrorStatus>,
+    /// The time at which `state.json` is due, on the clock for spans. `None` if the files are up to date.
+    pub(in crate::stack) deadline: Option<u64>,
+}
+
+/// The files of the mirror to write.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::stack) enum MirrorScope {
+    /// The files of the frames that this process has changed, at most [`INSTALLMENT`] of them.
+    #[cfg(feature = "session")]
+    ChangedFrames,
+    /// If `state.json` is due, and not left to others: the files of all changed frames, and then `state.json`. Else the
+    /// files of the frames that the last commands have changed, and those that wait when they are due. At most
+    /// [`INSTALLMENT`] files of frames.
+    Due,
+    /// As `Due`, but `state.json` is due more seldom, because a caller waits.
+    DueInCommand,
+    /// All files, unless `state.json` is left to others: then those of the frames that this process has changed.
+    Rest,
+    /// All files.
+    All,
+}
+
+impl Journal {
+    /// Writes the files of the mirror that are in the scope. Waits until another process has written,
+    /// up to the deadline.
+    ///
+    /// # Errors
+    /// The errors of the files, and of the store when it reads new events. The mirror's status keeps them. Commands
+    /// ignore them; [`Stack::flush`](crate::Stack::flush) returns them.
+    pub(in crate::stack) fn write_mirror(
+        &mut self,
+        tree: &SharedTree,
+        clock: &SpanClock,
+        scope: MirrorScope,
+        deadline: &Deadline,
+    ) -> Result<()> {
+        self.check_sound()?;
+        let leaves_state = self.leaves_state(tree);
+        let Self { store: Some(store), mirror: Some(mirror), is_incomplete, .. } = self else { return Ok(()) };
+        let is_behind = !mirror.is_current(tree.read().revision());
+        let clock = || clock.now();
+        mirror.look(clock());
+        let due = match scope {
+            _ if !is_behind => Due::Fresh,
+            #[cfg(feature = "session")]
+            MirrorScope::ChangedFrames => Due::Fresh,
+            MirrorScope::Due | MirrorScope::DueInCommand => {
+                let due = mirror.due(clock(), scope == MirrorScope::DueInCommand);
+                if leaves_state { due.min(Due::Waiting) } else { due }
+            }
+            MirrorScope::Rest if leaves_state => Due::Waiting,
+            MirrorScope::Rest | MirrorScope::All => Due::Everything,
+        };
+        if due == Due::Fresh && !mirror.is_prompt() {
+            return Ok(());
+        }
+        let is_patient = matches!(scope, MirrorScope::Rest | MirrorScope::All);
+        let most = if is_patient { usize::MAX } else { INSTALLMENT };
+        let written = mirror.locked(&clock, deadline.remaining(), |mirror| {
+            // Other processes may have committed since. An older text must not replace theirs.
+            if store.has_news(deadline.remaining())? {
+                catch_up(&mut **store, Some(mirror), tree, is_incomplete, deadline)?;
+            }
+            tree.lend(|tree| match due {
+                Due::Fresh => mirror.write_fresh(&TreeFiles::new(tree, false), most),
+                Due::Waiting => mirror.write_waiting(&clock, &TreeFiles::new(tree, false), most),
+                Due::Everything => {
+                    mirror.follow_others(tree.revision());
+                    if mirror.has_unlisted() {
+                        list_changed(&mut **store, mirror, tree, deadline)?;
+                    }
+                    mirror.write_all(&clock, &TreeFiles::new(tree, false), most)
+                }
+            })
+        });
+        self.noting_damage(written)
+    }
+
+    /// The state of the mirror, for queries. Computed while no other command runs.
+    pub(in crate::stack) fn mirror_view(&self, tree: &SharedTree) -> MirrorView {
+        let Some(mirror) = &self.mirror else { return MirrorView::default() };
+        let status = mirror.status();
+        let is_due = self.damage.is_none() && !self.leaves_state(tree) && !mirror.is_current(tree.read().revision());
+        MirrorView {
+            status: Some(MirrorStatus { error: self.damage.clone().or(status.error), ..status }),
+            deadline: is_due.then(|| mirror.deadline()),
+        }
+    }
+
+    /// True if the tree is so large that `state.json` is left to others.
+    fn leaves_state(&self, tree: &SharedTree) -> bool {
+        tree.read().len() > self.state_file_frames
+    }
+
+    /// Removes the `state.json` from which this history was begun, if this process leaves it to others to write the new one. The
+    /// original is in `before-import/`.
+    pub(in crate::stack) fn remove_earlier_state(&mut self, tree: &SharedTree) {
+        let leaves_state = self.leaves_state(tree);
+        if let Some(mirror) = self.mirror.as_mut().filter(|_| leaves_state) {
+            // If it stays, it is only out of date.
+            let _ = mirror.remove_earlier_state();
+        }
+    }
+}
