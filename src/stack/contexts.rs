@@ -1,0 +1,69 @@
+//! The contexts of frames, and their cache.
+
+use std::sync::Arc;
+
+use super::Stack;
+use crate::context::{Advice, CacheStatistics, Context, Key, Settings};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::frame::FrameRef;
+
+impl Stack {
+    /// Returns the context of a frame: the text for the frame's agent in the next request to a model. A context is
+    /// cached for its frame and settings until a frame that it shows changes.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::BudgetTooSmall`], with the number of tokens that
+    /// are needed; [`Error::Setting`] for a setting out of range; [`Error::Broken`].
+    pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
+        self.check_working()?;
+        let now = self.inner.span_clock.now();
+        let key = self.look_at(&frame.into(), |tree, handle| Key::new(tree, handle, settings, Advice::default()))?;
+        self.cached_context(&key, now).map(|(context, _)| context)
+    }
+
+    /// The context of a frame; true if it was in the cache.
+    pub(super) fn cached_context(&self, key: &Key<'_>, now: u64) -> Result<(Arc<Context>, bool)> {
+        let contexts = &self.inner.contexts;
+        if let Some(context) = contexts.find(key, now) {
+            return Ok((context, true));
+        }
+        // The token counter is code of the host.
+        let made = self.inner.tree.lend(|tree| tree.checked(|tree| contexts.make(tree, &key.of(tree), now)))?;
+        self.drop_finished();
+        made.map(|context| (context, false))
+    }
+
+    /// As [`Stack::context`], but without the cache: always assembles the context, and does not keep it.
+    ///
+    /// # Errors
+    /// As [`Stack::context`].
+    pub fn context_uncached(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Context> {
+        self.check_working()?;
+        let frame = frame.into();
+        // The token counter is code of the host.
+        self.read(|tree| {
+            tree.checked(|tree| {
+                let handle = tree.resolve(&frame)?;
+                self.inner.contexts.assemble(tree, handle, settings, Advice::default())
+            })?
+        })
+    }
+
+    /// The statistics of the context cache: hits, misses, and the number of cached contexts.
+    pub fn cache_statistics(&self) -> CacheStatistics {
+        self.inner.contexts.cache_statistics()
+    }
+
+    /// Removes the contexts of a frame from the cache; for `None` all contexts.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
+    pub fn clear_cache(&self, frame: Option<FrameRef>) -> Result<()> {
+        self.check_working()?;
+        let handle = frame.map(|frame| self.resolve(frame)).transpose()?;
+        self.inner.contexts.clear_cache(handle);
+        Ok(())
+    }
+}

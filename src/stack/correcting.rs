@@ -1,0 +1,142 @@
+//! Commands that correct what went wrong: frames are begun anew, go on or leave the plan, and commands are taken back.
+
+use super::Stack;
+use super::results::{Invalidated, Reopened, Retried, Undone, frames_with, unfinished_below};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::frame::{Change, FrameRef, FrameStatus, Handle};
+use crate::tree::Command;
+
+impl Stack {
+    /// Begins a failed or blocked frame anew: creates a planned frame beside it, with the same title, criteria and
+    /// dependencies, as its next attempt. `note` says what must be done differently, or answers what the frame waits for.
+    ///
+    /// A blocked frame fails; its results and its question stay. The planned frames below it are invalidated. The context
+    /// of the new frame shows the earlier attempts: why they failed, their artifacts and decisions. Everybody else sees the
+    /// newest attempt alone, whose place is behind the one before it, and frames that depend on any attempt wait for the
+    /// newest. What the earlier attempt has done to files stays as it is.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, PopStatus, Settings, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
+    /// let tax = stack.push(NewFrame::new("Taxes").below(root))?;
+    /// let totals = stack.plan(NewFrame::new("Totals").below(root).depends_on(tax))?;
+    /// stack.pop(tax, PopStatus::Failed, "The rate table is out of date")?;
+    /// let again = stack.retry(tax, Some("Take the rates from the office's site".into()))?.handle;
+    /// stack.activate(again)?;
+    /// assert!(stack.context(again, &Settings::default())?.xml.contains("The rate table is out of date"));
+    /// stack.pop(again, PopStatus::Completed, "Rates of this year in src/tax.rs")?;
+    /// assert_eq!(stack.ready(), [totals]);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotRetriable`] if the frame is neither failed nor
+    /// blocked, or was begun anew already; [`Error::ParentClosed`] if its parent is completed, failed or invalidated;
+    /// [`Error::Full`]; [`Error::Held`] if a host still runs it. A frame that is in_progress can be begun anew if it was
+    /// interrupted; otherwise pop it as failed first.
+    pub fn retry(&self, frame: impl Into<FrameRef>, note: Option<String>) -> Result<Retried> {
+        let frame = frame.into();
+        let events = self.execute_made(|| {
+            let session_id = self.planned_id();
+            Command::Retry { frame, session_id, note, is_interrupted: false }
+        })?;
+        let handle = frames_with(&events, |change| matches!(change, Change::Added { .. }))[0];
+        let tree = self.inner.tree.read();
+        let node = tree.node(handle);
+        let previous = node.retry_of().unwrap_or(handle);
+        Ok(Retried {
+            handle,
+            attempt: node.attempt(),
+            invalidated: frames_with(&events, |change| matches!(change, Change::Invalidated { .. })),
+            still_open: unfinished_below(&tree, previous, FrameStatus::is_open),
+        })
+    }
+
+    /// Lets a completed frame that turned out to be wrong go on. It is in_progress again and becomes the active frame; its results are those
+    /// so far, and its context shows the reason. What depends on it and is planned waits again; what has begun is reported.
+    ///
+    /// ```
+    /// use callstack_core::{FrameStatus, NewFrame, PopStatus, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.push(NewFrame::new("Shop"))?;
+    /// let cart = stack.push(NewFrame::new("Cart").below(shop))?;
+    /// let checkout = stack.plan(NewFrame::new("Checkout").below(shop).depends_on(cart))?;
+    /// stack.pop(cart, PopStatus::Completed, "Totals in src/cart.rs")?;
+    /// assert_eq!(stack.ready(), [checkout]);
+    /// let reopened = stack.reopen(cart, "The totals are wrong in yen")?;
+    /// assert_eq!((reopened.waiting, stack.ready()), (vec![checkout], vec![]));
+    /// assert_eq!(stack.frame(cart)?.status, FrameStatus::InProgress);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not completed, or belongs to a run;
+    /// [`Error::Empty`] if the reason is blank; [`Error::ParentClosed`] if the frame above it has ended; [`Error::Held`].
+    pub fn reopen(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Reopened> {
+        let events = self.execute(Command::Reopen { frame: frame.into(), reason: reason.into() })?;
+        let handle = events[0].handle;
+        let tree = self.inner.tree.read();
+        let dependents = tree.dependents(handle).iter().copied();
+        let unfinished = dependents.filter(|dependent| tree.node(*dependent).status() != FrameStatus::Invalidated);
+        let (waiting, begun) = unfinished.partition(|frame| tree.node(*frame).status() == FrameStatus::Planned);
+        Ok(Reopened { handle, waiting, begun })
+    }
+
+    /// Invalidates a frame and all planned frames below it: they are removed from the plan. Frames below it that are
+    /// in_progress or blocked do not change.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank;
+    /// [`Error::Transition`] if the frame is already invalidated.
+    pub fn invalidate(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Invalidated> {
+        let events = self.execute(Command::Invalidate { frame: frame.into(), reason: reason.into() })?;
+        let invalidated = frames_with(&events, |change| matches!(change, Change::Invalidated { .. }));
+        let tree = self.inner.tree.read();
+        let mut dependents: Vec<Handle> = invalidated
+            .iter()
+            .filter(|handle| tree.node(**handle).retried_as().is_none())
+            .flat_map(|handle| tree.dependents(*handle))
+            .copied()
+            .filter(|dependent| tree.node(*dependent).status().is_unfinished())
+            .collect();
+        dependents.sort_unstable();
+        dependents.dedup();
+        let still_open = unfinished_below(&tree, invalidated[0], FrameStatus::is_open);
+        Ok(Invalidated { invalidated, still_open, dependents })
+    }
+
+    /// Takes back the last command of the person who gives this one ([`Stack::as_actor`] with a person and its name; without, of those who
+    /// have given none), if nothing has been built on it: what it has changed has not changed since. The last 20 commands of persons are
+    /// remembered. What the command has added is invalidated.
+    ///
+    /// ```
+    /// use callstack_core::{Actor, FrameStatus, HolderKind, NewFrame, PopStatus, Stack};
+    ///
+    /// let stack = Stack::in_memory().as_actor(Actor::new(HolderKind::Person, "ann"));
+    /// let cart = stack.push(NewFrame::new("Cart"))?;
+    /// stack.pop(cart, PopStatus::Completed, "done")?;
+    /// let undone = stack.undo()?;
+    /// assert_eq!((undone.command.as_str(), undone.frames), ("pop", vec![cart]));
+    /// assert_eq!(stack.frame(cart)?.status, FrameStatus::InProgress);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NothingToUndo`]; [`Error::NotUndone`], which says why.
+    pub fn undo(&self) -> Result<Undone> {
+        let mut undone = Undone::default();
+        for event in self.execute(Command::Undo)? {
+            match event.change {
+                Change::Undone { command, .. } => undone.command = command,
+                Change::Restored { .. } | Change::Invalidated { .. } => undone.frames.push(event.handle),
+                _ => {}
+            }
+        }
+        Ok(undone)
+    }
+}

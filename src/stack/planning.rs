@@ -1,0 +1,134 @@
+//! Commands that add frames, name them, and change the plan.
+
+use super::Stack;
+use super::results::{first_handle, frames_with};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::frame::{Change, Frame, FrameEdit, FrameRef, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent};
+use crate::tree::Command;
+
+impl Stack {
+    /// Creates a frame with the status in_progress and makes it the active frame. Without [`NewFrame::below`] and
+    /// [`NewFrame::root`], its parent is found as [`Parent::Auto`] says. If the parent uses registers, the
+    /// frame inherits some of them. A frame without an ID gets one of the form `plan-…`.
+    ///
+    /// # Errors
+    /// - [`Error::DuplicateId`] if another frame has the ID.
+    /// - [`Error::Empty`] if the ID or the title is blank; [`Error::TooLong`] for an ID of more than [`Frame::LONGEST_ID`] characters.
+    /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the parent or a dependency.
+    /// - [`Error::ParentClosed`] or [`Error::ParentPlanned`] if the parent is not in_progress or blocked.
+    /// - [`Error::Dependency`] if the frame depends on one of its ancestors.
+    /// - [`Error::Full`] if the tree has [`Handle::LIMIT`] frames.
+    pub fn push(&self, frame: NewFrame) -> Result<Handle> {
+        self.execute_made(|| Command::Push(self.with_id(frame))).map(first_handle)
+    }
+
+    /// Creates a frame with the status planned. A frame without an ID gets one of the form `plan-…`.
+    ///
+    /// # Errors
+    /// As [`Stack::push`], except [`Error::ParentPlanned`]: the parent may be planned.
+    pub fn plan(&self, frame: NewFrame) -> Result<Handle> {
+        self.execute_made(|| Command::Plan(self.with_id(frame))).map(first_handle)
+    }
+
+    /// Creates several planned children of one parent, all or none, and returns their handles in the order of the list.
+    /// With [`Parent::Root`] they become roots. A child may depend on any other child of the list, also on a later one, by
+    /// its title or its ID ([`Stack::planned_id`] makes one beforehand). The `parent` and `caller` of the children are
+    /// ignored.
+    ///
+    /// # Errors
+    /// As [`Stack::plan`], for any of the children; [`Error::Child`] says which one. [`Error::DuplicateId`] also if two
+    /// children have the same ID; [`Error::AmbiguousFrame`] also if two have the title that a dependency names;
+    /// [`Error::Dependency`] also if dependencies form a circle.
+    pub fn plan_children(&self, parent: impl Into<Parent>, children: Vec<NewFrame>) -> Result<Vec<Handle>> {
+        let parent = parent.into();
+        let events = self.execute_made(|| {
+            let children = children.into_iter().map(|child| self.with_id(child)).collect();
+            Command::PlanChildren { parent, caller: None, children }
+        })?;
+        Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
+    }
+
+    /// Adds frames as they are, all or none, for example a plan read by [`crate::import`]. Returns the handles in the
+    /// order of creation: that of the list, except that parents come before their children. They have no logs here, so a `logPath` is
+    /// left out; [`import::frames`](crate::import::frames) has reported it.
+    ///
+    /// # Errors
+    /// - [`Error::Empty`] if an ID is blank; [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`] characters;
+    ///   [`Error::DuplicateId`] if an ID is taken or occurs twice.
+    /// - [`Error::UnknownFrame`] if a parent or a dependency does not exist.
+    /// - [`Error::RetryLink`] if a `retryOf` names no failed sibling in the list, or a frame has two next attempts.
+    /// - [`Error::ParentCircle`] if parents form a circle; [`Error::Dependency`] if dependencies do, or if a frame
+    ///   depends on itself, an ancestor or a descendant.
+    /// - [`Error::Full`] if the tree would have more than [`Handle::LIMIT`] frames.
+    pub fn import(&self, frames: Vec<Frame>) -> Result<Vec<Handle>> {
+        let events = self.execute(Command::Import { frames })?;
+        Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
+    }
+
+    /// Returns the frame of a session. If the session has no frame, creates a placeholder frame with the status
+    /// in_progress, which becomes the active frame if there is none. Without a title, the placeholder is called
+    /// `Session ` and the first 8 characters of the ID.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] if the ID is blank; [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the parent;
+    /// [`Error::Full`].
+    pub fn ensure(&self, session_id: &str, title: Option<&str>, parent: Option<FrameRef>) -> Result<Handle> {
+        self.check_working()?;
+        if let Some(handle) = self.read(|tree| tree.by_id(session_id)) {
+            return Ok(handle);
+        }
+        let command = Command::Ensure { session_id: session_id.to_owned(), title: title.map(str::to_owned), parent };
+        self.execute(command)?;
+        self.resolve(FrameRef::Id(session_id.to_owned()))
+    }
+
+    /// Sets the title and criteria of a placeholder frame for good. Those of a placeholder that has criteria are also set
+    /// for good when a frame is pushed, planned or imported below it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the title is blank;
+    /// [`Error::IdentityFixed`] if the frame is not a placeholder.
+    pub fn identify(&self, frame: impl Into<FrameRef>, identity: Identity) -> Result<()> {
+        self.execute(Command::Identify { frame: frame.into(), identity, provisional: false }).map(drop)
+    }
+
+    /// Edits a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings. The frames
+    /// below it move with it. An edit that changes nothing is no error.
+    ///
+    /// # Errors
+    /// - [`Error::NotPlanned`] if the frame has begun, or is invalidated.
+    /// - [`Error::Empty`] if the title is blank.
+    /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for the frame, the parent, a dependency or the sibling.
+    /// - [`Error::ParentClosed`] if the new parent is completed, failed or invalidated; [`Error::ParentCircle`] if it is the
+    ///   frame or below it.
+    /// - [`Error::NotSibling`] if the frame would stand before one with another parent.
+    /// - [`Error::RetryLink`] if the frame begins another one anew and would get another parent.
+    /// - [`Error::Dependency`] if dependencies would form a circle, or a frame would depend on one above or below it.
+    pub fn edit(&self, frame: impl Into<FrameRef>, edit: FrameEdit) -> Result<()> {
+        self.execute(Command::Edit { frame: frame.into(), edit }).map(drop)
+    }
+
+    /// Replaces the ID of a frame. Its handle does not change, and its log is renamed with it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the new ID is blank, [`Error::TooLong`] if it has
+    /// more than [`Frame::LONGEST_ID`] characters; [`Error::DuplicateId`] if another frame has it.
+    pub fn replace_id(&self, frame: impl Into<FrameRef>, session_id: impl Into<String>) -> Result<()> {
+        self.execute(Command::ReplaceId { frame: frame.into(), session_id: session_id.into() }).map(drop)
+    }
+
+    fn with_id(&self, mut frame: NewFrame) -> NewFrame {
+        if frame.session_id.is_none() {
+            frame.session_id = Some(self.planned_id());
+        }
+        frame
+    }
+
+    /// Generates the ID of a frame that has no session yet. Frames without an ID get such a one; a caller needs it only to
+    /// name a frame before it is created.
+    pub fn planned_id(&self) -> String {
+        self.fresh_id(PLANNED_PREFIX)
+    }
+}

@@ -1,0 +1,133 @@
+//! Queries of frames and of the tree.
+
+use super::Stack;
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::frame::{Actor, Frame, FrameRef, FrameStatus, FrameUsage, Handle, StackState};
+use crate::tree::{OutlineOptions, Tree, outline};
+
+impl Stack {
+    /// The handle of the frame that a reference names: see [`Tree::resolve`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`]; [`Error::AmbiguousFrame`], which lists up to eight candidates; [`Error::Broken`].
+    pub fn resolve(&self, frame: impl Into<FrameRef>) -> Result<Handle> {
+        self.query(frame, |_, handle| handle)
+    }
+
+    /// Resolves a reference. Of several frames with a title, one in the tree of `near` is meant.
+    #[cfg(feature = "tools")]
+    pub(crate) fn resolve_near(&self, frame: impl Into<FrameRef>, near: Option<Handle>) -> Result<Handle> {
+        self.check_working()?;
+        self.read(|tree| tree.checked(|tree| tree.resolve_near(&frame.into(), near)))?
+    }
+
+    /// The complete record of a frame.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
+    pub fn frame(&self, frame: impl Into<FrameRef>) -> Result<Frame> {
+        self.query(frame, Tree::frame)
+    }
+
+    /// The active frame: the frame that is being worked on. `None` if no frame is active. For a worker, see
+    /// [`Stack::as_actor`], the frame that it holds.
+    pub fn active(&self) -> Option<Handle> {
+        self.actor().and_then(Actor::frame).or_else(|| self.inner.tree.read().active())
+    }
+
+    /// The parent, its parent, and so on up to the root.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
+    pub fn ancestors(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
+        self.query(frame, |tree, handle| tree.ancestors(handle).collect())
+    }
+
+    /// The other children of the parent, of all statuses, in their order. Empty for a root.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
+    pub fn siblings(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
+        self.query(frame, |tree, handle| tree.siblings(handle).collect())
+    }
+
+    /// The siblings that are completed, in their order.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
+    pub fn completed_siblings(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
+        self.query(frame, |tree, handle| tree.completed_siblings(handle).collect())
+    }
+
+    /// The children of all statuses, in their order: see [`Tree::children`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`], [`Error::Broken`].
+    pub fn children(&self, frame: impl Into<FrameRef>) -> Result<Vec<Handle>> {
+        self.query(frame, |tree, handle| tree.children(handle).to_vec())
+    }
+
+    /// The sums of the requests to models: those of a frame, and those of the frame and everything below it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`].
+    pub fn usage(&self, frame: impl Into<FrameRef>) -> Result<FrameUsage> {
+        self.query(frame, Tree::usage)
+    }
+
+    /// All frames with this status, in creation order. See [`Stack::check_read`].
+    pub fn with_status(&self, status: FrameStatus) -> Vec<Handle> {
+        self.read(|tree| tree.with_status(status).collect())
+    }
+
+    /// The planned frames that can begin, in the order of the plan: see [`Tree::can_begin`] for the rule, and [`Stack::check_read`].
+    pub fn ready(&self) -> Vec<Handle> {
+        self.read(|tree| tree.ready().collect())
+    }
+
+    /// The whole tree as the specification's `StackState`. See [`Stack::check_read`].
+    pub fn state(&self) -> StackState {
+        self.read(Tree::state)
+    }
+
+    /// The tree as text for people: see [`outline`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for [`OutlineOptions::root`]; [`Error::Broken`].
+    pub fn outline(&self, options: &OutlineOptions) -> Result<String> {
+        self.check_working()?;
+        self.read(|tree| tree.checked(|tree| outline(tree, options)))?
+    }
+
+    /// Whether all frames could be read that [`Stack::read`], [`Stack::state`], [`Stack::with_status`] or [`Stack::ready`] have asked
+    /// for, since the stack was opened or its tree was read again. These queries return no [`Result`]: a frame that cannot be
+    /// read is missing there, or stands there without any text. Ask before their answers are written to a file.
+    ///
+    /// # Errors
+    /// The reason why a frame could not be read: the errors of the database; [`Error::Broken`].
+    pub fn check_read(&self) -> Result<()> {
+        self.check_working()?;
+        self.inner.tree.read().failure_since(0).map_or(Ok(()), Err)
+    }
+
+    pub(super) fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
+        self.check_working()?;
+        let answer = self.look_at(&frame.into(), query);
+        self.drop_finished();
+        answer
+    }
+
+    /// Looks at a frame. The tree is locked meanwhile only if the frame is in memory, so that no command waits for the database.
+    pub(super) fn look_at<T>(&self, frame: &FrameRef, look: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {
+        let looked = |tree: &Tree| tree.checked(|tree| tree.resolve(frame).map(|handle| look(tree, handle)))?;
+        {
+            let tree = self.inner.tree.read();
+            if tree.holds(frame) {
+                return looked(&tree);
+            }
+        }
+        self.inner.tree.lend(looked)
+    }
+}

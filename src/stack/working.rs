@@ -1,0 +1,198 @@
+//! Commands that begin, block, resume, stop and finish frames.
+
+use super::Stack;
+use super::results::{Popped, first_handle, frames_with, unfinished_below};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::frame::{Change, FrameRef, FrameStatus, Handle, PopStatus, Results};
+use crate::tree::Command;
+
+impl Stack {
+    /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
+    /// its dependencies are checked; [`Stack::ready`] lists the planned frames that can begin.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not planned.
+    pub fn activate(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        self.execute(Command::Activate { frame: frame.into() }).map(drop)
+    }
+
+    /// Makes an open frame the active frame.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotOpen`] if the frame is neither in_progress nor
+    /// blocked.
+    pub fn set_active(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        self.execute(Command::SetActive { frame: frame.into() }).map(drop)
+    }
+
+    /// Changes the status, as [`FrameStatus::can_become`] allows. Without results the frame keeps its results. With
+    /// results both texts are replaced, as by [`Stack::pop`], which for the status blocked says what the frame waits for; [`Command::SetStatus`] can replace one of them.
+    ///
+    /// A frame that becomes in_progress becomes the active frame. The status invalidated does the same as
+    /// [`Stack::invalidate`]; the full results are then the reason.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the transition is not allowed;
+    /// [`Error::Empty`] for the status invalidated if the reason is blank or missing.
+    pub fn set_status(&self, frame: impl Into<FrameRef>, status: FrameStatus, results: Option<Results>) -> Result<()> {
+        let (results, results_compacted) = match results {
+            Some(Results { full, compacted }) => (Some(full), Some(compacted)),
+            None => (None, None),
+        };
+        self.execute(Command::SetStatus { frame: frame.into(), status, results, results_compacted }).map(drop)
+    }
+
+    /// Finishes a frame with results, or blocks it: then the results are what it waits for, as in [`Stack::block`] without
+    /// a question. If the active frame is this frame or a frame below it,
+    /// the nearest open ancestor becomes the active frame. A root can be popped too: that finishes its task.
+    ///
+    /// If the frame and its parent use registers, the parent's registers are updated.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, PopStatus, Results, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop"))?;
+    /// let cart = stack.push(NewFrame::new("Cart").below(root))?;
+    /// let results = Results::new("Cart with totals in src/cart.rs, 9 tests").compacted("src/cart.rs: Cart::total()");
+    /// let popped = stack.pop(cart, PopStatus::Completed, results)?;
+    /// assert_eq!(popped.active, Some(root));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither in_progress
+    /// nor blocked.
+    pub fn pop(&self, frame: impl Into<FrameRef>, status: PopStatus, results: impl Into<Results>) -> Result<Popped> {
+        self.ended(Command::Pop { frame: frame.into(), status, results: results.into() })
+    }
+
+    /// Pops a frame, and begins a planned one in the same command: `next`, or with `None` the first planned sibling that can
+    /// begin then. Without such a sibling it only pops.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, PopStatus, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop"))?;
+    /// let cart = stack.push(NewFrame::new("Cart").below(root))?;
+    /// let pay = stack.plan(NewFrame::new("Pay").below(root).depends_on(cart))?;
+    /// let popped = stack.pop_and_begin(cart, PopStatus::Completed, "Totals are right", None)?;
+    /// assert_eq!((popped.next, stack.active()), (Some(pay), Some(pay)));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Stack::pop`]; for `next` [`Error::Transition`] if it is not planned, and [`Error::NotReady`] if it depends on a frame
+    /// that is not completed then. Nothing has changed then.
+    pub fn pop_and_begin(
+        &self,
+        frame: impl Into<FrameRef>,
+        status: PopStatus,
+        results: impl Into<Results>,
+        next: Option<FrameRef>,
+    ) -> Result<Popped> {
+        self.ended(Command::PopAndBegin { frame: frame.into(), status, results: results.into(), next })
+    }
+
+    /// Blocks a frame: it waits for something from outside. `question` says what it needs, and from whom; `results` are
+    /// the results so far, and `None` keeps those that the frame has. With an empty question the results say what the frame
+    /// needs; results so far are kept all the same.
+    ///
+    /// The context of the parent, of the siblings and of the frames that depend on it show the question, and so does
+    /// [`Stack::outline`]. [`Stack::answer`] answers it.
+    ///
+    /// ```
+    /// use callstack_core::{FrameStatus, NewFrame, Settings, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop").id("ses_1"))?;
+    /// let tax = stack.push(NewFrame::new("Taxes").below(root))?;
+    /// stack.block(tax, "Which VAT rate? The user knows", Some("Totals without VAT work".into()))?;
+    /// let context = stack.context(root, &Settings::default())?;
+    /// assert!(context.xml.contains("Child f2 (Taxes) is blocked: Which VAT rate? The user knows"));
+    /// stack.answer(tax, "20 %")?;
+    /// stack.set_status(tax, FrameStatus::InProgress, None)?;
+    /// let context = stack.context(tax, &Settings::default())?;
+    /// assert!(context.xml.contains("<answer>20 %</answer>"));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Stack::pop`].
+    pub fn block(
+        &self,
+        frame: impl Into<FrameRef>,
+        question: impl Into<String>,
+        results: Option<Results>,
+    ) -> Result<Popped> {
+        self.ended(Command::Block {
+            frame: frame.into(),
+            question: Some(question.into()),
+            results,
+            interruption: false,
+        })
+    }
+
+    /// Executes a command that finishes or blocks a frame.
+    fn ended(&self, command: Command) -> Result<Popped> {
+        let events = self.execute(command)?;
+        let is_begun =
+            |change: &Change| matches!(change, Change::StatusChanged { status: FrameStatus::InProgress, .. });
+        let next = events.iter().find(|event| is_begun(&event.change)).map(|event| event.handle);
+        let handle = first_handle(events);
+        let tree = self.inner.tree.read();
+        let below = |is| unfinished_below(&tree, handle, is);
+        Ok(Popped {
+            handle,
+            parent: tree.node(handle).parent(),
+            active: tree.active(),
+            still_open: below(FrameStatus::is_open),
+            still_planned: below(|status| status == FrameStatus::Planned),
+            next,
+        })
+    }
+
+    /// Answers a blocked frame. The frame stays blocked until somebody resumes it: `Stack::host` in a process that runs the
+    /// frame's session, the agent's tool `stack_frame_activate`, or [`Stack::set_status`] with in_progress. The command that
+    /// resumes it succeeds once, so of several processes only one goes on with the frame; and if the process ends in
+    /// between, the answer is still there.
+    ///
+    /// The answer is shown in the contexts of the frame until the frame is finished. A second answer to one question is
+    /// added to the first.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotBlocked`] if the frame is not blocked;
+    /// [`Error::Empty`] if the answer is blank.
+    pub fn answer(&self, frame: impl Into<FrameRef>, answer: impl Into<String>) -> Result<()> {
+        self.execute(Command::Answer { frame: frame.into(), answer: answer.into() }).map(drop)
+    }
+
+    /// Stops the frames that hosts run, or that [workers](Stack::hold) have, from this one downwards, also those of other processes:
+    /// they become blocked, with the reason as what they wait for. A running host notices that at its next poll, within a second: it
+    /// aborts their sessions, adds what they have said last as results so far, and answers the callers. A worker notices it when it
+    /// renews its hold, which is refused. Each frame can be resumed as any other blocked one; workers may have it when it was
+    /// answered. What hosts have queued there does not begin. Where everything has ended nothing is recorded. Returns the stopped
+    /// frames.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank.
+    pub fn stop(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Vec<Handle>> {
+        self.stopped(Some(frame.into()), reason.into())
+    }
+
+    /// Stops all frames that hosts run or workers have: see [`Stack::stop`].
+    ///
+    /// # Errors
+    /// [`Error::Empty`] if the reason is blank.
+    pub fn stop_all(&self, reason: impl Into<String>) -> Result<Vec<Handle>> {
+        self.stopped(None, reason.into())
+    }
+
+    fn stopped(&self, frame: Option<FrameRef>, reason: String) -> Result<Vec<Handle>> {
+        let events = self.execute(Command::Stop { frame, reason })?;
+        Ok(frames_with(&events, |change| matches!(change, Change::StatusChanged { .. })))
+    }
+}
