@@ -1,0 +1,39 @@
+//! The messages of sessions, which are kept in the logs of their frames.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::error::Result;
+use crate::frame::FrameRef;
+use crate::session::compaction::Message;
+use crate::stack::Stack;
+use crate::store::LogQuery;
+
+/// Number of lines of a log, the last ones, that are compared with the messages of a session. The messages before the first
+/// one that is found there are older.
+const COMPARED_LINES: usize = 1_000;
+
+impl Stack {
+    /// Appends messages of a session to the log of its frame, each with a time. If they may repeat messages of the log,
+    /// those and the ones before them are left out: messages before the first one of a log belong to other frames.
+    pub(super) fn keep_messages(&self, frame: &FrameRef, mut messages: Vec<Message>, may_repeat: bool) -> Result<()> {
+        if !self.keeps_logs() || self.resolve(frame.clone()).is_err() {
+            return Ok(());
+        }
+        if may_repeat {
+            let page = self.log(frame.clone()).read(&LogQuery::default().tail(COMPARED_LINES))?;
+            let logged: HashSet<&str> = page.lines.iter().filter_map(|line| line.entry["id"].as_str()).collect();
+            let is_logged = |message: &Message| logged.contains(&*message.id);
+            let first = messages.iter().position(is_logged).unwrap_or(0);
+            messages = messages.into_iter().skip(first).filter(|message| !is_logged(message)).collect();
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let now = (self.inner.clock)();
+        let timed = |message: Message| json!(Message { time: message.time.or(Some(now)), ..message });
+        let entries: Vec<Value> = messages.into_iter().map(timed).collect();
+        self.log(frame.clone()).append(&entries)
+    }
+}
