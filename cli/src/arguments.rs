@@ -67,6 +67,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "answer",
             "stop",
             "retry",
+            "reopen",
+            "undo",
             "invalidate",
             "decide",
             "artifact",

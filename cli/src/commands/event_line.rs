@@ -24,6 +24,11 @@ pub struct EventLine {
     title: String,
 }
 
+/// True for the record of a command of a person, which changes nothing itself.
+pub fn is_mark(event: &Event) -> bool {
+    matches!(event.change, Change::Commanded { .. })
+}
+
 impl EventLine {
     /// `tree`: a tree that has the event.
     pub fn of(tree: &Tree, event: Event) -> Self {

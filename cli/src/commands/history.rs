@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::event_line::EventLine;
+use super::event_line::{EventLine, is_mark};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Line, Page, Report};
@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Only events of this frame.
     #[arg(long, value_name = "FRAME")]
     frame: Option<FrameRef>,
-    /// Only events of this kind.
+    /// Only events of this kind. Without it the events `commanded`, which record who has given a command, are left out.
     #[arg(long, value_name = "KIND", hide_possible_values = true, value_parser = PossibleValuesParser::new(Change::KINDS))]
     kind: Option<String>,
     /// Only events after this revision.
@@ -51,11 +51,9 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failu
     let stack = folder.open_to_read()?;
     let mut query = EventQuery::default().since(arguments.since);
     query.frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
-    (query.kind, query.limit) = (arguments.kind.clone(), arguments.limit);
-    let events = match arguments.tail {
-        Some(tail) => newest(&stack, &query, tail)?,
-        None => stack.history(&query)?.into(),
-    };
+    query.kind.clone_from(&arguments.kind);
+    let most = arguments.limit.or(arguments.tail).unwrap_or(usize::MAX);
+    let events = matching(&stack, &query, most, arguments.tail.is_some())?;
     Ok(stack.read(|tree| History {
         revision: tree.revision(),
         events: events.into_iter().map(|event| EventLine::of(tree, event)).collect(),
@@ -63,16 +61,24 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failu
     }))
 }
 
-/// The newest events that match. The history is read in parts, so few others are in memory.
-fn newest(stack: &Stack, query: &EventQuery, most: usize) -> Result<VecDeque<Event>, Failure> {
+/// The oldest or the newest events that match. The history is read in parts, so few others are in memory.
+fn matching(stack: &Stack, query: &EventQuery, most: usize, are_newest: bool) -> Result<VecDeque<Event>, Failure> {
     let mut events = VecDeque::new();
     let mut query = query.clone().limit(PART);
+    let has_kind = query.kind.is_some();
     loop {
         let part = stack.history(&query)?;
         let Some(last) = part.last() else { return Ok(events) };
         query.since = last.revision;
-        events.extend(part);
-        events.drain(..events.len().saturating_sub(most));
+        events.extend(part.into_iter().filter(|event| has_kind || !is_mark(event)));
+        match are_newest {
+            true => drop(events.drain(..events.len().saturating_sub(most))),
+            false if events.len() >= most => {
+                events.truncate(most);
+                return Ok(events);
+            }
+            false => {}
+        }
     }
 }
 

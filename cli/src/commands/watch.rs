@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use callstack_core::{Error, EventQuery, Stack};
+use callstack_core::{Error, Event, EventQuery, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
 
-use super::event_line::EventLine;
+use super::event_line::{EventLine, is_mark};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -114,12 +114,13 @@ fn write_news(stack: &Stack, seen: &mut u64, most: usize, output: Output) -> Res
             "a compaction has removed {compacted} of the events up to {last}; `callstack show` has what came of them"
         ));
     }
-    for event in &events {
-        *seen = event.revision;
-        let event = stack.read(|tree| EventLine::of(tree, event.clone()));
+    *seen = last;
+    let shown: Vec<&Event> = events.iter().filter(|event| !is_mark(event)).collect();
+    for event in &shown {
+        let event = stack.read(|tree| EventLine::of(tree, (*event).clone()));
         output.stream(&Change { event })?;
     }
-    Ok(events.len())
+    Ok(shown.len())
 }
 
 /// The schema of the lines.
