@@ -17,8 +17,8 @@ export interface FrameLimits {
   maxBudgetUsd?: number
 }
 
-/** The unit in which the engine counts costs, in US dollars. */
-const MICRO = 1e-6
+/** Units of the engine's costs in a US dollar. A division by a whole number keeps what a person reads: 0.1, not 0.0999…. */
+const MICRO_PER_DOLLAR = 1_000_000
 
 /**
  * Returns limits as the engine has them.
@@ -37,10 +37,10 @@ export function engineLimits({ maxBudgetUsd, ...limits }: FrameLimits): EngineLi
 
 /** Returns US dollars in the unit of the engine. */
 export function microUsd(dollars: number): number {
-  return Math.round(dollars / MICRO)
+  return Math.round(dollars * MICRO_PER_DOLLAR)
 }
 
 /** Returns an amount of the engine in US dollars. */
 export function dollars(amount: number): number {
-  return amount * MICRO
+  return amount / MICRO_PER_DOLLAR
 }
