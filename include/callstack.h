@@ -31,10 +31,10 @@
  * _LENGTH and _UTF8 for invalid arguments, _PANIC for a fault in the library, and _BROKEN for a stack in which
  * an earlier command met such a fault.
  *
- * Storage errors. Where a description lists "storage errors", the function can return _IO, _DISK_FULL,
- * _READ_ONLY, _BUSY (other threads or processes took longer than `busyTimeout`), _DAMAGED and _VERSION (a newer
- * version of the library has changed the database). Commands on a stack in memory return only _BUSY of them, if
- * commands in other threads take longer than 10 seconds.
+ * Storage errors. Where a description lists "storage errors", the function can return the numbers from 300 to 599: _BUSY (other
+ * threads or processes took longer than `busyTimeout`), _DISCONNECTED, _IO, _DISK_FULL, _READ_ONLY, _DAMAGED, _REPLACED, _VERSION
+ * (a newer version of the library has changed the database) and _HISTORY. Commands on a stack in memory return only _BUSY of them,
+ * if commands in other threads take longer than 10 seconds.
  *
  * Waiting. `busyTimeout` (see callstack_open) is the limit of one call. It begins with the call and covers
  * everything that the call waits for. callstack_event and callstack_poll do not fail: if they are refused, the effect
@@ -160,8 +160,17 @@ typedef struct {
 } CallstackText;
 
 /**
- * The result of a call: `CALLSTACK_OK` or the number of an error. Later versions can add numbers; they never reuse
- * one.
+ * The result of a call: `CALLSTACK_OK` or the number of an error. The hundreds of a number say what can be done about it:
+ *
+ * - 0: the call is wrong, such as a NULL pointer, or the library has panicked;
+ * - 100: refused. Nothing has changed, and another request can succeed, as the message says;
+ * - 200: a value that no stack takes;
+ * - 300: others use the stack, or its server cannot be reached for a while. The same call can succeed later;
+ * - 400: a file, a folder or a disk does not allow it;
+ * - 500: what is stored is damaged, was replaced, or was written by a newer version;
+ * - 600: the stack cannot be used like this: within a query, without a folder, or after a panic.
+ *
+ * Later versions can add numbers; they never reuse one.
  */
 typedef int32_t CallstackCode;
 
@@ -196,11 +205,6 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_PANIC 4
 
 /**
- * An earlier command on this stack returned `CALLSTACK_ERROR_PANIC`: close the stack and open it again.
- */
-#define CALLSTACK_ERROR_BROKEN 5
-
-/**
  * No frame has this ID or handle, or an ID with this beginning.
  */
 #define CALLSTACK_ERROR_UNKNOWN_FRAME 101
@@ -216,247 +220,252 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_DUPLICATE_ID 103
 
 /**
- * A required text is empty or has only white space.
- */
-#define CALLSTACK_ERROR_EMPTY 104
-
-/**
  * The frame cannot change from its current status to the requested one.
  */
-#define CALLSTACK_ERROR_TRANSITION 105
+#define CALLSTACK_ERROR_TRANSITION 104
 
 /**
  * The parent is completed, failed or invalidated.
  */
-#define CALLSTACK_ERROR_PARENT_CLOSED 106
+#define CALLSTACK_ERROR_PARENT_CLOSED 105
 
 /**
  * The parent is planned, so no frame can be pushed below it.
  */
-#define CALLSTACK_ERROR_PARENT_PLANNED 107
+#define CALLSTACK_ERROR_PARENT_PLANNED 106
 
 /**
  * The title and criteria of the frame are already set and cannot change.
  */
-#define CALLSTACK_ERROR_IDENTITY_FIXED 108
+#define CALLSTACK_ERROR_IDENTITY_FIXED 107
 
 /**
  * A dependency on the frame itself, on a frame above or below it, or in a circle.
  */
-#define CALLSTACK_ERROR_DEPENDENCY 109
+#define CALLSTACK_ERROR_DEPENDENCY 108
 
 /**
  * Two imported frames name each other as ancestors.
  */
-#define CALLSTACK_ERROR_PARENT_CIRCLE 110
+#define CALLSTACK_ERROR_PARENT_CIRCLE 109
 
 /**
  * The frame is not in_progress or blocked, so it cannot be the active frame.
  */
-#define CALLSTACK_ERROR_NOT_OPEN 111
+#define CALLSTACK_ERROR_NOT_OPEN 110
 
 /**
  * The budget is too small for the required part of the context. The details hold the `needed` one and its `unit`, tokens
  * or bytes.
  */
-#define CALLSTACK_ERROR_BUDGET_TOO_SMALL 112
-
-/**
- * A setting, a number or an environment variable is outside of its allowed values.
- */
-#define CALLSTACK_ERROR_SETTING 113
-
-/**
- * A text is not JSON, or JSON of another shape.
- */
-#define CALLSTACK_ERROR_JSON 114
-
-/**
- * A newer version of the library wrote the file.
- */
-#define CALLSTACK_ERROR_VERSION 115
-
-/**
- * An event does not fit the events before it in a history.
- */
-#define CALLSTACK_ERROR_HISTORY 116
+#define CALLSTACK_ERROR_BUDGET_TOO_SMALL 111
 
 /**
  * The folder for a new stack already contains one.
  */
-#define CALLSTACK_ERROR_NOT_EMPTY 117
-
-/**
- * The stack is in memory and has no logs, or no history.
- */
-#define CALLSTACK_ERROR_IN_MEMORY 118
-
-/**
- * The operating system or SQLite refused an operation on a file or folder.
- */
-#define CALLSTACK_ERROR_IO 119
-
-/**
- * The disk is full, or a quota is used up.
- */
-#define CALLSTACK_ERROR_DISK_FULL 120
-
-/**
- * The file, its folder or the disk is read-only for this process.
- */
-#define CALLSTACK_ERROR_READ_ONLY 121
-
-/**
- * Commands of other threads, or other processes in the database or at the lock of a file, took longer than the call
- * waits (`busyTimeout`). The details hold `waited`, in milliseconds: how long the call waited in all.
- */
-#define CALLSTACK_ERROR_BUSY 122
-
-/**
- * A file does not contain what its name says, or a history has an event that does not fit. It was not changed.
- */
-#define CALLSTACK_ERROR_DAMAGED 123
+#define CALLSTACK_ERROR_NOT_EMPTY 112
 
 /**
  * The tree has the maximum number of frames (4,294,967,295).
  */
-#define CALLSTACK_ERROR_FULL 124
+#define CALLSTACK_ERROR_FULL 113
 
 /**
  * The frame is not in_progress or blocked, so its results cannot be updated.
  */
-#define CALLSTACK_ERROR_RESULTS_FIXED 125
+#define CALLSTACK_ERROR_RESULTS_FIXED 114
 
 /**
  * The calling session has no frame, and the call names none.
  */
-#define CALLSTACK_ERROR_NO_FRAME 126
+#define CALLSTACK_ERROR_NO_FRAME 115
 
 /**
  * The new frame would be deeper than the setting `maxDepth` allows.
  */
-#define CALLSTACK_ERROR_TOO_DEEP 127
+#define CALLSTACK_ERROR_TOO_DEEP 116
 
 /**
  * Somebody else works on the frame. The details hold `by`, and `until` when.
  */
-#define CALLSTACK_ERROR_HELD 128
+#define CALLSTACK_ERROR_HELD 117
 
 /**
  * The frame, or an unfinished frame below it, already sees a chunk of that name.
  */
-#define CALLSTACK_ERROR_CHUNK_EXISTS 129
+#define CALLSTACK_ERROR_CHUNK_EXISTS 118
 
 /**
  * The frame sees no chunk of that name.
  */
-#define CALLSTACK_ERROR_UNKNOWN_CHUNK 130
-
-/**
- * A text is longer than its limit.
- */
-#define CALLSTACK_ERROR_TOO_LONG 131
-
-/**
- * A text that must be one line has line breaks or other control characters.
- */
-#define CALLSTACK_ERROR_NOT_ONE_LINE 132
+#define CALLSTACK_ERROR_UNKNOWN_CHUNK 119
 
 /**
  * The frame is not the root frame of a run.
  */
-#define CALLSTACK_ERROR_NO_RUN 133
+#define CALLSTACK_ERROR_NO_RUN 120
 
 /**
  * The run waits for something else.
  */
-#define CALLSTACK_ERROR_OUT_OF_TURN 134
+#define CALLSTACK_ERROR_OUT_OF_TURN 121
 
 /**
  * A second push_frame or pop_frame in one step of a run.
  */
-#define CALLSTACK_ERROR_SECOND_STACK_OPERATION 135
-
-/**
- * A command was called by code that the library calls while it reads the tree. C programs cannot cause it.
- */
-#define CALLSTACK_ERROR_INSIDE_READ 136
-
-/**
- * The files of the stack were replaced while it was open. Nothing more is written to them: open the stack again.
- */
-#define CALLSTACK_ERROR_REPLACED 137
+#define CALLSTACK_ERROR_SECOND_STACK_OPERATION 122
 
 /**
  * The frame is neither completed nor failed, so it has no results to deliver.
  */
-#define CALLSTACK_ERROR_NOT_FINISHED 138
+#define CALLSTACK_ERROR_NOT_FINISHED 123
 
 /**
  * The frame is not blocked, so it waits for no answer.
  */
-#define CALLSTACK_ERROR_NOT_BLOCKED 139
+#define CALLSTACK_ERROR_NOT_BLOCKED 124
 
 /**
  * The frame has begun or ended, so it cannot be edited; the words of an open one only by a person.
  */
-#define CALLSTACK_ERROR_NOT_PLANNED 140
+#define CALLSTACK_ERROR_NOT_PLANNED 125
 
 /**
  * The frame cannot stand before a frame with another parent.
  */
-#define CALLSTACK_ERROR_NOT_SIBLING 141
+#define CALLSTACK_ERROR_NOT_SIBLING 126
 
 /**
  * The planned frame waits for others.
  */
-#define CALLSTACK_ERROR_NOT_READY 142
+#define CALLSTACK_ERROR_NOT_READY 127
 
 /**
  * The frame waits for the caller, which would wait for it.
  */
-#define CALLSTACK_ERROR_WAIT_CIRCLE 143
+#define CALLSTACK_ERROR_WAIT_CIRCLE 128
 
 /**
  * The frame is neither failed nor blocked, or was begun anew already: then the details hold the `newest` attempt.
  */
-#define CALLSTACK_ERROR_NOT_RETRIABLE 145
+#define CALLSTACK_ERROR_NOT_RETRIABLE 129
 
 /**
  * An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
  */
-#define CALLSTACK_ERROR_RETRY_LINK 146
+#define CALLSTACK_ERROR_RETRY_LINK 130
 
 /**
  * The frame is not free for a worker, or its holder cannot keep it. The details hold the `reason`.
  */
-#define CALLSTACK_ERROR_NOT_FREE 147
+#define CALLSTACK_ERROR_NOT_FREE 131
 
 /**
  * Somebody else has held the frame since, so what its earlier holder still sends is refused. The details hold `by`, the newest holder, and
  * its `generation`.
  */
-#define CALLSTACK_ERROR_HOLD_LOST 148
-
-/**
- * The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
- */
-#define CALLSTACK_ERROR_DISCONNECTED 149
+#define CALLSTACK_ERROR_HOLD_LOST 132
 
 /**
  * There is no command of this person to take back.
  */
-#define CALLSTACK_ERROR_NOTHING_TO_UNDO 150
+#define CALLSTACK_ERROR_NOTHING_TO_UNDO 133
 
 /**
  * The last command of the person cannot be taken back. The details hold the `command` and the `reason`.
  */
-#define CALLSTACK_ERROR_NOT_UNDONE 151
+#define CALLSTACK_ERROR_NOT_UNDONE 134
 
 /**
  * The frame would have more tools than the frames above it. The details hold `tools`, those that are too many, and `above`.
  */
-#define CALLSTACK_ERROR_TOOLS_EXCEED 152
+#define CALLSTACK_ERROR_TOOLS_EXCEED 135
+
+/**
+ * A required text is empty or has only white space.
+ */
+#define CALLSTACK_ERROR_EMPTY 201
+
+/**
+ * A setting, a number or an environment variable is outside of its allowed values.
+ */
+#define CALLSTACK_ERROR_SETTING 202
+
+/**
+ * A text is not JSON, or JSON of another shape.
+ */
+#define CALLSTACK_ERROR_JSON 203
+
+/**
+ * A text is longer than its limit.
+ */
+#define CALLSTACK_ERROR_TOO_LONG 204
+
+/**
+ * A text that must be one line has line breaks or other control characters.
+ */
+#define CALLSTACK_ERROR_NOT_ONE_LINE 205
+
+/**
+ * Commands of other threads, or other processes in the database or at the lock of a file, took longer than the call
+ * waits (`busyTimeout`). The details hold `waited`, in milliseconds: how long the call waited in all.
+ */
+#define CALLSTACK_ERROR_BUSY 301
+
+/**
+ * The server of the stack cannot be reached. `isOutcomeUnknown` in the details says whether the command may have been committed.
+ */
+#define CALLSTACK_ERROR_DISCONNECTED 302
+
+/**
+ * The operating system or SQLite refused an operation on a file or folder.
+ */
+#define CALLSTACK_ERROR_IO 401
+
+/**
+ * The disk is full, or a quota is used up.
+ */
+#define CALLSTACK_ERROR_DISK_FULL 402
+
+/**
+ * The file, its folder or the disk is read-only for this process.
+ */
+#define CALLSTACK_ERROR_READ_ONLY 403
+
+/**
+ * A newer version of the library wrote the file.
+ */
+#define CALLSTACK_ERROR_VERSION 501
+
+/**
+ * An event does not fit the events before it in a history.
+ */
+#define CALLSTACK_ERROR_HISTORY 502
+
+/**
+ * A file does not contain what its name says, or a history has an event that does not fit. It was not changed.
+ */
+#define CALLSTACK_ERROR_DAMAGED 503
+
+/**
+ * The files of the stack were replaced while it was open. Nothing more is written to them: open the stack again.
+ */
+#define CALLSTACK_ERROR_REPLACED 504
+
+/**
+ * An earlier command on this stack returned `CALLSTACK_ERROR_PANIC`: close the stack and open it again.
+ */
+#define CALLSTACK_ERROR_BROKEN 601
+
+/**
+ * The stack is in memory and has no logs, or no history.
+ */
+#define CALLSTACK_ERROR_IN_MEMORY 602
+
+/**
+ * A command was called by code that the library calls while it reads the tree. C programs cannot cause it.
+ */
+#define CALLSTACK_ERROR_INSIDE_READ 603
 
 /**
  * `planned`: not begun.

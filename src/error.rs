@@ -655,13 +655,17 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Error::Child { error, .. } => error.class(),
-            Error::Empty { .. } | Error::NotOneLine { .. } | Error::Setting { .. } => ErrorClass::Usage,
             Error::Busy { .. } | Error::Disconnected { .. } => ErrorClass::Passing,
             Error::Io { .. } | Error::DiskFull { .. } | Error::ReadOnly { .. } => ErrorClass::Storage,
             Error::Damaged { .. } | Error::Replaced { .. } | Error::Version { .. } | Error::History { .. } => {
                 ErrorClass::Damaged
             }
             Error::Json { what: SNAPSHOT, .. } => ErrorClass::Damaged,
+            Error::Empty { .. }
+            | Error::TooLong { .. }
+            | Error::NotOneLine { .. }
+            | Error::Setting { .. }
+            | Error::Json { .. } => ErrorClass::Usage,
             Error::InMemory { .. } | Error::InsideRead {} | Error::Broken {} => ErrorClass::Broken,
             _ => ErrorClass::Refused,
         }
@@ -706,6 +710,7 @@ impl Error {
             Error::SecondStackOperation { .. } => "second_stack_operation",
             Error::BudgetTooSmall { .. } => "budget_too_small",
             Error::Setting { .. } => "setting",
+            Error::Json { what: SNAPSHOT, .. } => "damaged",
             Error::Json { .. } => "json",
             Error::Version { .. } => "version",
             Error::History { .. } => "history",

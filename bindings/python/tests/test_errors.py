@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,18 @@ def test_errors_are_copied_whole(code: str) -> None:
     for same in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(same) is type(error)
         assert (same.code, str(same), same.details) == (code, "took too long", {"waited": 12})
+
+
+def test_the_base_of_an_error_is_the_class_that_its_number_in_the_header_has() -> None:
+    header = (Path(__file__).parents[3] / "include" / "callstack.h").read_text()
+    numbers = {name.lower(): int(number) for name, number in re.findall(r"#define CALLSTACK_ERROR_(\w+) (\d+)", header)}
+    assert len(numbers) > 40
+    bases = [None, errors.RefusedError, errors.UsageError, errors.PassingError]
+    bases += [errors.StorageError, errors.DamagedError, errors.BrokenError]
+    for code, number in numbers.items():
+        error, base = errors.error_of(code, "", {}), bases[number // 100]
+        assert error.code == code and type(error) is not CallstackError, code
+        assert [kind for kind in bases if kind and isinstance(error, kind)] == ([base] if base else []), code
 
 
 def test_storage_errors_have_a_class_of_their_own(tmp_path: Path) -> None:

@@ -97,7 +97,8 @@ class Stack:
     lock. A child that was made by a fork must open the stack again: its parent's raises `ForkedError`.
 
     A call that fails raises a `CallstackError` and changes nothing. Every method that takes a frame may raise
-    `UnknownFrameError` or `AmbiguousFrameError`; every command on a stack in a folder may raise a `StorageError`; after
+    `UnknownFrameError` or `AmbiguousFrameError`; every command on a stored stack may raise a `PassingError`, a `StorageError` or a
+    `DamagedError`; after
     `close` every other method raises `ClosedError`.
 
     If a command raises `DamagedError`, the database has an event that cannot be read or does not fit. All later commands
