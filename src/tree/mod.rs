@@ -224,6 +224,7 @@ impl Tree {
     /// - [`Error::UnknownFrame`] if no frame matches.
     /// - [`Error::AmbiguousFrame`] if the text is the beginning of several IDs, or the title of several frames. The error
     ///   lists up to eight of them.
+    /// - The errors of the store, if the frame is in a finished tree that must be read from there.
     pub fn resolve(&self, reference: &FrameRef) -> Result<Handle> {
         self.resolve_near(reference, None)
     }
@@ -244,8 +245,10 @@ impl Tree {
     /// # Errors
     /// As [`Tree::resolve`].
     pub fn resolve_near(&self, reference: &FrameRef, near: Option<Handle>) -> Result<Handle> {
-        let found = self.named(reference, near)?;
+        // A frame that could not be looked for is not an unknown one.
+        let found = self.checked(|tree| tree.named(reference, near))??;
         if self.has_archive() {
+            self.nodes.hold(found)?;
             self.nodes.note_use(self.root(found));
         }
         Ok(found)

@@ -245,10 +245,22 @@ impl Nodes {
     #[cold]
     fn load(&self, index: usize) -> Option<&Node> {
         let handle = Handle::from_index(index).filter(|_| index < self.len)?;
-        let frames = self.shelf.as_ref()?.noting(self.load_tree(handle, true))?;
+        self.shelf.as_ref()?.noting(self.hold(handle))?;
+        self.in_memory(index)
+    }
+
+    /// Loads the tree of a frame, unless it is in memory.
+    ///
+    /// # Errors
+    /// The errors of the archive.
+    pub(super) fn hold(&self, handle: Handle) -> Result<()> {
+        if self.in_memory(handle.index()).is_some() {
+            return Ok(());
+        }
+        let frames = self.load_tree(handle, true)?;
         let root = frames.iter().find(|frame| self.in_memory(frame.index()).is_some_and(|node| node.parent.is_none()));
         root.into_iter().for_each(|root| self.loaded.lock().insert(*root, frames.len()));
-        self.in_memory(index)
+        Ok(())
     }
 
     /// Loads the tree of a frame, and returns its frames. `may_replay`: see [`Tree::of_snapshot`](super::Tree::of_snapshot).
