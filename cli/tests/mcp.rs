@@ -598,7 +598,11 @@ fn questions_and_failures_go_on() {
         ("activate", json!({ "frame": "f3", "retry": true }), "pop it as failed first"),
         ("status", json!({ "wait": 3 }), "wait needs the frame"),
         ("activate", json!({ "frame": "f9" }), "f3 (Taxes)"),
-        ("activate", json!({ "frame": "f1", "answer": "x" }), "an answer is for a blocked or completed frame that goes on"),
+        (
+            "activate",
+            json!({ "frame": "f1", "answer": "x" }),
+            "an answer is for a blocked or completed frame that goes on",
+        ),
         ("push", json!({ "title": "A", "successCriteria": "B", "dependsOn": ["Nothing"] }), "Nothing"),
         ("push", json!({ "title": "A", "successCriteria": "B", "colour": "red" }), "unknown field `colour`"),
     ] {

@@ -227,6 +227,17 @@ impl Frame {
         self.status == FrameStatus::InProgress && release.is_some_and(|release| release.how == Release::Interrupted {})
     }
 
+    /// True if the frame was reopened, and nobody has begun to work on it since.
+    #[cfg(feature = "session")]
+    pub(crate) fn waits_since_reopened(&self) -> bool {
+        let is_reopened = self.questions.last().is_some_and(|question| question.reopening().is_some());
+        let is_left = self
+            .holder
+            .as_deref()
+            .is_none_or(|holder| holder.released.as_ref().is_some_and(|release| release.how == Release::Ended {}));
+        self.status == FrameStatus::InProgress && is_reopened && is_left
+    }
+
     /// True if the frame was planned before somebody has begun it.
     pub fn was_planned(&self) -> bool {
         self.begun_at.is_some()

@@ -104,6 +104,19 @@ impl Turn<'_> {
         self.check_idle(handle, caller)
     }
 
+    /// Checks that a session may reopen a completed frame and call it; or, if it `works_here`, that its conversation may work in it.
+    ///
+    /// # Errors
+    /// As [`Turn::call`], except for the statuses, which the command checks.
+    pub fn check_reopenable(&self, handle: Handle, caller: &str, works_here: bool) -> Result<()> {
+        self.check_depth(self.tree.node(handle).parent())?;
+        // It is open then, and the caller in it already.
+        if self.is_own(handle, caller) && !works_here {
+            return Err(self.held(handle));
+        }
+        self.check_idle(handle, caller)
+    }
+
     /// Checks that no host runs a frame and no worker has it, and that the caller does not work in it or below it.
     ///
     /// # Errors
@@ -148,6 +161,7 @@ impl Turn<'_> {
         let is_idle = self.sessions.subagents.get(session_id).is_some_and(|subagent| subagent.is_idle);
         record.status == FrameStatus::InProgress
             && !record.is_interrupted()
+            && !record.waits_since_reopened()
             && self.sessions.is_known(session_id)
             && !self.sessions.is_called(session_id)
             && !is_idle

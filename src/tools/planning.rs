@@ -248,9 +248,9 @@ pub(super) struct Activate {
     /// Handle or title.
     #[serde(rename = "sessionID")]
     session_id: String,
-    /// What a blocked frame waits for; what is wrong with a completed one; with retry, what must be done differently.
+    /// What a blocked frame waits for; what is wrong with a completed one; with retry, what to do differently.
     answer: Option<String>,
-    /// Begin a failed, blocked or interrupted frame anew, in a new frame that knows why it failed.
+    /// Begin a failed, blocked or interrupted frame anew, in one that knows why it failed.
     #[serde(default)]
     retry: bool,
     /// In a session of its own, without waiting for the results.
@@ -291,13 +291,15 @@ impl AgentTool for Activate {
         if (self.retry || status == FrameStatus::Planned) && !self.anyway {
             caller.stack.read(|tree| tree.check_ready(frame))?;
         }
+        let is_here = !self.background && caller.works_here();
         if status == FrameStatus::Completed
             && !self.retry
             && let Some(reason) = self.answer.take()
         {
+            let works_here = is_here && caller.can_enter(frame);
+            caller.turn(|turn| turn.check_reopenable(frame, session_id, works_here))?;
             caller.stack.reopen(frame, reason)?;
         }
-        let is_here = !self.background && caller.works_here();
         if self.retry {
             let retried = caller.stack.retry(frame, self.answer)?;
             if status.is_open() {

@@ -98,7 +98,7 @@ fn an_agent_edits_its_plan() {
     host.good("stack_frame_edit", json!({"sessionID": "Tax", "parentSessionID": "Basket", "dependsOn": []}));
     assert_eq!(host.stack.children("f2").unwrap()[0].to_string(), "f3");
     let error = host.refused("stack_frame_edit", json!({"sessionID": "f1", "title": "Store"}));
-    assert!(error.contains("frame f1 is in_progress and cannot be edited; what has begun keeps its task"), "{error}");
+    assert!(error.contains("frame f1 is in_progress and cannot be edited; what has begun keeps its place"), "{error}");
     let error = host.refused("stack_frame_edit", json!({"sessionID": "Basket", "parentSessionID": "Tax"}));
     assert!(error.contains("`f2` cannot be below `f3`"), "{error}");
 }

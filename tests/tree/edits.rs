@@ -158,8 +158,8 @@ fn only_planned_frames_are_edited() {
     let message = refused(&stack, 4, edit().title("Checkout")).to_string();
     assert_eq!(
         message,
-        "frame f4 is in_progress and cannot be edited; what has begun keeps its task: finish it, or invalidate it and plan \
-         another frame"
+        "frame f4 is in_progress and cannot be edited; what has begun keeps its place and what it needs, and only a person \
+         corrects its words; finish it, or invalidate it and plan another frame"
     );
     stack.pop(f(4), PopStatus::Completed, "Paid").unwrap();
     let message = refused(&stack, 4, edit().last()).to_string();
