@@ -13,7 +13,7 @@ const ROOT: &str = "beads";
 
 /// Reads Beads issues, one JSON object per line.
 ///
-/// One root frame, `beads`, is the parent of all issues without a parent. The fields of an issue become:
+/// One root frame, `beads`, is the parent of all issues without a parent, if there are any. The fields of an issue become:
 ///
 /// | Beads | frame |
 /// |---|---|
@@ -41,7 +41,7 @@ const ROOT: &str = "beads";
 /// Lines that do not contain an issue are reported as problems and left out, so this function cannot fail.
 pub fn beads(text: &str) -> Imported {
     let mut collector = Collector::default();
-    collector.add(Frame { session_id: ROOT.into(), title: "Issues".into(), ..Frame::default() }, ROOT);
+    collector.add_made(Frame { session_id: ROOT.into(), title: "Issues".into(), ..Frame::default() }, ROOT);
     for (index, line) in readable_json(text).lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = format!("line {}", index + 1);
         match serde_json::from_str(line) {

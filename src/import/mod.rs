@@ -26,7 +26,7 @@ pub use task_master::task_master;
 const CRITERIA_CHARACTERS: usize = 150;
 const RESULTS_CHARACTERS: usize = 400;
 
-/// The frames of a plan, parents before children. Each tag (Task Master) or file (Beads) has one root frame.
+/// The frames of a plan, parents before children. Each tag (Task Master) or file (Beads) with tasks has one root frame.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Imported {
@@ -149,7 +149,7 @@ pub fn frames(text: &str) -> Result<Imported> {
 fn issues(text: &str) -> Result<Imported> {
     let imported = beads(text);
     match (&imported.frames[..], imported.problems.first()) {
-        ([_root], Some(problem)) => Err(Error::json("the Beads file", format!("no line is an issue ({problem})"))),
+        ([], Some(problem)) => Err(Error::json("the Beads file", format!("no line is an issue ({problem})"))),
         _ => Ok(imported),
     }
 }
@@ -201,6 +201,8 @@ struct Collector {
     frames: Vec<Frame>,
     places: HashMap<String, usize>,
     names: FreeNames,
+    /// The IDs of the frames that are no tasks of the file, but parents of its tasks.
+    made: Vec<String>,
     problems: Vec<Problem>,
 }
 
@@ -222,21 +224,32 @@ impl Collector {
         self.frames.push(frame);
     }
 
-    /// Removes invalid links, orders parents before children, and derives the status of each generated root
-    /// from the frames below it.
+    /// Adds a frame that is no task of the file, but the parent of tasks: see [`Collector::finish`].
+    fn add_made(&mut self, frame: Frame, place: &str) {
+        self.add(frame, place);
+        self.made.extend(self.frames.last().map(|frame| frame.session_id.clone()));
+    }
+
+    /// Removes invalid links, and orders parents before children. A made parent has the status that follows from the frames below it;
+    /// without any it is left out, because it would be work that nobody has planned.
     fn finish(mut self) -> Imported {
         let (tree, _, repairs) = Tree::from_frames(&mut self.frames);
         self.problems.extend(repairs.into_iter().map(Problem::from));
         let mut frames = tree.state().frames;
-        for root in tree.roots() {
-            let mut below = tree.descendants(*root).peekable();
-            let is_made = frames[root.index()].extra.is_empty() && below.peek().is_some();
-            let done = |status: FrameStatus| status.is_finished() || status == FrameStatus::Invalidated;
-            if is_made {
-                let all_done = below.all(|frame| done(tree.node(frame).status()));
-                frames[root.index()].status = if all_done { FrameStatus::Completed } else { FrameStatus::InProgress };
+        let mut empty = Vec::new();
+        for id in &self.made {
+            let Some(made) = tree.by_id(id) else { continue };
+            let mut below = tree.descendants(made).peekable();
+            if below.peek().is_none() {
+                empty.push(made);
+                continue;
             }
+            let is_over = |status: FrameStatus| status.is_finished() || status == FrameStatus::Invalidated;
+            let is_done = below.all(|frame| is_over(tree.node(frame).status()));
+            frames[made.index()].status = if is_done { FrameStatus::Completed } else { FrameStatus::InProgress };
         }
+        let mut handles = tree.handles();
+        frames.retain(|_| handles.next().is_some_and(|frame| !empty.contains(&frame)));
         Imported { frames, problems: self.problems }
     }
 }

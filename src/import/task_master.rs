@@ -15,7 +15,7 @@ const ONLY_TAG: &str = "master";
 
 /// Reads a Task Master file.
 ///
-/// Every tag becomes a root frame whose ID is the tag's name. Task 3 of the tag `master` becomes its child
+/// Every tag with tasks becomes a root frame whose ID is the tag's name. Task 3 of the tag `master` becomes its child
 /// `master/3`, and subtask 2 of this task becomes the child `master/3.2` of that frame. `description` becomes the
 /// success criteria; `details` become the results if the task is done, and else, with `testStrategy`, the task of the frame. `priority` can
 /// be `critical`, `high`, `medium` or `low`: 0 to 3. All other keys are kept unchanged in [`Frame::extra`]. A subtask refers to a dependency by the number of a sibling (`2`) or by the full number of any
@@ -70,7 +70,10 @@ fn read_tag(tag: &str, content: &Map<String, Value>, tasks: Vec<Value>, collecto
         updated_at: metadata("updated").and_then(time::milliseconds).unwrap_or_default(),
         ..Frame::default()
     };
-    collector.add(root, tag);
+    if tasks.is_empty() {
+        collector.report(tag, "has no tasks; left out");
+    }
+    collector.add_made(root, tag);
     let first = collector.frames.len();
     for (index, task) in tasks.into_iter().enumerate() {
         read_task(tag, None, task, &format!("{tag}.tasks[{index}]"), collector);

@@ -15,6 +15,8 @@ pub struct InTheWay {
     pub ended: Vec<Handle>,
     /// The first failed one of these: it can be begun anew.
     pub failed: Option<Handle>,
+    /// The first completed one, which has unfinished work below it: it can be reopened.
+    pub completed: Option<Handle>,
     /// Planned frames that persons, conversations or hosts have begun and work on.
     pub by_hand: Vec<Handle>,
     /// Blocked frames that wait for an answer.
@@ -47,6 +49,7 @@ impl Tree {
             blocked.partition(|handle| self.node(*handle).record().pending_answer().is_some());
         InTheWay {
             failed: ended.iter().copied().find(is_failed),
+            completed: ended.iter().copied().find(|handle| self.node(*handle).status() == FrameStatus::Completed),
             ended: ended.into_iter().collect(),
             by_hand: by_hand.collect(),
             asking,

@@ -1,7 +1,8 @@
 //! Tests of importing plans of other tools, including malformed ones.
 
 use callstack_core::import::{self, Format, Imported};
-use callstack_core::{Frame, FrameEdit, FrameStatus, Handle, NewFrame, Priority, Stack};
+use callstack_core::tree::Parts;
+use callstack_core::{Frame, FrameEdit, FrameStatus, Handle, NewFrame, PopStatus, Priority, Stack};
 use serde_json::json;
 
 fn frame<'a>(imported: &'a Imported, id: &str) -> &'a Frame {
@@ -244,4 +245,55 @@ fn a_state_that_is_added_keeps_the_order_of_its_siblings() {
     };
     assert_eq!(titles(stack.children("shop").unwrap()), ["Taxes", "Cart", "Search"]);
     assert_eq!(titles(stack.read(|tree| tree.roots().to_vec())), ["Bank", "Shop"]);
+}
+
+/// A stack with a file of `tests/data/field`, and the defects of the file.
+fn field(name: &str) -> (Stack, Vec<String>) {
+    let imported = import::frames(&support::read_data(&format!("field/{name}"))).unwrap();
+    let problems = problems(&imported);
+    let stack = Stack::in_memory();
+    stack.import(imported.frames).unwrap();
+    (stack, problems)
+}
+
+/// The titles of the frames that can begin.
+fn ready(stack: &Stack) -> Vec<String> {
+    stack.ready().into_iter().map(|frame| stack.frame(frame).unwrap().title).collect()
+}
+
+#[test]
+fn the_parts_of_what_waits_wait_too() {
+    for name in ["child-of-blocked-epic.jsonl", "subtask-of-waiting-task.json"] {
+        let (stack, _) = field(name);
+        assert_eq!(ready(&stack), ["Choose the database"], "{name}");
+        let part = stack.resolve("Write the schema").unwrap();
+        assert!(stack.read(|tree| tree.can_begin(part, Parts::Within)).is_err(), "{name}");
+        stack.activate("Choose the database").unwrap();
+        stack.pop("Choose the database", PopStatus::Completed, "SQLite").unwrap();
+        assert_eq!(ready(&stack), ["Write the schema"], "{name}: the part before the frame above it");
+    }
+}
+
+#[test]
+fn what_is_below_a_finished_frame_waits_until_that_is_reopened() {
+    let (stack, _) = field("closed-epic-open-child.jsonl");
+    assert!(ready(&stack).is_empty());
+    let epic = stack.resolve("Old workflow").unwrap();
+    let in_the_way = stack.read(|tree| tree.in_the_way(None));
+    assert_eq!((in_the_way.ended, in_the_way.completed, in_the_way.failed), (vec![epic], Some(epic), None));
+    stack.reopen(epic, "a step was never done").unwrap();
+    assert_eq!(ready(&stack), ["Step that was never done"]);
+    assert_eq!(stack.read(|tree| tree.in_the_way(None)).completed, None);
+}
+
+#[test]
+fn no_frame_is_made_for_nothing() {
+    let (stack, problems) = field("parent-cycle.jsonl");
+    assert_eq!(ready(&stack), ["A", "C"]);
+    assert_eq!(stack.state().frames.len(), 3);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    let (stack, problems) = field("empty-tag.json");
+    assert!(ready(&stack).is_empty());
+    assert_eq!(problems, ["later: has no tasks; left out"]);
+    assert_eq!(import::beads("").frames, []);
 }

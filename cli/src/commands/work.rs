@@ -119,6 +119,8 @@ pub struct Worked {
 struct Steps {
     /// The first failed frame that is in the way.
     failed: Option<Handle>,
+    /// The first completed frame that is in the way.
+    completed: Option<Handle>,
     /// True if a blocked frame waits for an answer.
     asks: bool,
     /// The first blocked frame that is answered, and with which no worker goes on.
@@ -336,9 +338,10 @@ impl Worker<'_> {
         let below = self.below;
         let is_blocked = |handle: &Handle| self.stack.read(|tree| tree.node(*handle).status() == FrameStatus::Blocked);
         worked.left.blocked += usize::from(below.is_some_and(|below| is_blocked(&below)));
-        let InTheWay { ended, failed, by_hand, asking, answered, .. } = self.stack.read(|tree| tree.in_the_way(below));
+        let InTheWay { ended, failed, completed, by_hand, asking, answered, .. } =
+            self.stack.read(|tree| tree.in_the_way(below));
         (worked.in_the_way, worked.by_hand) = (ended, by_hand);
-        worked.steps = Steps { failed, asks: !asking.is_empty(), answered: answered.first().copied() };
+        worked.steps = Steps { failed, completed, asks: !asking.is_empty(), answered: answered.first().copied() };
         Ok(())
     }
 
@@ -678,19 +681,18 @@ impl Report for Worked {
         }
         list(page, "in the way", &self.in_the_way)?;
         list(page, "in progress by hand", &self.by_hand)?;
-        let Steps { failed, asks, answered } = self.steps;
-        match failed {
-            Some(failed) => {
-                let steps =
-                    format!("`callstack retry {failed} --note TEXT`, or `callstack invalidate {failed} REASON`");
-                next(page, &self.same_stack, steps)?;
-            }
-            None if self.in_the_way.is_empty() => {}
-            None => {
-                let steps =
-                    "`callstack edit FRAME` for what it needs and where it is, or `callstack invalidate FRAME REASON`";
-                next(page, &self.same_stack, steps)?;
-            }
+        let Steps { failed, completed, asks, answered } = self.steps;
+        if let Some(failed) = failed {
+            let steps = format!("`callstack retry {failed} --note TEXT`, or `callstack invalidate {failed} REASON`");
+            next(page, &self.same_stack, steps)?;
+        }
+        if let Some(completed) = completed {
+            next(page, &self.same_stack, format_args!("callstack reopen {completed} REASON"))?;
+        }
+        if failed.or(completed).is_none() && !self.in_the_way.is_empty() {
+            let steps =
+                "`callstack edit FRAME` for what it needs and where it is, or `callstack invalidate FRAME REASON`";
+            next(page, &self.same_stack, steps)?;
         }
         if asks {
             next(page, &self.same_stack, "callstack answer")?;
