@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use callstack_core::frame::{FrameLimits, ModelRequest};
 use callstack_core::{NewFrame, PopStatus, Stack, StackOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -543,4 +544,35 @@ fn short_processes_leave_no_long_log() {
         assert!(run(&stack, &["push", "--root", "Next"]).status.success());
         assert!(log() < MEGABYTE as u64, "a command leaves a log of {} bytes", log());
     }
+}
+
+#[test]
+fn limits_and_costs_of_hosts_are_shown_wherever_a_frame_is_looked_at() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let shop = stack.push(NewFrame::new("Shop").root()).unwrap();
+    let cart = stack.push(NewFrame::new("Cart").below(shop)).unwrap();
+    let limits = FrameLimits::default().max_tokens(Some(120_000)).max_cost_micro_usd(Some(5_000_000));
+    stack.set_limits(shop, limits.tools(Some(vec!["Read".into()]))).unwrap();
+    for (frame, cost) in [(shop, 20_000), (cart, 320_000)] {
+        let request = ModelRequest { output: 5, cost_micro_usd: cost, ..ModelRequest::new("small") };
+        stack.record_usage(frame, request).unwrap();
+    }
+    let limits = "120000 tokens, 5 US dollars, tools Read";
+    let shown = text(folder.path(), &["show", "f1"]);
+    assert!(shown.contains(limits), "{shown}");
+    assert!(shown.contains("0.0200 US dollars; 0.3400 US dollars in all"), "{shown}");
+    let usage = text(folder.path(), &["usage", "f1"]);
+    assert!(
+        usage.contains(&format!("Limits: {limits}")) && usage.contains("Told by hosts: 0.3400 US dollars"),
+        "{usage}"
+    );
+    assert!(text(folder.path(), &["usage"]).contains("Told by hosts: 0.3400 US dollars"));
+    let usage = data(folder.path(), &["usage", "f1"]);
+    assert_eq!((&usage["toldCostMicroUsd"], &usage["limits"]["maxTokens"]), (&340_000.into(), &120_000.into()));
+    let outside = self::folder();
+    let page = outside.path().join("run.html");
+    text(folder.path(), &["view", page.to_str().unwrap()]);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("\"c\":340000,\"l\":\"120000 tokens, 5 US dollars, tools Read\""), "the page has no costs");
 }

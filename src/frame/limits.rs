@@ -1,5 +1,7 @@
 //! What a frame may do and spend, and what its conversations have cost.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::ModelUsage;
@@ -65,6 +67,30 @@ impl FrameLimits {
         ];
         numbers.into_iter().find(|(_, number)| *number == Some(0)).map(|(name, _)| name)
     }
+}
+
+/// The limits in words, such as `40 turns, 120000 tokens, 5 US dollars, model small, tools Read, Edit`; empty if there are none.
+impl fmt::Display for FrameLimits {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tools = self.tools.as_ref().map(|tools| match &tools[..] {
+            [] => "no tools but those of the stack".to_owned(),
+            tools => format!("tools {}", tools.join(", ")),
+        });
+        let parts = [
+            self.max_turns.map(|turns| format!("{turns} turns")),
+            self.max_tokens.map(|tokens| format!("{tokens} tokens")),
+            self.max_cost_micro_usd.map(|cost| format!("{} US dollars", exact_dollars(cost))),
+            self.model.as_ref().map(|model| format!("model {model}")),
+            tools,
+        ];
+        formatter.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// An amount of money in US dollars, with all decimals that it has.
+pub(crate) fn exact_dollars(micro: u64) -> String {
+    let all = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
+    all.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// True if one of the tools is this one, or the server that has it.

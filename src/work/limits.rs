@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::frame::{FrameLimits, Handle, ModelUsage, tools_of_all};
+use crate::frame::{FrameLimits, Handle, ModelUsage, exact_dollars, tools_of_all};
 use crate::tree::Tree;
 
 /// What a frame may do and spend now, with the limits of all frames above it.
@@ -74,7 +74,7 @@ impl Tree {
             let (most, spent) = cost.filter(|(most, spent)| spent >= most)?;
             let reason = format!(
                 "its budget of {} US dollars is spent: {} with all frames below it; a larger budget lets it go on",
-                round(most),
+                exact_dollars(most),
                 dollars(spent)
             );
             Some(Overspent { frame, reason })
@@ -100,10 +100,4 @@ impl Tree {
 /// An amount of money in US dollars, with four decimals.
 fn dollars(micro: u64) -> String {
     format!("{}.{:04}", micro / 1_000_000, micro % 1_000_000 / 100)
-}
-
-/// An amount of money in US dollars as somebody has set it.
-fn round(micro: u64) -> String {
-    let all = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
-    all.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

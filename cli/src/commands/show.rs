@@ -14,7 +14,7 @@ use super::usage::requests_in_words;
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status};
+use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status, told_cost};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -137,8 +137,16 @@ impl FrameDetails {
         if let Some(words) = requests_in_words(&self.usage.own) {
             page.field("usage", Style::new(), &words)?;
         }
-        match requests_in_words(&self.usage.total).filter(|_| self.usage.own != self.usage.total) {
-            Some(words) => page.field("in all", Style::new(), &words),
+        if let Some(words) = requests_in_words(&self.usage.total).filter(|_| self.usage.own != self.usage.total) {
+            page.field("in all", Style::new(), &words)?;
+        }
+        let FrameUsage { own_cost_micro_usd: own, total_cost_micro_usd: total, .. } = self.usage;
+        if total > 0 {
+            let below = if own == total { String::new() } else { format!("; {} in all", told_cost(total)) };
+            page.field("cost", Style::new(), &format!("{}{below}", told_cost(own)))?;
+        }
+        match self.record.limits.as_deref().map(ToString::to_string).filter(|limits| !limits.is_empty()) {
+            Some(limits) => page.field("limits", Style::new(), &limits),
             None => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callstack_core::frame::{ModelUsage, Prices, TotalCost};
+use callstack_core::frame::{FrameLimits, ModelUsage, Prices, TotalCost};
 use callstack_core::text::one_line;
 use callstack_core::{FrameRef, Handle, Tree};
 use clap::Args;
@@ -13,7 +13,7 @@ use super::frame_line::FrameLine;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::table::{self, Row};
-use crate::output::{EMPHASIS, Line, Page, Report, count, duration, money, number};
+use crate::output::{EMPHASIS, Line, Page, Report, count, duration, money, number, told_cost};
 use crate::prices::PricesFile;
 
 #[derive(Args)]
@@ -39,6 +39,12 @@ pub struct Usage {
     /// The frames directly below the frame, or the roots, each with everything below it. Those without requests are left
     /// out.
     below: Vec<BelowUsage>,
+    /// What hosts have told of the costs of all these requests, in millionths of a US dollar, and an estimate of what came since.
+    #[serde(skip_serializing_if = "is_zero")]
+    told_cost_micro_usd: u64,
+    /// The limits of the frame. Absent if it has none of its own, and for all frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<FrameLimits>,
     /// True if prices were given.
     has_prices: bool,
 }
@@ -83,6 +89,8 @@ impl Usage {
             Some(usage) => (Some(usage.own), usage.total),
             None => (None, tree.usage_of_all()),
         };
+        let counted = frame.as_ref().map_or(tree.roots(), std::slice::from_ref);
+        let costs = counted.iter().map(|frame| tree.usage(*frame).total_cost_micro_usd);
         let below = frame.map_or(tree.roots(), |frame| tree.children(frame));
         let below = below.iter().filter_map(|handle| {
             let total = tree.usage(*handle).total;
@@ -94,6 +102,8 @@ impl Usage {
             own: own.map(|own| Sums::of(own, prices)),
             total: Sums::of(total, prices),
             below: below.collect(),
+            told_cost_micro_usd: costs.fold(0, u64::saturating_add),
+            limits: frame.and_then(|frame| tree.node(frame).record().limits.as_deref().cloned()),
             has_prices: prices.is_some(),
         }
     }
@@ -119,6 +129,9 @@ impl Report for Usage {
         if let Some(frame) = &self.frame {
             page.line(frame.line(0))?;
         }
+        if let Some(limits) = self.limits.as_ref().map(ToString::to_string).filter(|limits| !limits.is_empty()) {
+            page.line(Line::new().plain("Limits: ").said(&limits))?;
+        }
         if self.total.models.is_empty() {
             return page.line(Line::new().plain("No request to a model was recorded."));
         }
@@ -140,11 +153,18 @@ impl Report for Usage {
                 .collect();
             table::write(page, self.columns(), &rows)?;
         }
-        Ok(())
+        match self.told_cost_micro_usd {
+            0 => Ok(()),
+            told => page.line(Line::new().plain(format!("Told by hosts: {}", told_cost(told)))),
+        }
     }
 }
 
 const COLUMNS: [&str; 8] = ["requests", "uncached", "cache read", "written", "output", "reasoning", "time", "cost"];
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
 
 impl Usage {
     fn columns(&self) -> &'static [&'static str] {

@@ -91,6 +91,11 @@ pub fn money(amount: f64) -> String {
     format!("{amount:.4}")
 }
 
+/// What hosts have told of costs, in millionths of a US dollar, as all commands write it.
+pub fn told_cost(micro_usd: u64) -> String {
+    format!("{} US dollars", money(micro_usd as f64 / 1e6))
+}
+
 /// A part of a line in one style.
 struct Span {
     style: Style,

@@ -4,18 +4,20 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use callstack_core::frame::{ModelUsage, Prices, Timeline};
-use callstack_core::text::escape_hidden;
+use callstack_core::text::{escape_hidden, one_line};
 use callstack_core::{Handle, Stack, Tree};
 use serde::Serialize;
 
 use super::requests::Groups;
-use super::texts::{Limits, NamedText, ShownTexts, Sizes};
+use super::texts::{Limits, NamedText, ShownTexts, Sizes, cut};
 use crate::chart::{Bar, Chart, ChartFrame};
 
 /// The most bytes of all frames and requests, if no more than their numbers and the beginnings of titles need it.
 const MOST_BYTES: usize = 4_700_000;
 /// Number of frames in the list of the costliest ones.
 const COSTLIEST: usize = 10;
+/// The most bytes of the limits of a frame, in JSON.
+const LONGEST_LIMITS: usize = 400;
 
 /// A stack at one revision.
 pub struct Snapshot {
@@ -84,6 +86,12 @@ struct FrameNumbers {
     /// The requests of the frame and of everything below it, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     a: Option<Sums>,
+    /// What hosts have told of the cost of the frame and of everything below it, in millionths of a US dollar.
+    #[serde(skip_serializing_if = "is_zero")]
+    c: u64,
+    /// Its limits, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    l: String,
     /// The attempt before this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     r: Option<u32>,
@@ -204,6 +212,7 @@ impl FrameNumbers {
         let over =
             bar.into_iter().flat_map(|bar| bar.blocked.iter().filter_map(|span| Some((span.from, end(bar, span.to)?))));
         let total = &frame.usage.total;
+        let limits = node.record().limits.as_deref().map_or_else(String::new, |limits| one_line(&limits.to_string()));
         Self {
             n: frame.handle.number(),
             p: frame.parent.map(Handle::number),
@@ -214,6 +223,8 @@ impl FrameNumbers {
             w: over.map(|(from, to)| to.saturating_sub(from)).fold(0, u64::saturating_add),
             u: (!frame.usage.own.is_empty()).then(|| Sums::of(&frame.usage.own, prices)),
             a: (*total != frame.usage.own).then(|| Sums::of(total, prices)),
+            c: frame.usage.total_cost_micro_usd,
+            l: cut(&limits, LONGEST_LIMITS).0.to_owned(),
             r: node.retry_of().map(Handle::number),
         }
     }

@@ -18,6 +18,8 @@
  * @property {number} [ko]
  * @property {SumsData} [u]
  * @property {SumsData} [a]
+ * @property {number} [c]
+ * @property {string} [l]
  * @property {number[]} [d]
  * @property {number} [do]
  * @property {number} [r]
@@ -118,6 +120,10 @@ export class Frame {
     this.bar = null
     this.own = NOTHING
     this.total = NOTHING
+    /** What hosts have told of its cost, with everything below it, in US dollars. */
+    this.toldCost = 0
+    /** Its limits, in words. */
+    this.limits = ""
     /** @type {number[]} */
     this.dependencies = []
     this.furtherDependencies = 0
@@ -146,6 +152,8 @@ export class Frame {
     this.title = data.t
     this.own = data.u ? usage(data.u) : NOTHING
     this.total = data.a ? usage(data.a) : this.own
+    this.toldCost = (data.c ?? 0) / 1e6
+    this.limits = data.l ?? ""
     this.dependencies = data.d ?? []
     this.furtherDependencies = data.do ?? 0
     this.retryOf = data.r ?? null
