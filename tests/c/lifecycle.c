@@ -38,6 +38,30 @@ static void a_request_is_folded(void) {
     FAILS(CALLSTACK_ERROR_JSON, callstack_fold(TEXT("chat"), TEXT(request), TEXT("{\"x\": 1}"), &folded, NULL, &error));
 }
 
+static void limits_and_corrections(void) {
+    Callstack *stack = in_memory();
+    CallstackText text;
+    push(stack, "{\"title\": \"Shop\"}");
+    OK(callstack_set_limits(stack, TEXT("f1"), TEXT("{\"maxCostMicroUsd\": 100000, \"tools\": [\"Read\"]}"), &error));
+    push(stack, "{\"title\": \"Cart\", \"parent\": \"f1\"}");
+    FAILS(CALLSTACK_ERROR_TOOLS_EXCEED, callstack_set_limits(stack, TEXT("f2"), TEXT("{\"tools\": [\"Bash\"]}"), &error));
+    FAILS(CALLSTACK_ERROR_SETTING, callstack_set_limits(stack, TEXT("f2"), TEXT("{\"maxTurns\": 0}"), &error));
+    OK(callstack_record_cost(stack, TEXT("f2"), TEXT("{\"conversation\": \"ses\", \"costMicroUsd\": 60000}"), &error));
+    OK(callstack_allowance(stack, TEXT("f2"), &text, &error));
+    CHECK(strstr(text.data, "\"maxCostMicroUsd\":40000"));
+    callstack_text_free(&text);
+    OK(callstack_overspent(stack, TEXT("f2"), &text, &error));
+    CHECK_TEXT(text.data, "null");
+    callstack_text_free(&text);
+    OK(callstack_pop(stack, TEXT("f2"), CALLSTACK_STATUS_COMPLETED, TEXT("Totals"), NULL, 0, NULL, &error));
+    FAILS(CALLSTACK_ERROR_EMPTY, callstack_reopen(stack, TEXT("f2"), TEXT(" "), NULL, &error));
+    OK(callstack_reopen(stack, TEXT("f2"), TEXT("taxes are missing"), &text, &error));
+    CHECK(strstr(text.data, "\"handle\":\"f2\""));
+    callstack_text_free(&text);
+    FAILS(CALLSTACK_ERROR_NOTHING_TO_UNDO, callstack_undo(stack, NULL, &error));
+    close_stack(stack);
+}
+
 static void check_handles(const Callstack *stack, const char *expected) {
     CallstackText handles;
     OK(callstack_frames(stack, NULL, 0, &handles, &error));
@@ -116,6 +140,7 @@ int main(int argc, char **argv) {
     CHECK(strchr(callstack_version(), '.') != NULL);
     a_wrong_variable_is_reported_and_the_others_count();
     a_request_is_folded();
+    limits_and_corrections();
     check_handles(stack, "[]");
     close_stack(stack);
     stack = NULL;

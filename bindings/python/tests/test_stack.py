@@ -34,6 +34,42 @@ def test_frames_are_pushed_planned_activated_and_popped(stack: Stack) -> None:
     assert [frame["title"] for frame in stack.frames({"status": "invalidated"})] == ["Send mail"]
 
 
+def test_a_person_reopens_and_takes_back(stack: Stack) -> None:
+    person = stack.as_actor({"kind": "person", "name": "Ann"})
+    cart = person.plan({"title": "Cart", "parent": "f1", "task": "Sum up the prices", "priority": 1})
+    mail = stack.plan({"title": "Mail", "parent": "f1", "dependsOn": [cart]})
+    assert stack.frame(cart)["task"] == "Sum up the prices" and stack.frame(cart)["priority"] == 1
+    person.activate(cart)
+    person.pop(cart, "completed", "Totals without taxes")
+    assert stack.ready() == [mail]
+    reopened = person.reopen(cart, "taxes are missing")
+    assert (reopened["handle"], stack.frame(cart)["status"], stack.ready()) == (cart, "in_progress", [])
+    assert person.undo()["command"] == "reopen"
+    assert stack.frame(cart)["status"] == "completed"
+    with pytest.raises(errors.NothingToUndoError):
+        stack.as_actor({"kind": "person", "name": "Bob"}).undo()
+    with pytest.raises(errors.TransitionError):
+        stack.reopen(mail, "it has never begun")
+
+
+def test_limits_and_costs_are_those_of_the_tree(stack: Stack) -> None:
+    stack.set_limits("f1", {"maxCostMicroUsd": 100_000, "maxTurns": 40, "tools": ["Read"]})
+    cart = stack.push({"title": "Cart", "parent": "f1"})
+    stack.record_usage(cart, {"model": "small", "output": 5})
+    stack.record_cost(cart, "ses_cart", 60_000)
+    assert stack.usage("f1")["totalCostMicroUsd"] == 60_000
+    allowance = stack.allowance(cart)
+    assert (allowance["maxCostMicroUsd"], allowance["maxTurns"], allowance["tools"]) == (40_000, 40, ["Read"])
+    assert stack.overspent(cart) is None
+    stack.record_cost(cart, "ses_cart", 110_000)
+    overspent = stack.overspent(cart)
+    assert overspent is not None and overspent["frame"] == "f1" and "0.1 US dollars" in overspent["reason"]
+    with pytest.raises(errors.ToolsExceedError):
+        stack.set_limits(cart, {"tools": ["Bash"]})
+    with pytest.raises(errors.SettingError):
+        stack.set_limits(cart, {"maxTokens": 0})
+
+
 def test_histories_are_compacted_and_old_logs_removed(tmp_path: Path) -> None:
     with Stack.open(tmp_path, {"mirror": False, "finishedFrames": 0}) as stack:
         done = stack.push({"title": "Done", "sessionID": "ses_1"})
