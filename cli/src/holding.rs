@@ -3,7 +3,7 @@
 use std::env;
 
 use callstack_core::text::one_line;
-use callstack_core::{Actor, Error, FrameStatus, Handle, Hold, HolderKind, Stack, Tree};
+use callstack_core::{Actor, Handle, Hold, HolderKind, Stack, Tree};
 
 use crate::clock::now;
 use crate::output::moment;
@@ -26,20 +26,6 @@ pub fn with_worker(stack: &Stack, frame: Handle) -> Option<String> {
         let why = || format!("the worker {} has {frame}{until}", one_line(&holder.name));
         (!works_on(tree, stack.actor(), frame)).then(why)
     })
-}
-
-/// Goes on with a frame that is in_progress. It becomes the active one, and its holder is whoever goes on with it: no worker gets it any more
-/// if its worker has let the lease end. The commands of its own worker leave it where it is.
-pub fn go_on(stack: &Stack, frame: Handle) -> Result<(), Error> {
-    let is_taken = stack.read(|tree| {
-        let is_left = tree.node(frame).record().worker().is_some() && tree.holder(frame, now()).is_none();
-        let has_name = |actor: &Actor| !actor.kind.is_running() && !actor.name.is_empty();
-        stack.actor().is_some_and(has_name) || (is_left && !works_on(tree, stack.actor(), frame))
-    });
-    match is_taken {
-        true => stack.set_status(frame, FrameStatus::InProgress, None),
-        false => stack.set_active(frame),
-    }
 }
 
 /// The hold of the worker that has started this program for a frame: of which stack, the folder of the stack knows.

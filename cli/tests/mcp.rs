@@ -1090,9 +1090,9 @@ fn a_frame_that_a_worker_has_is_left_to_it() {
     let held = project.stack().hold(NewHold::new("anna", 500)).unwrap().unwrap();
     assert_eq!(held.handle.to_string(), "f2");
     let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2" }));
-    assert!(refused.contains("the worker anna has f2 until"), "{refused}");
+    assert!(refused.contains("worker `anna` runs f2 (Cart)"), "{refused}");
     let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2", "takeOver": true }));
-    assert!(refused.contains("the worker anna has f2 until"), "a worker is no conversation: {refused}");
+    assert!(refused.contains("worker `anna` runs f2 (Cart)"), "a worker is no conversation: {refused}");
     for (tool, more) in [
         ("pop", json!({ "status": "completed", "results": "stolen", "resultsCompacted": "stolen" })),
         ("invalidate", json!({ "reason": "not needed" })),
@@ -1100,7 +1100,7 @@ fn a_frame_that_a_worker_has_is_left_to_it() {
         let mut arguments = more;
         arguments["frame"] = "f2".into();
         let refused = server.refused(Some("one"), tool, arguments);
-        assert!(refused.contains("the worker anna has f2 until"), "{tool}: {refused}");
+        assert!(refused.contains("worker `anna` runs f2 (Cart)"), "{tool}: {refused}");
     }
     thread::sleep(Duration::from_millis(600));
     server.done(Some("one"), "activate", json!({ "frame": "f2" }));

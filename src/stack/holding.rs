@@ -147,6 +147,11 @@ impl Stack {
         self.actor.as_deref()
     }
 
+    /// The time of the stack's clock.
+    pub(crate) fn now(&self) -> u64 {
+        (self.inner.clock)()
+    }
+
     /// Records of the frames whose holders have let their leases end that they were interrupted. Returns these frames. Hosts do this at
     /// their polls and tool calls; a program without sessions can do it before it looks at what runs. A refused record is tried again by
     /// the next look.
@@ -158,7 +163,7 @@ impl Stack {
 
     /// As [`Stack::note_interruptions`], of what this process knows.
     pub(super) fn note_lapses(&self) -> Vec<Handle> {
-        let now = (self.inner.clock)();
+        let now = self.now();
         let lapsed: Vec<Handle> = self.read(|tree| {
             let has_lapsed =
                 |handle: &Handle| tree.node(*handle).record().held_by().is_some_and(|holder| !holder.holds(now));
@@ -173,7 +178,7 @@ impl Stack {
     /// The frames that are in_progress although nobody has heard of the host or the conversation that worked on them until the end of its
     /// lease, in creation order. Each can be run again, in the session that it has.
     pub fn interrupted(&self) -> Vec<Handle> {
-        let now = (self.inner.clock)();
+        let now = self.now();
         self.read(|tree| {
             let is_interrupted = |handle: &Handle| {
                 let record = tree.node(*handle).record();
@@ -191,7 +196,7 @@ impl Stack {
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
     /// [`Error::Broken`](crate::Error::Broken).
     pub fn work_left(&self, below: Option<FrameRef>) -> Result<WorkLeft> {
-        let now = (self.inner.clock)();
+        let now = self.now();
         self.check_working()?;
         let below = below.map(|below| self.resolve(below)).transpose()?;
         Ok(self.read(|tree| tree.work_left(below, now)))

@@ -5,7 +5,7 @@ use super::results::{Popped, first_handle, frames_with, unfinished_below};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::frame::{Change, FrameRef, FrameStatus, Handle, PopStatus, Results};
+use crate::frame::{Actor, Change, FrameRef, FrameStatus, Handle, PopStatus, Results};
 use crate::tree::Command;
 
 impl Stack {
@@ -25,6 +25,26 @@ impl Stack {
     /// blocked.
     pub fn set_active(&self, frame: impl Into<FrameRef>) -> Result<()> {
         self.execute(Command::SetActive { frame: frame.into() }).map(drop)
+    }
+
+    /// Goes on with a frame that is in_progress. It becomes the active one, and its holder is whoever goes on with it: no worker gets it any
+    /// more if its worker has let the lease end. The commands of its own worker leave it where it is.
+    ///
+    /// # Errors
+    /// As [`Stack::set_active`], and [`Error::Held`].
+    pub fn go_on(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        let frame = self.resolve(frame)?;
+        let now = self.now();
+        let is_taken = self.read(|tree| {
+            let is_left = tree.node(frame).record().worker().is_some() && tree.holder(frame, now).is_none();
+            let has_name = |actor: &Actor| !actor.kind.is_running() && !actor.name.is_empty();
+            let works_on = |actor: &Actor| actor.frame() == Some(frame) && tree.check_hold(actor).is_ok();
+            self.actor().is_some_and(has_name) || (is_left && !self.actor().is_some_and(works_on))
+        });
+        match is_taken {
+            true => self.set_status(frame, FrameStatus::InProgress, None),
+            false => self.set_active(frame),
+        }
     }
 
     /// Changes the status, as [`FrameStatus::can_become`] allows. Without results the frame keeps its results. With

@@ -46,6 +46,18 @@ pub fn read<T: DeserializeOwned + JsonSchema>(json: &str, example: &str) -> Resu
         .map_err(|error| with_example(&problem(&error), example))
 }
 
+/// As [`read`], without arguments that are optional and have no text: models fill in what they do not need.
+pub(super) fn read_without_blanks<T: DeserializeOwned + JsonSchema>(json: &str, example: &str) -> Result<T, String> {
+    let mut arguments = object(json).map_err(|problem| with_example(&problem, example))?;
+    let schema = describe::<T>().1;
+    let is_required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|it| it == name));
+    let is_blank = |value: &Value| value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+    if let Value::Object(arguments) = &mut arguments {
+        arguments.retain(|name, value| !is_blank(value) || is_required(name));
+    }
+    read(&arguments.to_string(), example)
+}
+
 /// A value as its schema has it, where that changes its type and not its meaning. The schema is one of [`describe`].
 fn fitted(value: Value, schema: &Value) -> Value {
     let name = schema["type"].as_str().unwrap_or_default();

@@ -23,6 +23,7 @@ mod autonomy;
 mod caller;
 mod compaction;
 mod context;
+pub mod conversation;
 mod docs;
 mod frames;
 mod json;

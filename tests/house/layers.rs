@@ -109,7 +109,7 @@ const PROGRAM: Layers = &[
         "agent",
         &["commands", "common_options", "exit", "failure", "folder", "output", "process_group", "run_lock", "runtime"],
     ),
-    ("mcp", &["clock", "exit", "failure", "folder", "holding", "output", "runtime", "token"]),
+    ("mcp", &["clock", "exit", "failure", "folder", "output", "runtime", "token"]),
     ("arguments", &["agent", "commands", "common_options", "exit", "mcp"]),
 ];
 

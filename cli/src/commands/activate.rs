@@ -12,7 +12,7 @@ use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::holding::{go_on, with_worker};
+use crate::holding::with_worker;
 use crate::output::{EMPHASIS, Line, Page, Report};
 use crate::same_stack::SameStack;
 
@@ -66,7 +66,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
         stack.read(|tree| check(tree, handle, worker))?;
     }
     match from {
-        FrameStatus::InProgress => go_on(&stack, handle)?,
+        FrameStatus::InProgress => stack.go_on(handle)?,
         FrameStatus::Planned => stack.activate(handle)?,
         _ => stack.set_status(handle, FrameStatus::InProgress, None)?,
     }

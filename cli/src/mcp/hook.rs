@@ -8,14 +8,13 @@ use std::path::Path;
 
 use callstack_core::context::{Budget, Guidance};
 use callstack_core::text::from_json;
+use callstack_core::tools::conversation::{self, frame_in_prompt, is_handed_over, name, place};
 use callstack_core::{Command, Error, FrameStatus, Handle, Identity, PopStatus, Settings, Stack};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::call::{HAND_OVER, handles_in, is_handed_over, name, place};
 use super::caller::{self, ARGUMENT, Caller};
-use super::tool_names;
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -146,7 +145,7 @@ impl Session<'_> {
 
     /// The open frame in which the session or the subagent works.
     fn own(&self) -> Option<Handle> {
-        self.stack.read(|tree| place(tree, Some(&self.caller), self.stack.actor()))
+        self.stack.read(|tree| place(tree, self.stack.actor()?))
     }
 
     fn name(&self, frame: Handle) -> String {
@@ -159,7 +158,7 @@ impl Session<'_> {
 
     fn settings() -> Settings {
         let budget = Budget::default().total(TOKENS).bytes(Some(BYTES));
-        Settings::default().budget(budget).guidance(Guidance::None).tools(tool_names(&[]))
+        Settings::default().budget(budget).guidance(Guidance::None).tools(conversation::names(&[]))
     }
 
     fn begun(&self) -> Result<Option<Value>, Error> {
@@ -231,7 +230,7 @@ impl Session<'_> {
     fn frame_of(&self, agent: &Caller, title: &str) -> Result<Option<Handle>, Error> {
         let session = Caller::of_claude(&self.event.session_id, None);
         let (made, parent) = self.stack.read(|tree| {
-            let own = session.and_then(|session| place(tree, Some(&session), None));
+            let own = session.and_then(|session| place(tree, &session.actor()));
             (tree.by_id(agent.as_str()), own)
         });
         let Some(parent) = parent.filter(|_| made.is_none()) else { return Ok(made) };
@@ -256,9 +255,7 @@ impl Session<'_> {
                     && is_handed_over(tree, *frame)
                     && !tree.node(*frame).status().is_finished()
             };
-            // Other handles in a prompt are only mentioned.
-            let named = prompt.split_once(HAND_OVER).and_then(|(_, rest)| handles_in(rest).next());
-            (tree.by_id(agent.as_str()), named.filter(is_task))
+            (tree.by_id(agent.as_str()), frame_in_prompt(&prompt).filter(is_task))
         });
         if let Some(frame) = handed_over {
             if self.entered(&agent) == made && self.status(frame) == FrameStatus::InProgress {

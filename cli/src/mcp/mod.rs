@@ -3,7 +3,6 @@
 //! Whatever the version of the protocol, a server keeps no state of a connection: frames have handles, and the stack knows which
 //! conversation holds which frame.
 
-mod call;
 mod caller;
 mod hook;
 mod http;
@@ -14,14 +13,14 @@ mod progress;
 mod prompts;
 mod resources;
 mod server;
-mod tools;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callstack_core::{HostSettings, ToolNames, ToolRole};
+use callstack_core::HostSettings;
+use callstack_core::tools::conversation;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use rmcp::ServiceExt;
@@ -47,7 +46,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Args)]
 pub struct McpArguments {
     /// Offer these tools. Default: all but heap.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(tools::NAMES))]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(tool_names()))]
     tools: Vec<String>,
     /// Serve HTTP at this address of this machine, such as 127.0.0.1:8400, instead of the standard input and output.
     #[arg(long, value_name = "ADDRESS")]
@@ -72,7 +71,7 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
     let McpArguments { tools, http, .. } = arguments;
     let (settings, problems) = HostSettings::from_environment("{}");
     problems.iter().for_each(|problem| tracing::warn!("{problem}"));
-    let settings = settings.context.tools(tool_names(&tools));
+    let settings = settings.context.tools(conversation::names(&tools));
     // A server over HTTP has many clients. The conversation that has started it is none of them.
     let starter = if http.is_some() { None } else { Caller::of_environment() };
     tracing::info!("callstack {} begins", env!("CARGO_PKG_VERSION"));
@@ -159,22 +158,7 @@ async fn hung_up() {
     std::future::pending().await
 }
 
-/// The names of the tools in contexts.
-fn tool_names(chosen: &[String]) -> ToolNames {
-    let offered = tools::chosen(chosen);
-    let names = [
-        (ToolRole::Push, "push"),
-        (ToolRole::Pop, "pop"),
-        (ToolRole::Activate, "activate"),
-        (ToolRole::PlanChildren, "plan"),
-        (ToolRole::Invalidate, "invalidate"),
-        (ToolRole::Tree, "status"),
-        (ToolRole::HeapRead, "heap"),
-        (ToolRole::HeapFree, "heap"),
-    ];
-    let is_offered = |name: &str| offered.iter().any(|entry| entry.name == name);
-    names
-        .into_iter()
-        .filter(|(_, name)| is_offered(name))
-        .fold(ToolNames::none(), |all, (role, name)| all.name(role, name))
+/// The names of all tools.
+fn tool_names() -> Vec<&'static str> {
+    conversation::list().into_iter().map(|tool| tool.name).collect()
 }

@@ -1,9 +1,9 @@
 //! The prompts: texts that a person chooses in the host, such as a slash command.
 
+use callstack_core::Stack;
 use callstack_core::context::Guidance;
+use callstack_core::tools::conversation::Conversation;
 use rmcp::model::{ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
-
-use super::call::Call;
 
 const PLAN: &str = "plan";
 const HANDOFF: &str = "handoff";
@@ -19,11 +19,16 @@ pub fn list() -> Vec<Prompt> {
     ]
 }
 
-pub fn get(call: &Call<'_>, name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorData> {
+pub fn get(
+    stack: &Stack,
+    caller: &Conversation<'_>,
+    name: &str,
+    arguments: &JsonObject,
+) -> Result<GetPromptResult, ErrorData> {
     let argument =
         |name: &str| arguments.get(name).and_then(|value| value.as_str()).filter(|text| !text.trim().is_empty());
     let refused = |why: String| ErrorData::invalid_params(why, None);
-    let own = || call.shown(argument("frame")).map_err(|refusal| refused(refusal.to_string()));
+    let own = || caller.shown(argument("frame")).map_err(|refusal| refused(refusal.to_string()));
     let text = match name {
         PLAN => {
             let task = argument("task").ok_or_else(|| refused("the argument task is missing".to_owned()))?;
@@ -38,19 +43,19 @@ pub fn get(call: &Call<'_>, name: &str, arguments: &JsonObject) -> Result<GetPro
             format!(
                 "Leave {} so that another conversation can go on without this one: record the decisions and files that are not \
                  recorded yet, and as resultsSoFar what exists, what was tried, what is left and what comes next.",
-                call.name(frame)
+                caller.name(frame)
             )
         }
         RESUME => {
             let frame = own()?;
-            if !call.stack.read(|tree| tree.node(frame).status().is_open()) {
-                return Err(refused(format!("{} is closed: nothing is left to do in it", call.name(frame))));
+            if !stack.read(|tree| tree.node(frame).status().is_open()) {
+                return Err(refused(format!("{} is closed: nothing is left to do in it", caller.name(frame))));
             }
-            let context = call.context(frame, Guidance::Brief).map_err(|refusal| refused(refusal.to_string()))?;
+            let context = caller.context(frame, Guidance::Brief).map_err(|refusal| refused(refusal.to_string()))?;
             format!(
                 "Go on with {}: call activate {{\"frame\": \"{frame}\", \"takeOver\": true}}, check what is there already, and do what is left.\n\n\
                  {context}",
-                call.name(frame)
+                caller.name(frame)
             )
         }
         _ => return Err(refused(format!("there is no prompt {name}; there are {PLAN}, {HANDOFF}, {RESUME}"))),

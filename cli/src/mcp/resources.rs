@@ -1,10 +1,9 @@
 //! The resources: the tree, frames, and the logs of frames, for hosts that show them to people. Tools give the same.
 
 use callstack_core::context::Guidance;
+use callstack_core::tools::conversation::{Conversation, newest_open};
 use callstack_core::{Handle, LogQuery, OutlineOptions, Stack};
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
-
-use super::call::{Call, newest_open};
 
 const TREE: &str = "stack://tree";
 const FRAME: &str = "stack://frame/";
@@ -40,10 +39,10 @@ pub fn templates() -> Vec<ResourceTemplate> {
     .into()
 }
 
-pub fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub fn read(stack: &Stack, caller: &Conversation<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = |why: String| ErrorData::resource_not_found(why, None);
     if uri == TREE {
-        let text = call.stack.outline(&OutlineOptions::default()).map_err(|error| missing(error.to_string()))?;
+        let text = stack.outline(&OutlineOptions::default()).map_err(|error| missing(error.to_string()))?;
         return Ok(contents(text, uri, TEXT));
     }
     let Some(name) = uri.strip_prefix(FRAME) else {
@@ -52,16 +51,13 @@ pub fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData>
     let (name, is_log) = name.strip_suffix(LOG).map_or((name, false), |name| (name, true));
     // Titles are for agents; a resource has one name.
     let handle: Handle = name.parse().map_err(|_| missing(format!("{name} is no handle, such as f1")))?;
-    let frame = call.resolve(&handle.to_string()).map_err(|refusal| missing(refusal.to_string()))?;
+    let frame = caller.resolve(&handle.to_string()).map_err(|refusal| missing(refusal.to_string()))?;
     if !is_log {
-        let xml = call.context(frame, Guidance::Brief).map_err(|refusal| missing(refusal.to_string()))?;
+        let xml = caller.context(frame, Guidance::Brief).map_err(|refusal| missing(refusal.to_string()))?;
         return Ok(contents(xml, uri, XML));
     }
-    let page = call
-        .stack
-        .log(frame)
-        .read(&LogQuery::default().tail(LINES_SHOWN))
-        .map_err(|error| missing(error.to_string()))?;
+    let page =
+        stack.log(frame).read(&LogQuery::default().tail(LINES_SHOWN)).map_err(|error| missing(error.to_string()))?;
     let lines: String = page.lines.iter().map(|line| format!("{}\n", line.entry)).collect();
     Ok(contents(lines, uri, LINES))
 }

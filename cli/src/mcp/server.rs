@@ -1,26 +1,27 @@
 //! The server as the protocol sees it: what it offers, and the way of a request to a tool, a resource or a prompt.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use callstack_core::tools::conversation::{self, Called, Conversation, Question, Refusal, Tool, ToolEffect, Wait};
 use callstack_core::{Command, Error, Handle, Settings, Stack};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
+    self, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
     GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, Tool,
+    ServerConfig, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Answer, Call, Refusal, Reply};
 use super::caller::{self, Caller};
-use super::person::{self, Outcome, Question, Way};
+use super::person::{self, Outcome, Way};
 use super::progress::Progress;
-use super::tools::{self, Entry};
 use super::{prompts, resources};
 use crate::clock::now;
 use crate::failure::Failure;
@@ -42,6 +43,8 @@ your next calls.";
 
 /// How many calls may wait at the same time. Each has a thread.
 const MOST_WAITS: usize = 32;
+/// The pause between two looks at a frame for whose end a call waits.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The stack and the settings, which all connections share.
 pub struct Shared {
@@ -97,7 +100,7 @@ impl Shared {
         Ok(opened.clone())
     }
 
-    fn run<T>(&self, stack: &Stack, context: &Asked, run: impl FnOnce(&Call<'_>) -> T) -> T {
+    fn run<T>(&self, stack: &Stack, context: &Asked, run: impl FnOnce(&Stack, &Conversation<'_>) -> T) -> T {
         let Asked { named, context } = context;
         let caller = named.clone().or_else(|| Caller::of_meta(&context.meta)).or_else(|| self.starter.clone());
         let stack = caller::as_conversation(stack, caller.as_ref());
@@ -106,13 +109,29 @@ impl Shared {
             // A refused renewal is tried again by the next call.
             let _ = stack.execute(Command::RenewAll);
         }
-        run(&Call {
-            stack: &stack,
-            caller: caller.as_ref(),
-            settings: &self.settings,
-            cancelled: [context.ct.clone(), self.gone.clone()],
-            waits: &self.waits,
+        run(&stack, &Conversation::new(&stack, &self.settings))
+    }
+
+    /// Calls a tool, and waits for the end of a frame if it asks for that.
+    fn call(&self, stack: &Stack, tool: &str, arguments: &JsonObject, asked: &Asked) -> Called {
+        self.run(stack, asked, |stack, caller| {
+            let called = logged(stack, caller, tool, arguments);
+            // Each wait has a thread of its own. Where too many wait already, the answer comes at once.
+            let (Some(wait), Ok(_waiting)) = (called.wait, self.waits.try_acquire()) else { return called };
+            self.wait(stack, wait, &asked.context.ct);
+            logged(stack, caller, tool, arguments)
         })
+    }
+
+    /// Waits until a frame has ended, or the request was cancelled, or its client has gone.
+    fn wait(&self, stack: &Stack, wait: Wait, cancelled: &CancellationToken) {
+        let until = Instant::now() + Duration::from_secs(wait.seconds);
+        let is_waited_for = || !cancelled.is_cancelled() && !self.gone.is_cancelled() && Instant::now() < until;
+        while !stack.read(|tree| wait.is_over(tree)) && is_waited_for() {
+            thread::sleep(LOOK);
+            // An error of the store is reported by what comes next.
+            let _ = stack.refresh();
+        }
     }
 }
 
@@ -133,42 +152,43 @@ impl Server {
         Self { shared }
     }
 
-    fn entry(&self, name: &str) -> Option<&'static Entry> {
-        tools::chosen(&self.shared.tools).into_iter().find(|entry| entry.name == name)
+    fn tools(&self) -> Vec<Tool> {
+        conversation::chosen(&self.shared.tools)
     }
 
     /// Calls a tool. What an empty stack refuses creates none.
-    async fn use_tool(&self, entry: &'static Entry, arguments: JsonObject, asked: Asked) -> Result<Answer, ErrorData> {
+    async fn use_tool(&self, tool: Tool, arguments: JsonObject, asked: Asked) -> Result<Called, ErrorData> {
         self.on_thread(move |shared| {
-            let call = |stack: &Stack| shared.run(stack, &asked, |call| logged(entry, call, arguments.clone()));
-            let open = |is_new| shared.open(is_new).map_err(|failure| Refusal::from(failure.for_agents()));
-            if let Some(opened) = open(false)? {
-                return call(&opened);
-            }
-            let trial = call(&Stack::in_memory());
-            if trial.is_err() || !entry.changes() {
-                return trial;
-            }
-            let opened = open(true)?.ok_or("there is no stack, and none can be made")?;
-            call(&opened)
+            let call = |stack: &Stack| shared.call(stack, tool.name, &arguments, &asked);
+            let called = || {
+                if let Some(opened) = open(shared, false)? {
+                    return Ok(call(&opened));
+                }
+                let trial = call(&Stack::in_memory());
+                if trial.answer.is_error || tool.effect == ToolEffect::Reads {
+                    return Ok(trial);
+                }
+                let opened = open(shared, true)?.ok_or("there is no stack, and none can be made")?;
+                Ok(call(&opened))
+            };
+            called().unwrap_or_else(Refusal::into)
         })
         .await
     }
 
     /// Puts the question of an answer to the person, if the host can show it.
-    async fn ask(&self, answer: Answer, asked: Asked) -> Result<CallToolResponse, ErrorData> {
+    async fn ask(&self, called: Called, asked: Asked) -> Result<CallToolResponse, ErrorData> {
         let context = &asked.context;
-        let frame = answer.as_ref().ok().and_then(|reply| reply.asks);
-        let (Some(frame), Some(way), Some(stack)) = (frame, Way::of(context), self.shared.used()) else {
-            return Ok(result(answer).into());
+        let question = called.question.clone();
+        let (Some(question), Some(way), Some(stack)) = (question, Way::of(context), self.shared.used()) else {
+            return Ok(result(called).into());
         };
-        let Some(question) = Question::of(&stack, frame) else { return Ok(result(answer).into()) };
         match way {
             Way::Repeat => Ok(person::repeat(&question, &stack).into()),
             Way::Request => match person::request(&question, stack, context).await {
                 Outcome::Decided(given) => Ok(result(self.go_on(Ok((question, given)), asked).await?).into()),
-                Outcome::Open => Ok(result(answer.map(Reply::still_asked)).into()),
-                Outcome::Failed => Ok(result(answer).into()),
+                Outcome::Open => Ok(result(called.still_asked()).into()),
+                Outcome::Failed => Ok(result(called).into()),
             },
         }
     }
@@ -178,13 +198,15 @@ impl Server {
         &self,
         said: Result<(Question, Option<String>), Refusal>,
         asked: Asked,
-    ) -> Result<Answer, ErrorData> {
+    ) -> Result<Called, ErrorData> {
         self.on_thread(move |shared| {
-            let (question, given) = said?;
-            tracing::info!("the person has decided about a question");
-            let opened = shared.open(false).map_err(|failure| Refusal::from(failure.for_agents()))?;
-            let opened = opened.ok_or("there is no stack any more")?;
-            shared.run(&opened, &asked, |call| question.resume(call, given.as_deref()))
+            let called = || {
+                let (question, given) = said?;
+                tracing::info!("the person has decided about a question");
+                let opened = open(shared, false)?.ok_or("there is no stack any more")?;
+                Ok(shared.run(&opened, &asked, |_, caller| caller.answered(&question, given.as_deref())))
+            };
+            called().unwrap_or_else(Refusal::into)
         })
         .await
     }
@@ -193,7 +215,7 @@ impl Server {
     async fn look<T: Send + 'static>(
         &self,
         context: RequestContext<RoleServer>,
-        run: impl FnOnce(&Call<'_>) -> T + Send + 'static,
+        run: impl FnOnce(&Stack, &Conversation<'_>) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let found = self.on_thread(move |shared| {
             let opened = shared.open(false).map_err(|failure| failure.for_agents())?;
@@ -216,15 +238,20 @@ impl Server {
 
 /// Runs a tool, and writes down that it was called: for which frame if the call names its handle, and which kind of refusal it was.
 /// The texts of calls and answers are those of the work, and stay out of the log.
-fn logged(entry: &Entry, call: &Call<'_>, arguments: JsonObject) -> Answer {
+fn logged(stack: &Stack, caller: &Conversation<'_>, tool: &str, arguments: &JsonObject) -> Called {
     let start = Instant::now();
     let named = ["frame", "of"].into_iter().find_map(|key| arguments.get(key)?.as_str()?.parse::<Handle>().ok());
     let frame = named.map(|frame| frame.to_string()).unwrap_or_default();
-    let answer = (entry.run)(call, arguments);
-    let caller = call.caller.map_or("nobody", Caller::as_str);
-    let refusal = answer.as_ref().err().map(Refusal::code).unwrap_or_default();
-    tracing::info!(caller, milliseconds = start.elapsed().as_millis() as u64, frame, refusal, "{}", entry.name);
-    answer
+    let called = caller.call(tool, &Value::from(arguments.clone()).to_string());
+    let caller = stack.actor().map(|actor| &*actor.name).filter(|name| !name.is_empty()).unwrap_or("nobody");
+    let refusal = called.refusal.unwrap_or_default();
+    tracing::info!(caller, milliseconds = start.elapsed().as_millis() as u64, frame, refusal, "{tool}");
+    called
+}
+
+/// The stack for an answer that says why there is none.
+fn open(shared: &Shared, is_new: bool) -> Result<Option<Stack>, Refusal> {
+    shared.open(is_new).map_err(|failure| Refusal::from(failure.for_agents()))
 }
 
 fn internal(message: String) -> ErrorData {
@@ -232,11 +259,22 @@ fn internal(message: String) -> ErrorData {
 }
 
 /// A tool's answer as the host gets it: text alone, because some hosts show nothing else where there is anything else.
-fn result(answer: Answer) -> CallToolResult {
-    match answer {
-        Ok(reply) => CallToolResult::success(vec![ContentBlock::text(reply.text)]),
-        Err(refusal) => CallToolResult::error(vec![ContentBlock::text(refusal.to_string())]),
-    }
+fn result(called: Called) -> CallToolResult {
+    let content = vec![ContentBlock::text(called.answer.text.unwrap_or_default())];
+    if called.answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
+}
+
+/// The definition of a tool for the host.
+fn definition(tool: Tool) -> model::Tool {
+    let Value::Object(schema) = tool.parameters else { unreachable!("arguments are an object") };
+    let reads = tool.effect == ToolEffect::Reads;
+    let annotations = ToolAnnotations::with_title(tool.title)
+        .read_only(reads)
+        .destructive(tool.effect == ToolEffect::Removes)
+        .idempotent(reads || tool.effect == ToolEffect::AddsOnce)
+        .open_world(false);
+    let defined = model::Tool::new(tool.name, tool.description, Arc::new(schema));
+    defined.with_title(tool.title).with_annotations(annotations)
 }
 
 impl ServerHandler for Server {
@@ -252,11 +290,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::chosen(&self.shared.tools).into_iter().map(Entry::tool).collect()))
+        Ok(ListToolsResult::with_all_items(self.tools().into_iter().map(definition).collect()))
     }
 
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.entry(name).map(Entry::tool)
+    fn get_tool(&self, name: &str) -> Option<model::Tool> {
+        self.tools().into_iter().find(|tool| tool.name == name).map(definition)
     }
 
     async fn call_tool(
@@ -264,21 +302,23 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(entry) = self.entry(&request.name) else {
-            let names: Vec<&str> = tools::chosen(&self.shared.tools).iter().map(|entry| entry.name).collect();
+        let mut tools = self.tools();
+        let Some(place) = tools.iter().position(|tool| tool.name == request.name) else {
+            let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
             let message = format!("there is no tool {}; there are {}", request.name, names.join(", "));
             tracing::warn!("a tool was called that is not offered");
             return Err(ErrorData::invalid_params(message, None));
         };
         let _progress = Progress::of(&context);
-        let repeated = person::repeated(&request).filter(|_| entry.asks());
+        let tool = tools.swap_remove(place);
+        let repeated = person::repeated(&request).filter(|_| tool.asks);
         let mut arguments = request.arguments.unwrap_or_default();
         let named = Caller::taken_from(&mut arguments);
         let asked = |context| Asked { named: named.clone(), context };
         if let Some(repeated) = repeated {
             return Ok(result(self.go_on(repeated, asked(context)).await?).into());
         }
-        let answer = self.use_tool(entry, arguments, asked(context.clone())).await?;
+        let answer = self.use_tool(tool, arguments, asked(context.clone())).await?;
         self.ask(answer, asked(context)).await
     }
 
@@ -287,7 +327,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resources = self.look(context, |call| resources::list(call.stack)).await?;
+        let resources = self.look(context, |stack, _| resources::list(stack)).await?;
         Ok(ListResourcesResult::with_all_items(resources))
     }
 
@@ -304,7 +344,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.look(context, move |call| resources::read(call, &request.uri)).await?.map(Into::into)
+        self.look(context, move |stack, caller| resources::read(stack, caller, &request.uri)).await?.map(Into::into)
     }
 
     async fn list_prompts(
@@ -321,7 +361,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        self.look(context, move |call| prompts::get(call, &request.name, &arguments)).await?.map(Into::into)
+        self.look(context, move |stack, caller| prompts::get(stack, caller, &request.name, &arguments))
+            .await?
+            .map(Into::into)
     }
 }
 

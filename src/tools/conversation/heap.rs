@@ -1,11 +1,10 @@
 //! The tool `heap`: texts that contexts show word for word, also after conversations were compacted.
 
-use callstack_core::frame::{Chunk, NewChunk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call};
+use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use crate::frame::{Chunk, NewChunk};
 
 /// Keep a text word for word for your frame and all below it, read one, or free one that nobody needs any more. Each costs
 /// tokens in every context.
@@ -34,13 +33,13 @@ enum Action {
     List,
 }
 
-impl McpTool for Heap {
+impl ConversationTool for Heap {
     const NAME: &'static str = "heap";
     const TITLE: &'static str = "Keep texts word for word";
     const EXAMPLE: &'static str = r#"{"action": "write", "name": "api", "content": "GET /cart → {items, total}", "description": "The interface of the shop"}"#;
-    const EFFECT: Effect = Effect::Removes;
+    const EFFECT: ToolEffect = ToolEffect::Removes;
 
-    fn run(self, call: &Call<'_>) -> Answer {
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
         let Self { action, name, content, description, frame } = self;
         let frame = call.own(frame.as_deref())?;
         let heap = call.stack.heap(frame);

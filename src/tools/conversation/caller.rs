@@ -1,104 +1,56 @@
-//! One call of a tool: the stack, the frame of the caller, and the texts that answers share.
+//! The conversation that calls a tool: where it works, what it is refused, and the texts that answers share.
 
-use std::fmt;
 use std::sync::Arc;
 
-use callstack_core::context::Guidance;
-use callstack_core::frame::{Holder, Release};
-use callstack_core::text::{floor_char_boundary, one_line};
-use callstack_core::vocabulary::Place;
-use callstack_core::{Actor, Error, FrameStatus, Handle, HolderKind, Settings, Stack, Tree};
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
-
-use super::caller::Caller;
-use crate::clock::now;
-use crate::holding::with_worker;
+use super::{Refusal, Reply};
+use crate::context::{Guidance, Settings};
+use crate::error::Error;
+use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Release};
+use crate::stack::Stack;
+use crate::text::{floor_char_boundary, one_line};
+use crate::tree::Tree;
+use crate::vocabulary::Place;
 
 /// The longest title in an answer, in bytes. Titles are in the last line of each.
 const LONGEST_TITLE: usize = 200;
 /// The number of open frames that a refusal lists.
 const LISTED: usize = 12;
-/// The words before the frame in the prompt for a subagent, by which a hook knows which frame it is.
-pub const HAND_OVER: &str = "Your task is frame ";
+/// The words before the frame in the prompt for a subagent.
+const HAND_OVER: &str = "Your task is frame ";
 /// The value of `frame` that begins another task.
 const NEW: &str = "new";
 
-/// Why a call was refused.
-#[derive(Debug)]
-pub struct Refusal {
-    /// The reason for the agent, which can contain titles and other texts.
-    text: String,
-    /// The kind of the reason, for the log.
-    code: &'static str,
+/// A conversation that works with a stack: the one that gives the stack's commands.
+///
+/// ```
+/// use callstack_core::tools::conversation::{self, Conversation};
+/// use callstack_core::{Actor, HolderKind, Settings, Stack};
+///
+/// let stack = Stack::in_memory().as_actor(Actor::new(HolderKind::Conversation, "codex/1"));
+/// let settings = Settings::default().tools(conversation::names(&[]));
+/// let conversation = Conversation::new(&stack, &settings);
+/// let called = conversation.call("push", r#"{"title": "Shop", "successCriteria": "All tests pass"}"#);
+/// assert!(called.answer.text.unwrap().ends_with("You are in f1 (Shop)."));
+/// assert_eq!(conversation.place().map(|frame| conversation.name(frame)).as_deref(), Some("f1 (Shop)"));
+/// ```
+pub struct Conversation<'a> {
+    pub(super) stack: &'a Stack,
+    pub(super) settings: &'a Settings,
+    /// The name of the conversation. `None`: nobody knows which one it is.
+    pub(super) caller: Option<&'a str>,
 }
 
-impl Refusal {
-    /// The kind of the reason: that of the error, or a word for all that this server refuses by itself.
-    pub fn code(&self) -> &'static str {
-        self.code
+impl<'a> Conversation<'a> {
+    /// The conversation that is the actor of a stack, see [`Stack::as_actor`]; without a name it has to say in each call in which frame it
+    /// works. Contexts are made with these settings, in which the tools should have the names of [`names`](super::names).
+    pub fn new(stack: &'a Stack, settings: &'a Settings) -> Self {
+        Self { stack, settings, caller: stack.actor().and_then(named) }
     }
-}
 
-/// The reply of a tool to the agent.
-#[derive(Debug)]
-pub struct Reply {
-    pub text: String,
-    /// The blocked frame whose question somebody has to answer.
-    pub asks: Option<Handle>,
-}
-
-impl Reply {
-    /// The reply while the person is being asked. The frames stay at the beginning and in the last line.
-    pub fn still_asked(mut self) -> Self {
-        let end = self.text.find('\n').unwrap_or(self.text.len());
-        self.text.insert_str(end, " The person is being asked: once they have answered, activate needs no answer.");
-        self
-    }
-}
-
-/// The answer of a tool. A refused call has changed nothing.
-pub type Answer = Result<Reply, Refusal>;
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
-    }
-}
-
-impl From<String> for Refusal {
-    fn from(text: String) -> Self {
-        Self { text, code: "refused" }
-    }
-}
-
-impl From<&str> for Refusal {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        // An error can quote texts of frames, which must not pose as lines of ours.
-        Self { text: one_line(&error.to_string()), code: error.code() }
-    }
-}
-
-/// A call of a tool.
-pub struct Call<'a> {
-    /// The stack, whose commands the conversation gives.
-    pub stack: &'a Stack,
-    pub caller: Option<&'a Caller>,
-    pub settings: &'a Settings,
-    /// The request was cancelled, or its client has gone.
-    pub cancelled: [CancellationToken; 2],
-    /// Those of calls that may wait at the same time.
-    pub waits: &'a Semaphore,
-}
-
-impl Call<'_> {
     /// The frame that an argument names.
+    ///
+    /// # Errors
+    /// A refusal that lists the open frames.
     pub fn resolve(&self, name: &str) -> Result<Handle, Refusal> {
         self.stack.resolve(name).map_err(|error| {
             let refusal = Refusal::from(error);
@@ -106,14 +58,14 @@ impl Call<'_> {
         })
     }
 
-    /// The open frame in which the conversation works.
-    pub fn bound(&self) -> Option<Handle> {
-        self.stack.read(|tree| place(tree, self.caller, self.stack.actor()))
+    /// The open frame in which the conversation works. `None` also if it has lost its own.
+    pub fn place(&self) -> Option<Handle> {
+        self.stack.read(|tree| place(tree, self.stack.actor()?))
     }
 
     /// Refuses a call without a frame if the conversation has lost its own: it must know that before it works on.
     fn check_lost(&self) -> Result<(), Refusal> {
-        let lost = self.caller.and_then(|caller| self.stack.read(|tree| tree.lost_place(caller.as_str())));
+        let lost = self.caller.and_then(|caller| self.stack.read(|tree| tree.lost_place(caller)));
         lost.map_or(Ok(()), |frame| Err(self.lost(frame)))
     }
 
@@ -121,7 +73,7 @@ impl Call<'_> {
     fn check_blocked(&self, frame: Handle) -> Result<(), Refusal> {
         let is_own = |holder: &Holder| {
             let is_unnamed = holder.name.is_empty() || self.caller.is_none();
-            is_unnamed || self.caller.is_some_and(|caller| caller.as_str() == holder.name)
+            is_unnamed || self.caller == Some(&*holder.name)
         };
         let is_stopped = self.stack.read(|tree| {
             let frame = tree.node(frame).record();
@@ -173,7 +125,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// If nobody knows which of the open frames the caller means; if the frame of the conversation is closed.
-    pub fn place(&self, named: Option<&str>) -> Result<Option<Handle>, Refusal> {
+    pub(super) fn begins_from(&self, named: Option<&str>) -> Result<Option<Handle>, Refusal> {
         match named {
             Some(NEW) => return Ok(None),
             Some(name) => {
@@ -182,7 +134,7 @@ impl Call<'_> {
             }
             None => self.check_lost()?,
         }
-        let bound = self.bound();
+        let bound = self.place();
         let open = self.open_frames();
         match bound.is_none() && self.caller.is_none() && !open.is_empty() {
             true => {
@@ -197,13 +149,13 @@ impl Call<'_> {
     ///
     /// # Errors
     /// If none is named and the conversation is in none, or has lost it; if somebody else has stopped its work there.
-    pub fn own(&self, named: Option<&str>) -> Result<Handle, Refusal> {
+    pub(super) fn own(&self, named: Option<&str>) -> Result<Handle, Refusal> {
         if let Some(name) = named {
             let frame = self.resolve(name)?;
             return self.check_blocked(frame).map(|()| frame);
         }
         self.check_lost()?;
-        self.bound().ok_or_else(|| {
+        self.place().ok_or_else(|| {
             let open = self.open_frames();
             let what = match open.is_empty() {
                 true => "push begins one",
@@ -222,7 +174,7 @@ impl Call<'_> {
     }
 
     /// The frames below a root, or all, that were handed over and are not finished.
-    pub fn handed_over(&self, root: Option<Handle>) -> Vec<Handle> {
+    pub(super) fn handed_over(&self, root: Option<Handle>) -> Vec<Handle> {
         self.stack.read(|tree| {
             let is_below = |frame: &Handle| root.is_none_or(|root| tree.root(*frame) == root);
             open(tree).filter(|frame| is_below(frame) && is_handed_over(tree, *frame)).collect()
@@ -230,7 +182,7 @@ impl Call<'_> {
     }
 
     /// The open frames with a beginning, for texts that ask for one; empty if there are none.
-    pub fn open_frames(&self) -> String {
+    pub(super) fn open_frames(&self) -> String {
         self.stack.read(|tree| {
             let open = newest_open(tree);
             let more = open.len().saturating_sub(LISTED);
@@ -245,29 +197,21 @@ impl Call<'_> {
     }
 
     /// The same stack, for the conversation as it says in this call.
-    pub fn as_actor(&self, change: impl FnOnce(Actor) -> Actor) -> Stack {
+    pub(super) fn as_actor(&self, change: impl FnOnce(Actor) -> Actor) -> Stack {
         let actor = self.stack.actor().cloned().unwrap_or_else(|| Actor::new(HolderKind::Conversation, ""));
         self.stack.as_actor(change(actor))
     }
 
-    /// Refuses to enter a frame that the command of a worker works on.
-    pub fn check_no_worker(&self, frame: Handle) -> Result<(), Refusal> {
-        with_worker(self.stack, frame).map_or(Ok(()), |why| {
-            let wait = format!("status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it");
-            Err(format!("{why}: {wait}, or work on another frame").into())
-        })
-    }
-
     /// Refuses to enter a frame in which another conversation works, or the command of a worker.
-    pub fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
+    pub(super) fn check_free(&self, frame: Handle) -> Result<(), Refusal> {
         self.check_takes(frame, false)
     }
 
     /// As [`Call::check_free`], for a conversation that takes over what others work in by themselves, if `takes_over`.
-    pub fn check_takes(&self, frame: Handle, takes_over: bool) -> Result<(), Refusal> {
-        self.check_no_worker(frame)?;
+    pub(super) fn check_takes(&self, frame: Handle, takes_over: bool) -> Result<(), Refusal> {
         let actor = self.stack.actor().cloned().map(|actor| actor.taking_over(takes_over));
-        let held = self.stack.read(|tree| tree.check_free(frame, actor.as_ref(), now()));
+        let now = self.stack.now();
+        let held = self.stack.read(|tree| tree.check_free(frame, actor.as_ref(), now));
         let Err(Error::Held { by, .. }) = held else { return Ok(held?) };
         let kind = self.stack.read(|tree| tree.node(frame).record().held_by().map(|holder| holder.kind));
         let wait = format!("status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it");
@@ -285,7 +229,7 @@ impl Call<'_> {
     }
 
     /// The refusal of a command about a frame. If somebody else was faster, it says so.
-    pub fn refused(&self, frame: Handle, error: Error) -> Refusal {
+    pub(super) fn refused(&self, frame: Handle, error: Error) -> Refusal {
         match error {
             Error::Held { .. } | Error::Transition { .. } => {
                 self.check_free(frame).err().unwrap_or_else(|| error.into())
@@ -295,33 +239,36 @@ impl Call<'_> {
     }
 
     /// True if the work in a frame that has ended was all of the task of the conversation: it was handed over to it.
-    pub fn is_over(&self, frame: Handle) -> bool {
+    pub(super) fn is_over(&self, frame: Handle) -> bool {
         self.stack.read(|tree| {
             let holder = tree.node(frame).record().holder.as_deref();
-            let is_own = |name: &str| self.caller.is_none_or(|caller| caller.as_str() == name);
+            let is_own = |name: &str| self.caller.is_none_or(|caller| caller == name);
             holder.is_some_and(|holder| holder.is_delegated() && is_own(&holder.name))
         })
     }
 
     /// The frame with which an answer ends: that of the conversation, and for a caller without a name the one above its work, whose handle
     /// it passes in its next calls.
-    pub fn place_after(&self, above: Option<Handle>) -> Option<Handle> {
-        self.bound().or(above.filter(|_| self.caller.is_none()))
+    pub(super) fn place_after(&self, above: Option<Handle>) -> Option<Handle> {
+        self.place().or(above.filter(|_| self.caller.is_none()))
     }
 
     /// The context of a frame, with the advice on the work with the stack or without it.
+    ///
+    /// # Errors
+    /// A refusal, for those of [`Stack::context`].
     pub fn context(&self, frame: Handle, guidance: Guidance) -> Result<String, Refusal> {
         let settings = self.settings.clone().guidance(guidance);
         Ok(Arc::unwrap_or_clone(self.stack.context(frame, &settings)?).xml)
     }
 
     /// True if a blocked frame has its answer.
-    pub fn is_answered(&self, frame: Handle) -> bool {
+    pub(super) fn is_answered(&self, frame: Handle) -> bool {
         self.stack.read(|tree| tree.node(frame).record().pending_answer().is_some())
     }
 
     /// The frames below a frame that are open or planned, at most a dozen.
-    pub fn unfinished_below(&self, frame: Handle) -> Vec<Handle> {
+    pub(super) fn unfinished_below(&self, frame: Handle) -> Vec<Handle> {
         let is_left = |status: FrameStatus| status.is_open() || status == FrameStatus::Planned;
         self.stack.read(|tree| {
             tree.descendants(frame).filter(|below| is_left(tree.node(*below).status())).take(LISTED).collect()
@@ -329,7 +276,7 @@ impl Call<'_> {
     }
 
     /// The answer for a frame that has begun, in which the conversation works now.
-    pub fn begun(&self, frame: Handle) -> Result<String, Refusal> {
+    pub(super) fn begun(&self, frame: Handle) -> Result<String, Refusal> {
         let context = self.context(frame, Guidance::None)?;
         Ok(format!("{} is in progress: work in it now, then pop it.\n{context}", self.name(frame)))
     }
@@ -340,7 +287,7 @@ impl Call<'_> {
     }
 
     /// The prompt with which a subagent begins the work in a frame.
-    pub fn prompt(&self, frame: Handle) -> String {
+    pub(super) fn prompt(&self, frame: Handle) -> String {
         let name = self.name(frame);
         let criteria = self.stack.read(|tree| tree.node(frame).record().success_criteria.clone());
         let criteria = indented(&criteria);
@@ -353,42 +300,53 @@ impl Call<'_> {
         )
     }
 
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.iter().any(CancellationToken::is_cancelled)
-    }
-
     /// An answer that ends with the frame in which the conversation is: compaction may have removed every other mention.
-    pub fn answer_from(&self, own: Option<Handle>, text: impl Into<String>) -> Answer {
+    pub(super) fn answer_from(&self, own: Option<Handle>, text: impl Into<String>) -> Result<Reply, Refusal> {
         let mut text = text.into();
         let name = own.map(|own| self.name(own)).unwrap_or_default();
         let place = match own {
-            Some(own) if self.bound() == Some(own) => Place::In(&name),
+            Some(own) if self.place() == Some(own) => Place::In(&name),
             Some(own) => Place::Of(own, &name),
             None => Place::Nowhere,
         };
         text.truncate(text.trim_end().len());
         text.push_str(&format!("\n{place}"));
-        Ok(Reply { text, asks: None })
+        Ok(Reply::from(text))
     }
 }
 
 /// The open frame in which a conversation works. `None` also if it has lost its own.
-pub fn place(tree: &Tree, caller: Option<&Caller>, actor: Option<&Actor>) -> Option<Handle> {
-    if caller.is_some_and(|caller| tree.lost_place(caller.as_str()).is_some()) {
+pub fn place(tree: &Tree, actor: &Actor) -> Option<Handle> {
+    let caller = named(actor);
+    if caller.is_some_and(|caller| tree.lost_place(caller).is_some()) {
         return None;
     }
     // A host with its own stack gives a session a frame, and its conversation can be in one below.
-    let of_host =
-        |caller: &Caller| tree.by_id(caller.id()).map(|own| tree.in_conversation(caller.id()).pop().unwrap_or(own));
+    let of_host = |caller: &str| {
+        let id = caller.split_once('/').map_or(caller, |(_, id)| id);
+        tree.by_id(id).map(|own| tree.in_conversation(id).pop().unwrap_or(own))
+    };
     // The command of a worker works on the frame of that.
-    let of_worker = || actor.and_then(Actor::frame);
-    let own = caller.and_then(|caller| tree.place_of(caller.as_str()).or_else(|| of_host(caller)));
+    let of_worker = || actor.frame();
+    let own = caller.and_then(|caller| tree.place_of(caller).or_else(|| of_host(caller)));
     own.or_else(of_worker).filter(|frame| frame.index() < tree.len() && tree.node(*frame).status().is_open())
+}
+
+/// The name of the conversation that an actor is.
+fn named(actor: &Actor) -> Option<&str> {
+    (actor.kind == HolderKind::Conversation && !actor.name.is_empty()).then_some(&*actor.name)
+}
+
+/// The frame that was handed over with a prompt, if a tool has written that. Other frames in it are only mentioned.
+pub fn frame_in_prompt(prompt: &str) -> Option<Handle> {
+    let (_, rest) = prompt.split_once(HAND_OVER)?;
+    let mut words = rest.split(|character: char| !character.is_ascii_alphanumeric());
+    words.find_map(|word| word.parse().ok())
 }
 
 /// True if the work in a frame was handed over to a subagent.
 pub fn is_handed_over(tree: &Tree, frame: Handle) -> bool {
-    tree.node(frame).record().holder.as_deref().is_some_and(callstack_core::frame::Holder::is_delegated)
+    tree.node(frame).record().holder.as_deref().is_some_and(Holder::is_delegated)
 }
 
 /// A frame with its title, such as `f1 (Shop)`, in one line: nothing in a title can pose as another line of the answer. A long
@@ -401,7 +359,7 @@ pub fn name(title: &str, frame: Handle) -> String {
 }
 
 /// The lines of a text, each with an indent, so that none can pose as one of ours.
-pub fn indented(text: &str) -> String {
+pub(super) fn indented(text: &str) -> String {
     text.lines().map(|line| format!("\n  {}", one_line(line))).collect()
 }
 
@@ -415,15 +373,4 @@ pub fn newest_open(tree: &Tree) -> Vec<Handle> {
     let mut open: Vec<Handle> = open(tree).collect();
     open.sort_unstable_by(|one, other| other.cmp(one));
     open
-}
-
-/// The handles that a text names.
-pub fn handles_in(text: &str) -> impl Iterator<Item = Handle> + '_ {
-    let words = text.split(|character: char| !character.is_ascii_alphanumeric());
-    words.filter(|word| word.len() < 12).filter_map(|word| word.parse().ok())
-}
-
-/// Handles with commas between them.
-pub fn listed(frames: &[Handle]) -> String {
-    frames.iter().map(Handle::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,16 +1,15 @@
 //! The tool `status`: shows the tree, or everything about one frame. It can wait for a frame to end.
 
 use std::collections::BTreeSet;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use callstack_core::text::floor_char_boundary;
-use callstack_core::{FrameStatus, Handle, OutlineOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call, Refusal, listed};
+use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use crate::frame::{FrameStatus, Handle};
+use crate::session::calls::listed;
+use crate::text::floor_char_boundary;
+use crate::tree::{OutlineOptions, Tree};
 
 /// The longest wait, in seconds: shorter than the patience of every host.
 const LONGEST_WAIT: u64 = 25;
@@ -20,8 +19,23 @@ const LONGEST: usize = 24_000;
 const LONGEST_LINE: usize = 2_000;
 /// The number of unfinished trees that are shown to a conversation without a frame.
 const SHOWN_TREES: usize = 20;
-/// The pause between two looks.
-const PAUSE: Duration = Duration::from_millis(100);
+
+/// A call waits for the end of a frame on which somebody works, or soon will.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wait {
+    /// The frame.
+    pub frame: Handle,
+    /// How long it waits at most.
+    pub seconds: u64,
+}
+
+impl Wait {
+    /// True if there is nothing left to wait for.
+    pub fn is_over(&self, tree: &Tree) -> bool {
+        !matches!(tree.node(self.frame).status(), FrameStatus::Planned | FrameStatus::InProgress)
+    }
+}
 
 /// Show the frames of your task with their status, and in which one you are. Or show all of one frame: criteria, results,
 /// decisions, artifacts.
@@ -41,16 +55,16 @@ pub(super) struct Status {
     frame: Option<String>,
 }
 
-impl McpTool for Status {
+impl ConversationTool for Status {
     const NAME: &'static str = "status";
     const TITLE: &'static str = "Show the frames";
     const EXAMPLE: &'static str = r#"{"of": "f2"}"#;
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: ToolEffect = ToolEffect::Reads;
 
-    fn run(self, call: &Call<'_>) -> Answer {
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
         let own = match self.frame.as_deref() {
             Some(name) => Some(call.resolve(name)?),
-            None => call.bound(),
+            None => call.place(),
         };
         let Some(name) = self.of else {
             if self.wait > 0 {
@@ -59,24 +73,18 @@ impl McpTool for Status {
             return call.answer_from(own, all(call, own, self.all)?);
         };
         let frame = call.resolve(&name)?;
-        // Each wait has a thread of its own. Where too many wait already, the answer comes at once.
-        if let Ok(_waiting) = call.waits.try_acquire() {
-            let until = Instant::now() + Duration::from_secs(self.wait.max(0).cast_unsigned().min(LONGEST_WAIT));
-            while is_under_way(call, frame) && Instant::now() < until && !call.is_cancelled() {
-                thread::sleep(PAUSE);
-                // An error of the store is reported by what comes next.
-                let _ = call.stack.refresh();
-            }
-        }
         let options =
             OutlineOptions::default().root(Some(frame.into())).own(own.map(Into::into)).details(true).width(0);
         let text = call.stack.outline(&options.depth(Some(1)))?;
-        call.answer_from(own, shortened(text, &format!("the resource stack://frame/{frame} has all")))
+        let reply = call.answer_from(own, shortened(text, &format!("the resource stack://frame/{frame} has all")))?;
+        let wait = Wait { frame, seconds: self.wait.max(0).cast_unsigned().min(LONGEST_WAIT) };
+        let is_awaited = wait.seconds > 0 && !call.stack.read(|tree| wait.is_over(tree));
+        Ok(Reply { wait: is_awaited.then_some(wait), ..reply })
     }
 }
 
 /// The frames of the task, or of all tasks in which something is unfinished, or all.
-fn all(call: &Call<'_>, own: Option<Handle>, all: bool) -> Result<String, Refusal> {
+fn all(call: &Conversation<'_>, own: Option<Handle>, all: bool) -> Result<String, Refusal> {
     let root = own.filter(|_| !all).map(|own| call.stack.read(|tree| tree.root(own)));
     let options = OutlineOptions::default().own(own.map(Into::into));
     let mut text = match (root, all) {
@@ -101,7 +109,7 @@ fn all(call: &Call<'_>, own: Option<Handle>, all: bool) -> Result<String, Refusa
 }
 
 /// The trees in which something is unfinished, and the number of the others.
-fn unfinished(call: &Call<'_>, options: &OutlineOptions) -> Result<String, Refusal> {
+fn unfinished(call: &Conversation<'_>, options: &OutlineOptions) -> Result<String, Refusal> {
     let (roots, finished) = call.stack.read(|tree| {
         let statuses = [FrameStatus::InProgress, FrameStatus::Blocked, FrameStatus::Planned];
         let frames = statuses.into_iter().flat_map(|status| tree.with_status(status));
@@ -145,9 +153,4 @@ fn shortened(text: String, hint: &str) -> String {
 fn without_active(outline: &str) -> String {
     let lines = outline.lines().filter(|line| !line.starts_with("Active: "));
     lines.map(|line| format!("{}\n", line.strip_suffix("  <-- ACTIVE").unwrap_or(line))).collect()
-}
-
-/// True for a frame on which somebody works, or soon will.
-fn is_under_way(call: &Call<'_>, frame: Handle) -> bool {
-    call.stack.read(|tree| matches!(tree.node(frame).status(), FrameStatus::Planned | FrameStatus::InProgress))
 }

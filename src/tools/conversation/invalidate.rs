@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call, listed};
+use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use crate::session::calls::listed;
 
 /// Take a frame that is not needed any more, and the planned ones below it, out of the plan.
 #[derive(Deserialize, JsonSchema)]
@@ -16,13 +16,13 @@ pub(super) struct Invalidate {
     reason: String,
 }
 
-impl McpTool for Invalidate {
+impl ConversationTool for Invalidate {
     const NAME: &'static str = "invalidate";
     const TITLE: &'static str = "Take a frame out of the plan";
     const EXAMPLE: &'static str = r#"{"frame": "f4", "reason": "The provider does the caching for us"}"#;
-    const EFFECT: Effect = Effect::Removes;
+    const EFFECT: ToolEffect = ToolEffect::Removes;
 
-    fn run(self, call: &Call<'_>) -> Answer {
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
         let frame = call.resolve(&self.frame)?;
         let parent = call.stack.read(|tree| tree.node(frame).parent());
         call.check_free(frame)?;

@@ -1,11 +1,11 @@
 //! The tool `pop`: finishes a frame with results, or blocks it with a question.
 
-use callstack_core::{FrameStatus, Handle, PopStatus, Results};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call, Refusal, Reply, is_handed_over, listed};
+use super::{Conversation, ConversationTool, Question, Refusal, Reply, ToolEffect, is_handed_over};
+use crate::frame::{FrameStatus, Handle, PopStatus, Results};
+use crate::session::calls::listed;
 
 /// Finish your frame. The frame above it goes on and sees resultsCompacted, so that must contain all that it needs.
 #[derive(Deserialize, JsonSchema)]
@@ -62,13 +62,13 @@ impl From<Ended> for PopStatus {
     }
 }
 
-impl McpTool for Pop {
+impl ConversationTool for Pop {
     const NAME: &'static str = "pop";
     const TITLE: &'static str = "Finish a frame";
     const EXAMPLE: &'static str = r#"{"status": "completed", "results": "The parser in src/options.rs reads all flags; 12 tests", "resultsCompacted": "src/options.rs: Options::parse(args)"}"#;
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: ToolEffect = ToolEffect::Adds;
 
-    fn run(self, call: &Call<'_>) -> Answer {
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
         if self.next.is_asked() {
             call.stack.refresh()?;
         }
@@ -133,7 +133,7 @@ impl McpTool for Pop {
             None => text.push_str(" The task is over."),
         }
         let reply = call.answer_from(own, text)?;
-        Ok(Reply { asks: (status == FrameStatus::Blocked).then_some(frame), ..reply })
+        Ok(Reply { question: Question::of(call.stack, frame), ..reply })
     }
 }
 
@@ -148,7 +148,7 @@ impl Next {
     ///
     /// # Errors
     /// If the conversation may not begin it.
-    fn checked(&self, call: &Call<'_>, popped: Handle, status: Ended) -> Result<Option<Handle>, Refusal> {
+    fn checked(&self, call: &Conversation<'_>, popped: Handle, status: Ended) -> Result<Option<Handle>, Refusal> {
         if !self.is_asked() {
             return Ok(None);
         }

@@ -1,11 +1,11 @@
 //! The tool `push`: begins a sub-task in a frame of its own, or plans it for a subagent.
 
-use callstack_core::{FrameRef, FrameStatus, Handle, NewFrame, Parent};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call, listed};
+use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use crate::frame::{FrameRef, FrameStatus, Handle, NewFrame, Parent};
+use crate::session::calls::listed;
 
 /// Begin a sub-task in a child frame of your frame, and work in it from now on until you pop it. The first push of a
 /// conversation begins its task. With handOver a subagent does the work: the answer is the prompt for it.
@@ -32,14 +32,14 @@ pub(super) struct Push {
     frame: Option<String>,
 }
 
-impl McpTool for Push {
+impl ConversationTool for Push {
     const NAME: &'static str = "push";
     const TITLE: &'static str = "Begin a sub-task";
     const EXAMPLE: &'static str = r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass"}"#;
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: ToolEffect = ToolEffect::Adds;
 
-    fn run(self, call: &Call<'_>) -> Answer {
-        let own = call.place(self.frame.as_deref())?;
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
+        let own = call.begins_from(self.frame.as_deref())?;
         let parent = own.map_or(Parent::Root, |own| Parent::Frame(own.into()));
         let depends_on = self.depends_on.iter().map(|name| call.resolve(name)).collect::<Result<Vec<Handle>, _>>()?;
         let mut new = NewFrame::new(self.title).criteria(self.success_criteria).task(self.task);

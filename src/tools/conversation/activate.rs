@@ -1,13 +1,11 @@
 //! The tool `activate`: begins a planned frame, or goes on with one that is blocked, failed or in progress.
 
-use callstack_core::text::one_line;
-use callstack_core::{FrameStatus, Handle};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Effect, McpTool};
-use crate::holding::go_on;
-use crate::mcp::call::{Answer, Call, Refusal};
+use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use crate::frame::{FrameStatus, Handle};
+use crate::text::one_line;
 
 /// Begin a planned frame, or go on with an open one, and work in it from now on. The answer shows all that you need for it.
 /// A blocked frame needs the answer to its question; a failed one is begun anew; a completed one goes on if you say what is wrong.
@@ -34,13 +32,13 @@ pub(super) struct Activate {
     take_over: bool,
 }
 
-impl McpTool for Activate {
+impl ConversationTool for Activate {
     const NAME: &'static str = "activate";
     const TITLE: &'static str = "Begin a planned frame";
     const EXAMPLE: &'static str = r#"{"frame": "f2"}"#;
-    const EFFECT: Effect = Effect::AddsOnce;
+    const EFFECT: ToolEffect = ToolEffect::AddsOnce;
 
-    fn run(self, call: &Call<'_>) -> Answer {
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
         call.stack.refresh()?;
         let mut frame = call.resolve(&self.frame)?;
         let from = call.stack.read(|tree| tree.node(frame).status());
@@ -56,7 +54,7 @@ impl McpTool for Activate {
         let begun = match from {
             FrameStatus::Completed => stack.reopen(frame, self.answer.unwrap_or_default()).map(drop),
             _ if begins_anew => stack.activate(frame),
-            FrameStatus::InProgress => go_on(&stack, frame),
+            FrameStatus::InProgress => stack.go_on(frame),
             FrameStatus::Blocked => stack.set_status(frame, FrameStatus::InProgress, None),
             _ => stack.activate(frame),
         };
@@ -71,7 +69,7 @@ impl McpTool for Activate {
 
 impl Activate {
     /// Refuses what cannot be done, before anything is.
-    fn check(&self, call: &Call<'_>, frame: Handle, from: FrameStatus) -> Result<(), Refusal> {
+    fn check(&self, call: &Conversation<'_>, frame: Handle, from: FrameStatus) -> Result<(), Refusal> {
         let refused = |why: String| Err(format!("{} is {from}: {why}", call.name(frame)).into());
         let begins_anew = self.retry || from == FrameStatus::Failed;
         if self.note.is_some() && !begins_anew {

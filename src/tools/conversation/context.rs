@@ -1,11 +1,10 @@
 //! The tool `context`: what an agent in a frame needs to know.
 
-use callstack_core::context::Guidance;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call};
+use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use crate::context::Guidance;
 
 /// Show all that matters for your frame: the tasks above it, the results that it builds on, its plan and criteria. Call it
 /// when your conversation was compacted, or when you begin in a frame.
@@ -16,13 +15,13 @@ pub(super) struct Context {
     frame: Option<String>,
 }
 
-impl McpTool for Context {
+impl ConversationTool for Context {
     const NAME: &'static str = "context";
     const TITLE: &'static str = "Show what a frame needs";
     const EXAMPLE: &'static str = "{}";
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: ToolEffect = ToolEffect::Reads;
 
-    fn run(self, call: &Call<'_>) -> Answer {
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
         let frame = call.shown(self.frame.as_deref())?;
         let context = call.context(frame, Guidance::Brief)?;
         call.answer_from(Some(frame), context)

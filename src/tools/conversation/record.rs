@@ -1,11 +1,10 @@
 //! The tool `record`: keeps what a frame has made and decided, and its results so far.
 
-use callstack_core::Results;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call};
+use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use crate::frame::Results;
 
 /// Record in your frame what later work depends on, at once: files that you have made, decisions with their reasons, the
 /// results so far. It outlives the conversation.
@@ -25,14 +24,14 @@ pub(super) struct Record {
     frame: Option<String>,
 }
 
-impl McpTool for Record {
+impl ConversationTool for Record {
     const NAME: &'static str = "record";
     const TITLE: &'static str = "Record decisions and files";
     const EXAMPLE: &'static str =
         r#"{"decisions": ["Unknown keys are refused, so that typos are reported"], "artifacts": ["src/options.rs"]}"#;
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: ToolEffect = ToolEffect::Adds;
 
-    fn run(self, call: &Call<'_>) -> Answer {
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
         let Self { artifacts, decisions, results_so_far, frame } = self;
         let has_results = !results_so_far.trim().is_empty();
         if artifacts.is_empty() && decisions.is_empty() && !has_results {

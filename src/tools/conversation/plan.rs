@@ -1,11 +1,10 @@
 //! The tool `plan`: plans frames below a frame.
 
-use callstack_core::{FrameRef, NewFrame};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Effect, McpTool};
-use crate::mcp::call::{Answer, Call};
+use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use crate::frame::{FrameRef, NewFrame};
 
 /// Plan the steps of your frame in order, to be begun later with activate.
 #[derive(Deserialize, JsonSchema)]
@@ -35,13 +34,13 @@ struct PlannedFrame {
     depends_on: Vec<String>,
 }
 
-impl McpTool for Plan {
+impl ConversationTool for Plan {
     const NAME: &'static str = "plan";
     const TITLE: &'static str = "Plan frames";
     const EXAMPLE: &'static str = r#"{"frames": [{"title": "Cart", "successCriteria": "Totals are right"}, {"title": "Checkout", "successCriteria": "Orders are stored", "dependsOn": ["Cart"]}]}"#;
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: ToolEffect = ToolEffect::Adds;
 
-    fn run(self, call: &Call<'_>) -> Answer {
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
         if self.frames.is_empty() {
             return Err("frames is empty: name the steps".into());
         }

@@ -1,0 +1,314 @@
+//! The tools of a conversation that works with a stack by itself, without a host that reports its sessions: `callstack mcp` has them. Each
+//! call can name the frame in which the caller works, since nobody may know the caller. See [`Conversation`].
+
+mod activate;
+mod caller;
+mod context;
+mod heap;
+mod invalidate;
+mod plan;
+mod pop;
+mod push;
+mod question;
+mod record;
+mod status;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use self::caller::{Conversation, frame_in_prompt, is_handed_over, name, newest_open, place};
+pub use self::question::Question;
+pub use self::status::Wait;
+use super::{Answer, arguments};
+use crate::error::Error;
+use crate::session::call_title;
+use crate::text::one_line;
+use crate::vocabulary::{ToolNames, ToolRole};
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Called {
+    /// The answer for the agent. It has no effects, and never comes later.
+    pub answer: Answer,
+    /// The kind of the reason for which the call was refused: the code of an error, or `refused`. A refused call has changed nothing.
+    pub refusal: Option<&'static str>,
+    /// The question that somebody has to answer: the host can put it to the person.
+    pub question: Option<Question>,
+    /// The end of a frame for which the call waits: the host can wait for it, and then call again.
+    pub wait: Option<Wait>,
+}
+
+impl Called {
+    /// The same while the host puts the question to the person. The frames stay at the beginning and in the last line.
+    #[must_use]
+    pub fn still_asked(mut self) -> Self {
+        if let Some(text) = &mut self.answer.text {
+            let end = text.find('\n').unwrap_or(text.len());
+            text.insert_str(end, " The person is being asked: once they have answered, activate needs no answer.");
+        }
+        self
+    }
+}
+
+impl From<Refusal> for Called {
+    fn from(refusal: Refusal) -> Self {
+        Err(refusal).into()
+    }
+}
+
+impl From<Result<Reply, Refusal>> for Called {
+    fn from(result: Result<Reply, Refusal>) -> Self {
+        let (reply, refusal) = match result {
+            Ok(reply) => (reply, None),
+            Err(refusal) => (Reply::from(refusal.text), Some(refusal.code)),
+        };
+        let Reply { text, question, wait } = reply;
+        let title = text.lines().next().map(call_title::line).unwrap_or_default();
+        let is_error = refusal.is_some();
+        let answer = Answer { text: Some(text), title, ended: Vec::new(), call: None, is_error, effects: Vec::new() };
+        Self { answer, refusal, question, wait }
+    }
+}
+
+/// Why a call was refused, for the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    text: String,
+    code: &'static str,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Self {
+        Self { text, code: "refused" }
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        // An error can quote texts of frames, which must not pose as lines of ours.
+        Self { text: one_line(&error.to_string()), code: error.code() }
+    }
+}
+
+/// The reply of a tool.
+struct Reply {
+    text: String,
+    question: Option<Question>,
+    wait: Option<Wait>,
+}
+
+impl From<String> for Reply {
+    fn from(text: String) -> Self {
+        Self { text, question: None, wait: None }
+    }
+}
+
+/// The arguments of a tool, with the handler.
+trait ConversationTool: DeserializeOwned + JsonSchema {
+    const NAME: &'static str;
+    /// What people see instead of the name.
+    const TITLE: &'static str;
+    /// Valid arguments, a JSON object. Errors show it.
+    const EXAMPLE: &'static str;
+    const EFFECT: ToolEffect;
+
+    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal>;
+}
+
+/// What a call of a tool changes, for the hints to hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolEffect {
+    /// It changes nothing.
+    Reads,
+    /// Each call adds something.
+    Adds,
+    /// The same call again changes nothing more.
+    AddsOnce,
+    /// It can take something away: a planned frame, or a text of the heap.
+    Removes,
+}
+
+/// The definition of a tool, with which a host registers it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Tool {
+    /// Its name, such as `push`.
+    pub name: &'static str,
+    /// What people see instead of the name.
+    pub title: &'static str,
+    /// Its description for the agent.
+    pub description: String,
+    /// The JSON Schema of its arguments, which are an object.
+    pub parameters: Value,
+    /// What a call changes.
+    pub effect: ToolEffect,
+    /// False if an agent needs it only for special work.
+    pub is_standard: bool,
+    /// True if an answer can be a question to the person.
+    pub asks: bool,
+}
+
+/// A tool without its types.
+struct Entry {
+    name: &'static str,
+    title: &'static str,
+    effect: ToolEffect,
+    is_standard: bool,
+    describe: fn() -> (String, Value),
+    run: fn(&Conversation<'_>, &str) -> Result<Reply, Refusal>,
+}
+
+impl Entry {
+    const fn of<T: ConversationTool>() -> Self {
+        Self {
+            name: T::NAME,
+            title: T::TITLE,
+            effect: T::EFFECT,
+            is_standard: true,
+            describe: arguments::describe::<T>,
+            run: |call, arguments| arguments::read_without_blanks::<T>(arguments, T::EXAMPLE)?.run(call),
+        }
+    }
+
+    const fn on_request(self) -> Self {
+        Self { is_standard: false, ..self }
+    }
+
+    /// True if it is one of these, or if none are given a standard one.
+    fn is_chosen(&self, names: &[String]) -> bool {
+        if names.is_empty() { self.is_standard } else { names.iter().any(|name| name == self.name) }
+    }
+
+    fn tool(&self) -> Tool {
+        let Self { name, title, effect, is_standard, .. } = *self;
+        let (description, parameters) = (self.describe)();
+        Tool { name, title, description, parameters, effect, is_standard, asks: name == pop::Pop::NAME }
+    }
+}
+
+const TABLE: [Entry; 9] = [
+    Entry::of::<push::Push>(),
+    Entry::of::<pop::Pop>(),
+    Entry::of::<plan::Plan>(),
+    Entry::of::<activate::Activate>(),
+    Entry::of::<invalidate::Invalidate>(),
+    Entry::of::<status::Status>(),
+    Entry::of::<context::Context>(),
+    Entry::of::<record::Record>(),
+    Entry::of::<heap::Heap>().on_request(),
+];
+
+/// Returns all tools.
+pub fn list() -> Vec<Tool> {
+    TABLE.iter().map(Entry::tool).collect()
+}
+
+/// Returns the tools with these names, and if no names are given those that an agent needs to work.
+///
+/// ```
+/// use callstack_core::tools::conversation;
+/// assert!(conversation::chosen(&[]).iter().all(|tool| tool.is_standard));
+/// assert_eq!(conversation::chosen(&["heap".to_owned()])[0].title, "Keep texts word for word");
+/// ```
+pub fn chosen(names: &[String]) -> Vec<Tool> {
+    TABLE.iter().filter(|entry| entry.is_chosen(names)).map(Entry::tool).collect()
+}
+
+/// Returns the names that contexts have for these [`chosen`] tools.
+pub fn names(chosen: &[String]) -> ToolNames {
+    let names = [
+        (ToolRole::Push, "push"),
+        (ToolRole::Pop, "pop"),
+        (ToolRole::Activate, "activate"),
+        (ToolRole::PlanChildren, "plan"),
+        (ToolRole::Invalidate, "invalidate"),
+        (ToolRole::Tree, "status"),
+        (ToolRole::HeapRead, "heap"),
+        (ToolRole::HeapFree, "heap"),
+    ];
+    let is_chosen = |name: &str| TABLE.iter().any(|entry| entry.name == name && entry.is_chosen(chosen));
+    let offered = names.into_iter().filter(|(_, name)| is_chosen(name));
+    offered.fold(ToolNames::none(), |all, (role, name)| all.name(role, name))
+}
+
+impl Conversation<'_> {
+    /// Calls a tool, also one that was not [`chosen`]. `arguments` is a JSON object. The stack should be
+    /// [up to date](crate::Stack::refresh).
+    pub fn call(&self, name: &str, arguments: &str) -> Called {
+        let entry = TABLE.iter().find(|entry| entry.name == name);
+        entry.map_or_else(|| Err("there is no such tool".into()), |entry| (entry.run)(self, arguments)).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{Approx, TokenCounter};
+
+    /// Claude Code cuts descriptions at this number of characters.
+    const LONGEST_DESCRIPTION: usize = 2_048;
+
+    #[test]
+    fn definitions_are_short() {
+        let mut tokens = 0;
+        for tool in list() {
+            let length = tool.description.chars().count();
+            assert!((1..=LONGEST_DESCRIPTION).contains(&length), "{}", tool.name);
+            if tool.is_standard {
+                tokens += Approx.count(&format!("{} {} {}", tool.name, tool.description, tool.parameters));
+            }
+        }
+        assert!(tokens < 1_800, "the standard tools cost {tokens} tokens in each request");
+    }
+
+    #[test]
+    fn schemas_have_no_unsigned_formats_which_some_hosts_refuse() {
+        for tool in list() {
+            let schema = tool.parameters.to_string();
+            assert!(!schema.contains("\"uint"), "{}: {schema}", tool.name);
+            assert!(schema.contains("\"type\":\"object\""), "{}: {schema}", tool.name);
+        }
+    }
+
+    #[test]
+    fn examples_are_valid_arguments() {
+        fn check<T: ConversationTool>() {
+            if let Err(problem) = arguments::read::<T>(T::EXAMPLE, T::EXAMPLE) {
+                panic!("{}: {problem}", T::NAME);
+            }
+        }
+        check::<push::Push>();
+        check::<pop::Pop>();
+        check::<plan::Plan>();
+        check::<activate::Activate>();
+        check::<invalidate::Invalidate>();
+        check::<status::Status>();
+        check::<context::Context>();
+        check::<record::Record>();
+        check::<heap::Heap>();
+    }
+
+    #[test]
+    fn the_heap_comes_only_on_request() {
+        let names = |names: &[String]| chosen(names).into_iter().map(|tool| tool.name).collect::<Vec<_>>();
+        assert_eq!(names(&[]), ["push", "pop", "plan", "activate", "invalidate", "status", "context", "record"]);
+        assert_eq!(names(&["heap".into(), "status".into()]), ["status", "heap"]);
+    }
+}

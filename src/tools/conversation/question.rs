@@ -1,0 +1,110 @@
+//! The question of a blocked frame, which a host can put to the person. The frame is blocked before anybody is asked, so nothing is lost
+//! if nobody answers: the question stays with the frame.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::caller::indented;
+use super::{Called, Conversation, Refusal, Reply};
+use crate::error::{Error, Result};
+use crate::frame::{FrameStatus, Handle, Holder};
+use crate::stack::Stack;
+
+/// A question that a frame was blocked with. As text, such as `f3/1`, it goes through a host that repeats a call with the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    frame: Handle,
+    /// Which of the frame's questions it is: it may have been answered, and another one asked, in the meantime.
+    number: usize,
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.frame, self.number)
+    }
+}
+
+impl FromStr for Question {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let read = || {
+            let (frame, number) = text.split_once('/')?;
+            Some(Self { frame: frame.parse().ok()?, number: number.parse().ok()? })
+        };
+        let expected = "a frame and the number of its question, such as `f3/1`";
+        read().ok_or_else(|| Error::Setting { name: "question".into(), value: text.into(), expected })
+    }
+}
+
+impl Question {
+    /// The question of a blocked frame that has no answer yet.
+    pub(super) fn of(stack: &Stack, frame: Handle) -> Option<Self> {
+        stack.read(|tree| {
+            let record = tree.node(frame).record();
+            let is_open = record.status == FrameStatus::Blocked && record.pending_answer().is_none();
+            (is_open && !record.waits_for().trim().is_empty()).then_some(Self { frame, number: record.questions.len() })
+        })
+    }
+
+    /// True if the frame still waits for the answer to it.
+    fn is_open(&self, stack: &Stack) -> bool {
+        Self::of(stack, self.frame).as_ref() == Some(self)
+    }
+
+    /// The text that the host shows to the person.
+    pub fn message(&self, stack: &Stack) -> String {
+        stack.read(|tree| {
+            let node = tree.node(self.frame);
+            format!("{} waits for an answer:\n{}", super::name(node.title(), self.frame), node.record().waits_for())
+        })
+    }
+
+    /// Notes an answer that comes after the call has ended, unless somebody else has given one.
+    ///
+    /// # Errors
+    /// As [`Stack::answer`].
+    pub fn note(&self, stack: &Stack, answer: String) -> Result<()> {
+        let is_current = stack.refresh().is_ok() && self.is_open(stack);
+        if is_current { stack.answer(self.frame, answer) } else { Ok(()) }
+    }
+}
+
+impl Conversation<'_> {
+    /// Goes on in the frame of a question with the person's answer, or without one if they gave none.
+    pub fn answered(&self, question: &Question, answer: Option<&str>) -> Called {
+        self.resume(question, answer).into()
+    }
+
+    fn resume(&self, question: &Question, answer: Option<&str>) -> std::result::Result<Reply, Refusal> {
+        // The host may name anything.
+        let frame = self.resolve(&question.frame.to_string())?;
+        let name = self.name(frame);
+        let status = self.stack.read(|tree| tree.node(frame).status());
+        let Some(answer) = answer else {
+            let text = format!(
+                "{name} is {status}. The person was asked and has given no answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} \
+                 goes on once there is one."
+            );
+            return self.answer_from(self.place(), text);
+        };
+        if !question.is_open(self.stack) {
+            let answer = indented(answer);
+            let text = format!("{name} is {status} in the meantime, so the person's answer was not used:{answer}");
+            return self.answer_from(self.place(), text);
+        }
+        self.stack.answer(frame, answer)?;
+        let is_last = |caller: &str| {
+            let is_caller = |holder: &Holder| holder.name == caller;
+            self.stack.read(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_caller))
+        };
+        if !self.caller.is_none_or(is_last) {
+            // Another conversation asked: the frame waits for it, with the answer.
+            let text = format!("{name} has its answer from the person; whoever works there can activate it now.");
+            return self.answer_from(self.place(), text);
+        }
+        self.stack.set_status(frame, FrameStatus::InProgress, None)?;
+        let text = format!("{name} is in progress again: go on in it. The person has answered:{}", indented(answer));
+        self.answer_from(Some(frame), text)
+    }
+}
