@@ -377,7 +377,7 @@ fn a_conversation_goes_down_and_up_the_tree() {
         json!({ "decisions": ["Cents, so that sums are exact"], "artifacts": ["src/cart.rs"] }),
     );
     let popped = server.pop("one", "src/cart.rs adds up");
-    assert_eq!(popped, "f2 (Cart) is completed. Next of the plan: activate f3 (Checkout).\nYou are in f1 (Shop).");
+    assert_eq!(popped, "f2 (Cart) is completed. Next: activate f3 (Checkout).\nYou are in f1 (Shop).");
     let begun = server.done(Some("one"), "activate", json!({ "frame": "f3" }));
     assert!(begun.contains("src/cart.rs adds up"), "it has the results on which it depends: {begun}");
     // Another conversation begins its own task, and a new server knows both.
@@ -411,7 +411,7 @@ fn a_pop_begins_the_next_frame_in_the_same_call() {
     let refused = server.refused(Some("one"), "pop", pop(json!("Page")));
     assert!(refused.contains("f5") && refused.contains("f4 (Search) is planned"), "{refused}");
     let blocked = json!({ "status": "blocked", "results": "so far", "question": "Which?", "next": true });
-    assert!(server.refused(Some("one"), "pop", blocked).contains("next is for a frame that has ended"));
+    assert!(server.refused(Some("one"), "pop", blocked).contains("left out unless the status is completed or failed"));
     let begun = server.done(Some("one"), "pop", pop(json!(true)));
     assert!(begun.starts_with("f2 (Cart) is completed.\nf3 (Checkout) is in progress: work in it now"), "{begun}");
     assert!(
@@ -445,7 +445,7 @@ fn a_pop_begins_no_frame_of_somebody_else() {
     server.done(Some("agent"), "activate", json!({ "frame": "f2" }));
     let pop = json!({ "status": "completed", "results": "cart.rs", "next": true });
     let refused = server.refused(Some("agent"), "pop", pop);
-    assert!(refused.contains("f2 (Cart) is all of your task"), "{refused}");
+    assert!(refused.contains("this frame is all of your task"), "{refused}");
     assert_eq!(project.stack().frame("f3").unwrap().status, FrameStatus::Planned);
 }
 
@@ -583,12 +583,12 @@ fn questions_and_failures_go_on() {
     assert!(begun.contains("The service is gone") && begun.contains("Use the table"), "{begun}");
     ends_with(&begun, "You are in f3 (Taxes).");
     for (tool, arguments, expected) in [
-        ("pop", json!({ "status": "completed", "results": " " }), "results is empty"),
+        ("pop", json!({ "status": "completed", "results": " " }), "results is ``, but must be what exists now"),
         ("pop", json!({ "status": "done", "results": "x" }), "unknown variant `done`"),
         (
             "pop",
             json!({ "status": "failed", "results": "x", "question": "Why?" }),
-            "question is only for the status blocked",
+            "question is `Why?`, but must be left out unless the status is blocked",
         ),
         ("record", json!({}), "nothing to record"),
         ("record", json!({ "decisions": ["a", " "] }), "nothing was recorded"),

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::timers::Timers;
 use crate::frame::{FrameLimits, FrameStatus, Handle, Question};
 use crate::steps::step;
-use crate::text::{beginning, hanging_indent, newest_lines, one_line};
+use crate::text::{beginning, floor_char_boundary, hanging_indent, newest_lines, one_line};
 use crate::tree::Tree;
 use crate::vocabulary::{ToolNames, ToolRole};
 
@@ -28,6 +28,8 @@ const LISTED: usize = 20;
 /// Minimum length of the results of each of several frames in one answer, in characters, and maximum number of such frames.
 const LEAST_CHARACTERS: usize = 500;
 const REPORTED: usize = 50;
+/// The longest title in an answer, in bytes.
+const LONGEST_TITLE: usize = 200;
 
 /// The number of a call. Unique within a process and a stack.
 pub type CallId = u64;
@@ -711,9 +713,13 @@ fn report(tree: &Tree, handle: Handle, characters: usize, tools: &ToolNames) -> 
     lines
 }
 
-/// A frame with its title, on one line.
+/// A frame with its title, on one line, such as `f1 (Shop)`: nothing in a title can pose as another line of an answer. A long title is
+/// cut.
 pub(crate) fn name(tree: &Tree, handle: Handle) -> String {
-    format!("{handle} ({})", one_line(tree.node(handle).title()))
+    let title = one_line(tree.node(handle).title());
+    let shown = &title[..floor_char_boundary(&title, LONGEST_TITLE)];
+    let cut = if shown.len() < title.len() { " …" } else { "" };
+    format!("{handle} ({shown}{cut})")
 }
 
 /// How the caller of a failed frame begins it anew.

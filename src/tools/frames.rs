@@ -7,11 +7,13 @@ use serde_json::json;
 use super::caller::Caller;
 use super::json::{pretty, with_references};
 use super::planning::in_the_plan;
+use super::popping::{self, Ended, Ending, Next, Popper};
 use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
-use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Results};
+use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Results};
 use crate::session::call_title;
 use crate::session::calls::{CallPlace, listed};
+use crate::stack::Stack;
 use crate::text::escape_hidden;
 use crate::tree::OutlineOptions;
 use crate::vocabulary::ToolRole;
@@ -112,24 +114,6 @@ pub(super) struct Pop {
     next: Option<Next>,
 }
 
-#[derive(Deserialize, JsonSchema, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Ended {
-    Completed,
-    Failed,
-    Blocked,
-}
-
-impl From<Ended> for PopStatus {
-    fn from(ended: Ended) -> Self {
-        match ended {
-            Ended::Completed => PopStatus::Completed,
-            Ended::Failed => PopStatus::Failed,
-            Ended::Blocked => PopStatus::Blocked,
-        }
-    }
-}
-
 impl AgentTool for Pop {
     const NAME: &'static str = "stack_frame_pop";
     const EXAMPLE: &'static str = r#"{"status": "completed", "results": "The parser in src/options.rs reads all flags; 12 tests", "resultsCompacted": "src/options.rs: Options::parse(args)"}"#;
@@ -149,25 +133,9 @@ impl AgentTool for Pop {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
         let results = Results::new(self.results).compacted(self.results_compacted);
-        if self.question.is_none() && results.dense().trim().is_empty() {
-            let expected = match self.status {
-                Ended::Blocked => "what exists so far; say in question what the frame waits for",
-                _ => "what exists now, where, and how it is used; if nothing does, what was tried and why it failed",
-            };
-            return Err(Error::Setting { name: "results".into(), value: String::new(), expected });
-        }
+        let ending = Ending::new(self.status, results, self.question)?;
         let next = self.next.unwrap_or_default().checked(caller, frame, self.status)?;
-        let popped = match (self.question, self.status) {
-            (None, status) => match next {
-                Some(next) => caller.stack.pop_and_begin(frame, status.into(), results, Some(next.into()))?,
-                None => caller.stack.pop(frame, status.into(), results)?,
-            },
-            (Some(question), Ended::Blocked) => caller.stack.block(frame, question, Some(results))?,
-            (Some(value), _) => {
-                let expected = "left out unless the status is blocked";
-                return Err(Error::Setting { name: "question".into(), value, expected });
-            }
-        };
+        let popped = ending.carry_out(caller.stack, frame, next)?;
         let is_own = caller.own_frame() == Some(frame);
         caller.finished(&[frame]);
         caller.left();
@@ -181,13 +149,7 @@ impl AgentTool for Pop {
         // Where each frame has a session, the call that waits for this one tells it.
         let ended = if caller.call_place() == CallPlace::Conversation { vec![frame] } else { Vec::new() };
         caller.tell(&title, ended);
-        let mut text = format!("{} is {status}.", caller.name(frame));
-        if !popped.still_open.is_empty() {
-            text.push_str(&format!(" Still open below it: {}.", listed(&popped.still_open)));
-        }
-        if !popped.still_planned.is_empty() {
-            text.push_str(&format!(" Planned below it and not started: {}.", listed(&popped.still_planned)));
-        }
+        let mut text = caller.stack.read(|tree| popping::told(tree, &popped));
         if let Some(next) = popped.next {
             let begun = caller.enter(next)?.anew();
             text.push_str(&format!("\n{}", caller.begun(begun, false)));
@@ -211,66 +173,28 @@ impl AgentTool for Pop {
     }
 }
 
-/// Whether another frame begins when one is popped, and which one.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a handle such as \"f3\", or \"true\"")]
-enum Next {
-    First(bool),
-    Named(String),
-}
+impl Popper for Caller<'_> {
+    type Refusal = Error;
 
-impl Default for Next {
-    fn default() -> Self {
-        Self::First(false)
+    fn stack(&self) -> &Stack {
+        self.stack
     }
-}
 
-impl Next {
-    /// The frame that begins when another one is popped. `None`: none was asked for, or none can begin.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] if the conversation cannot begin one; those of [`Caller::resolve`].
-    fn checked(&self, caller: &mut Caller<'_>, popped: Handle, status: Ended) -> Result<Option<Handle>, Error> {
-        // Models write texts for what is true or false, too.
-        let name = match self {
-            Self::First(false) => return Ok(None),
-            Self::Named(name) if ["", "false"].contains(&name.trim().to_ascii_lowercase().as_str()) => return Ok(None),
-            Self::First(true) => None,
-            Self::Named(name) => Some(name.trim()).filter(|name| !name.eq_ignore_ascii_case("true")),
-        };
-        let refused = |expected| {
-            let value = name.unwrap_or("true").to_owned();
-            Err(Error::Setting { name: "next".into(), value, expected })
-        };
-        caller.check_works_here("next", name.unwrap_or("true"))?;
-        if caller.own_frame() == Some(popped) && caller.stack.read(|tree| tree.node(popped).parent().is_some()) {
-            return refused("left out: this frame is all of the task of this session");
-        }
-        if matches!(status, Ended::Blocked) {
-            return refused("left out unless the status is completed or failed");
-        }
-        if name.is_none() && caller.stack.read(|tree| tree.node(popped).parent().is_none()) {
-            return refused("left out, or the handle of a planned frame: beside a root nothing is planned");
-        }
-        let next = match name {
-            Some(name) => Some(caller.resolve(name)?),
-            None => {
-                let completed = matches!(status, Ended::Completed).then_some(popped);
-                let session_id = caller.session_id;
-                caller.turn(|turn| {
-                    let parent = turn.tree.node(popped).parent()?;
-                    let mut ready = turn.tree.ready_children(parent, completed);
-                    // What runs in the background, or waits for that, is somebody else's.
-                    ready.find(|child| turn.check_callable(*child, session_id).is_ok())
-                })
-            }
-        };
-        if let Some(next) = next {
-            caller.check_enter(next)?;
-            let session_id = caller.session_id;
-            caller.turn(|turn| turn.check_idle(next, session_id))?;
-        }
-        Ok(next)
+    fn resolve(&self, name: &str) -> Result<Handle, Error> {
+        Caller::resolve(self, name)
+    }
+
+    fn check_goes_on(&mut self, value: &str) -> Result<(), Error> {
+        self.check_works_here("next", value)
+    }
+
+    fn is_task(&self, frame: Handle) -> bool {
+        self.own_frame() == Some(frame) && self.stack.read(|tree| tree.node(frame).parent().is_some())
+    }
+
+    fn check_begins(&mut self, frame: Handle) -> Result<(), Error> {
+        let session_id = self.session_id;
+        self.turn(|turn| turn.check_callable(frame, session_id))
     }
 }
 

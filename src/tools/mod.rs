@@ -30,6 +30,7 @@ mod json;
 mod log;
 mod memory;
 mod planning;
+mod popping;
 mod running;
 mod subagents;
 

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::caller::Caller;
-use super::frames::Ended;
 use super::json::{pretty, with_references};
+use super::popping::Ended;
 use super::{AgentTool, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, reference_to_id};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use callstack_core::context::{Budget, Guidance};
 use callstack_core::text::from_json;
-use callstack_core::tools::conversation::{self, frame_in_prompt, is_handed_over, name, place};
+use callstack_core::tools::conversation::{self, Conversation, frame_in_prompt, is_handed_over, place};
 use callstack_core::{Command, Error, FrameStatus, Handle, Identity, PopStatus, Settings, Stack};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -110,7 +110,10 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     if stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty())) {
         stack.execute(Command::RenewAll).map_err(|error| error.to_string())?;
     }
-    let session = Session { stack: &stack, event: &event, caller };
+    let budget = Budget::default().total(TOKENS).bytes(Some(BYTES));
+    let settings = Settings::default().budget(budget).guidance(Guidance::None).tools(conversation::names(&[]));
+    let conversation = Conversation::new(&stack, &settings);
+    let session = Session { stack: &stack, event: &event, conversation, settings: &settings, caller };
     session.answer(kind).map_err(|error| error.to_string())
 }
 
@@ -125,6 +128,8 @@ struct Session<'a> {
     /// The stack, whose commands the conversation gives.
     stack: &'a Stack,
     event: &'a Event,
+    conversation: Conversation<'a>,
+    settings: &'a Settings,
     /// The session, or the subagent in it.
     caller: Caller,
 }
@@ -145,20 +150,15 @@ impl Session<'_> {
 
     /// The open frame in which the session or the subagent works.
     fn own(&self) -> Option<Handle> {
-        self.stack.read(|tree| place(tree, self.stack.actor()?))
+        self.conversation.place()
     }
 
     fn name(&self, frame: Handle) -> String {
-        self.stack.read(|tree| name(tree.node(frame).title(), frame))
+        self.conversation.name(frame)
     }
 
     fn status(&self, frame: Handle) -> FrameStatus {
         self.stack.read(|tree| tree.node(frame).status())
-    }
-
-    fn settings() -> Settings {
-        let budget = Budget::default().total(TOKENS).bytes(Some(BYTES));
-        Settings::default().budget(budget).guidance(Guidance::None).tools(conversation::names(&[]))
     }
 
     fn begun(&self) -> Result<Option<Value>, Error> {
@@ -173,7 +173,7 @@ impl Session<'_> {
             };
             return Ok(Some(added("SessionStart", &text)));
         };
-        let context = self.stack.context(own, &Self::settings())?;
+        let context = self.stack.context(own, self.settings)?;
         let text =
             format!("You are in frame {} of the call stack (tools of callstack).\n{}", self.name(own), context.xml);
         Ok(Some(added("SessionStart", &text)))
@@ -181,7 +181,7 @@ impl Session<'_> {
 
     fn prompted(&self) -> Result<Option<Value>, Error> {
         let Some(own) = self.own() else { return Ok(None) };
-        let context = self.stack.context(own, &Self::settings())?;
+        let context = self.stack.context(own, self.settings)?;
         Ok(Some(added("UserPromptSubmit", &context.volatile)))
     }
 

@@ -6,13 +6,12 @@ use super::{Refusal, Reply};
 use crate::context::{Guidance, Settings};
 use crate::error::Error;
 use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Release};
+use crate::session::calls;
 use crate::stack::Stack;
-use crate::text::{floor_char_boundary, one_line};
+use crate::text::one_line;
 use crate::tree::Tree;
 use crate::vocabulary::Place;
 
-/// The longest title in an answer, in bytes. Titles are in the last line of each.
-const LONGEST_TITLE: usize = 200;
 /// The number of open frames that a refusal lists.
 const LISTED: usize = 12;
 /// The words before the frame in the prompt for a subagent.
@@ -186,8 +185,7 @@ impl<'a> Conversation<'a> {
         self.stack.read(|tree| {
             let open = newest_open(tree);
             let more = open.len().saturating_sub(LISTED);
-            let names =
-                open.iter().take(LISTED).map(|frame| name(tree.node(*frame).title(), *frame)).collect::<Vec<_>>();
+            let names = open.iter().take(LISTED).map(|frame| calls::name(tree, *frame)).collect::<Vec<_>>();
             match (names.is_empty(), more) {
                 (true, _) => String::new(),
                 (_, 0) => format!(" Open frames: {}.", names.join(", ")),
@@ -283,7 +281,7 @@ impl<'a> Conversation<'a> {
 
     /// The handle and title of a frame, such as `f1 (Shop)`.
     pub fn name(&self, frame: Handle) -> String {
-        self.stack.read(|tree| name(tree.node(frame).title(), frame))
+        self.stack.read(|tree| calls::name(tree, frame))
     }
 
     /// The prompt with which a subagent begins the work in a frame.
@@ -347,15 +345,6 @@ pub fn frame_in_prompt(prompt: &str) -> Option<Handle> {
 /// True if the work in a frame was handed over to a subagent.
 pub fn is_handed_over(tree: &Tree, frame: Handle) -> bool {
     tree.node(frame).record().holder.as_deref().is_some_and(Holder::is_delegated)
-}
-
-/// A frame with its title, such as `f1 (Shop)`, in one line: nothing in a title can pose as another line of the answer. A long
-/// title is cut.
-pub fn name(title: &str, frame: Handle) -> String {
-    let title = one_line(title);
-    let shown = &title[..floor_char_boundary(&title, LONGEST_TITLE)];
-    let cut = if shown.len() < title.len() { " …" } else { "" };
-    format!("{frame} ({shown}{cut})")
 }
 
 /// The lines of a text, each with an indent, so that none can pose as one of ours.

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use self::caller::{Conversation, frame_in_prompt, is_handed_over, name, newest_open, place};
+pub use self::caller::{Conversation, frame_in_prompt, is_handed_over, newest_open, place};
 pub use self::question::Question;
 pub use self::status::Wait;
 use super::{Answer, arguments};

@@ -8,6 +8,7 @@ use super::caller::indented;
 use super::{Called, Conversation, Refusal, Reply};
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, Holder};
+use crate::session::calls;
 use crate::stack::Stack;
 
 /// A question that a frame was blocked with. As text, such as `f3/1`, it goes through a host that repeats a call with the answer.
@@ -55,8 +56,8 @@ impl Question {
     /// The text that the host shows to the person.
     pub fn message(&self, stack: &Stack) -> String {
         stack.read(|tree| {
-            let node = tree.node(self.frame);
-            format!("{} waits for an answer:\n{}", super::name(node.title(), self.frame), node.record().waits_for())
+            let waits_for = tree.node(self.frame).record().waits_for();
+            format!("{} waits for an answer:\n{waits_for}", calls::name(tree, self.frame))
         })
     }
 
