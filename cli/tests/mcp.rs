@@ -357,7 +357,10 @@ fn the_newest_version_needs_no_greeting() {
 fn a_conversation_goes_down_and_up_the_tree() {
     let project = Project::new();
     let mut server = project.connected();
-    ends_with(&server.push("one", "Shop"), "f1 (Shop) has begun: work in it now, then pop it.\nYou are in f1 (Shop).");
+    ends_with(
+        &server.push("one", "Shop"),
+        "f1 (Shop) has begun: work in it now, then finish it with pop.\nYou are in f1 (Shop).",
+    );
     let frames = json!([
         { "title": "Cart", "successCriteria": "Totals are right" },
         { "title": "Checkout", "successCriteria": "Orders are stored", "dependsOn": ["Cart"] },
@@ -365,7 +368,7 @@ fn a_conversation_goes_down_and_up_the_tree() {
     let planned = server.done(Some("one"), "plan", json!({ "frames": frames }));
     assert_eq!(
         planned,
-        "f2 (Cart) is planned.\nf3 (Checkout) is planned.\nThe first that can begin: activate f2 (Cart).\nYou are in f1 (Shop)."
+        "f2 (Cart) is planned.\nf3 (Checkout) is planned.\nBegin with activate f2.\nYou are in f1 (Shop)."
     );
     assert!(server.refused(Some("one"), "activate", json!({ "frame": "Checkout" })).contains("f2"));
     let begun = server.done(Some("one"), "activate", json!({ "frame": "Cart" }));
@@ -413,7 +416,7 @@ fn a_pop_begins_the_next_frame_in_the_same_call() {
     let blocked = json!({ "status": "blocked", "results": "so far", "question": "Which?", "next": true });
     assert!(server.refused(Some("one"), "pop", blocked).contains("left out unless the status is completed or failed"));
     let begun = server.done(Some("one"), "pop", pop(json!(true)));
-    assert!(begun.starts_with("f2 (Cart) is completed.\nf3 (Checkout) is in progress: work in it now"), "{begun}");
+    assert!(begun.starts_with("f2 (Cart) is completed.\nf3 (Checkout) has begun: work in it now"), "{begun}");
     assert!(
         begun.contains("Orders are stored") && begun.contains("done-it"),
         "its task and the results it needs: {begun}"
@@ -1174,7 +1177,10 @@ fn a_handover_that_must_wait_says_how_it_goes_on() {
     server.done(Some("one"), "plan", json!({ "frames": [{ "title": "Cart", "successCriteria": "It works" }] }));
     let push = json!({ "title": "Pay", "successCriteria": "It works", "dependsOn": ["f2"], "handOver": true });
     let told = server.done(Some("one"), "push", push);
-    assert!(told.contains(r#"Hand it over with activate {"frame": "f3", "handOver": true} when"#), "{told}");
+    assert!(
+        told.contains(r#"It waits for f2. Then activate {"frame": "f3", "handOver": true} hands it over."#),
+        "{told}"
+    );
 }
 
 #[test]
@@ -1222,7 +1228,7 @@ fn frames_leave_the_plan() {
     let gone = server.done(Some("one"), "invalidate", json!({ "frame": "Cart", "reason": "The provider has one" }));
     assert_eq!(
         gone,
-        "f2 (Cart) is out of the plan. These depend on it; plan them anew without it, or begin them anyway: f3.\n\
+        "f2 (Cart) is out of the plan. Planned frames depend on it: f3; plan them anew without it, or begin them anyway.\n\
          You are in f1 (Shop)."
     );
     server.refused(Some("one"), "activate", json!({ "frame": "f3" }));

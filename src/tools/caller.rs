@@ -1,6 +1,6 @@
 //! The session that calls a tool, and functions that several tools share.
 
-use super::Reply;
+use super::{Reply, beginning};
 use crate::context::Guidance;
 use crate::error::{Error, Result};
 use crate::frame::{FrameStatus, Handle, Parent};
@@ -173,10 +173,8 @@ impl<'a> Caller<'a> {
     /// of the frame, and with the context of the frame if the conversation does not hold all that it needs.
     pub(super) fn begun(&mut self, begun: Begun, has_criteria: bool) -> String {
         let Begun { frame, is_new, is_known, interrupted, parent } = begun;
-        let state = if is_new { "has begun" } else { "is in progress" };
-        let finish =
-            self.tools().get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish it with {pop}"));
-        let mut text = format!("{} {state}: work in it now, then {finish}.", self.name(frame));
+        let tools = self.tools();
+        let mut text = self.stack.read(|tree| beginning::told(tree, frame, is_new, &tools));
         if !interrupted.is_empty() {
             text.push_str(&format!(" Interrupted below it: {}.", listed(&interrupted)));
         }
@@ -190,7 +188,6 @@ impl<'a> Caller<'a> {
         if let Some(parent) = parent.filter(|_| interrupted.is_empty()) {
             text.push_str(&format!("{BELOW_FRAME}{}.", self.name(parent)));
         }
-        let tools = self.tools();
         let ([criteria, task], [asked, answer]) = self.stack.read(|tree| {
             let record = tree.node(frame).record();
             let answered =
@@ -212,14 +209,16 @@ impl<'a> Caller<'a> {
             }
         }
         if !is_known {
-            // It has begun, whether there is room for its context or not.
             let settings = self.stack.host().settings().context.guidance(Guidance::None);
-            let context = self.stack.context(frame, &settings);
-            let shown =
-                context.map_or_else(|error| format!("Without its context: {error}"), |context| context.xml.clone());
-            text.push_str(&format!("\n{}", shown.trim_end()));
+            text.push_str(&format!("\n{}", beginning::context(self.stack, frame, &settings)));
         }
         text
+    }
+
+    /// See [`beginning::in_the_plan`].
+    pub(super) fn in_the_plan(&mut self, frame: Handle, done: &str) -> String {
+        let tools = self.tools();
+        self.stack.read(|tree| beginning::in_the_plan(tree, frame, done, &tools))
     }
 
     /// Begins a frame in the conversation of the caller, or goes on with it there, and answers with what is to be done: see

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::caller::Caller;
 use super::json::{pretty, with_references};
-use super::planning::in_the_plan;
 use super::popping::{self, Ended, Ending, Next, Popper};
 use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
@@ -82,7 +81,7 @@ impl AgentTool for Push {
             let session_id = caller.session_id;
             caller.turn(|turn| turn.planned(session_id, [frame]));
             if caller.stack.read(|tree| tree.unfinished_dependencies(frame).next().is_some()) {
-                let text = in_the_plan(caller, frame, "planned");
+                let text = caller.in_the_plan(frame, "planned");
                 return Ok(caller.placed(text));
             }
             return caller.begin_here(frame, true);

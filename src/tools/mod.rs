@@ -20,6 +20,7 @@
 
 pub mod arguments;
 mod autonomy;
+mod beginning;
 mod caller;
 mod compaction;
 mod context;

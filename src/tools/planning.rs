@@ -4,12 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::caller::Caller;
-use super::{AgentTool, InConversation, Reply};
+use super::{AgentTool, InConversation, Reply, beginning};
 use crate::error::Error;
 use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame, Priority};
-use crate::session::calls::listed;
-use crate::tree::{Command, Parts};
-use crate::vocabulary::ToolRole;
+use crate::session::calls::{self, listed};
+use crate::stack::Invalidated;
+use crate::tree::{Command, Tree};
+use crate::vocabulary::{ToolNames, ToolRole};
 
 /// Plan a frame, to be worked on later.
 #[derive(Deserialize, JsonSchema)]
@@ -58,7 +59,7 @@ impl AgentTool for Plan {
         let session_id = caller.session_id;
         caller.turn(|turn| turn.planned(session_id, [frame]));
         tell_plan(caller, &[frame]);
-        Ok(Reply::Text(in_the_plan(caller, frame, "planned")))
+        Ok(Reply::Text(caller.in_the_plan(frame, "planned")))
     }
 }
 
@@ -152,9 +153,7 @@ impl AgentTool for PlanChildren {
             [one] => format!("Planned {}.", caller.name(one)),
             _ => format!("Planned {}, in this order.", in_order(&planned)),
         };
-        let first = caller
-            .stack
-            .read(|tree| planned.iter().copied().find(|frame| tree.can_begin(*frame, Parts::Within).is_ok()));
+        let first = caller.stack.read(|tree| beginning::first(tree, &planned));
         let callable =
             first.filter(|first| self.begin && caller.turn(|turn| turn.check_callable(*first, session_id)).is_ok());
         if let Some(first) = callable {
@@ -166,10 +165,7 @@ impl AgentTool for PlanChildren {
             return Ok(caller.placed(format!("{text} None of them can begin yet.")));
         }
         let tools = caller.tools();
-        let next = first.map_or(String::new(), |first| match tools.get(ToolRole::Activate) {
-            Some(activate) => format!(" Begin with {activate} {first}."),
-            None => format!(" Begin with {first}."),
-        });
+        let next = first.map_or(String::new(), |first| format!(" {}", beginning::begin_with(first, &tools)));
         Ok(Reply::Text(format!("{text}{next}")))
     }
 }
@@ -225,18 +221,7 @@ impl AgentTool for Edit {
             before: self.before.map(|name| (!name.is_empty()).then(|| FrameRef::from(name))),
         };
         caller.stack.edit(frame, edit)?;
-        Ok(Reply::Text(in_the_plan(caller, frame, "edited")))
-    }
-}
-
-/// Returns the answer about a frame that was planned or edited: how it begins, or for what it waits.
-pub(super) fn in_the_plan(caller: &mut Caller<'_>, frame: Handle, done: &str) -> String {
-    let waits_for: Vec<Handle> = caller.stack.read(|tree| tree.waits_for(frame).collect());
-    let name = caller.name(frame);
-    match (&waits_for[..], caller.tools().get(ToolRole::Activate)) {
-        ([], Some(activate)) => format!("{name} is {done}. Begin it with {activate} {frame}."),
-        ([], None) => format!("{name} is {done}."),
-        _ => format!("{name} is {done}. It waits for {}.", listed(&waits_for)),
+        Ok(Reply::Text(caller.in_the_plan(frame, "edited")))
     }
 }
 
@@ -279,25 +264,20 @@ impl AgentTool for Activate {
     fn run(mut self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.session_id)?;
         let session_id = caller.session_id;
-        if self.retry {
-            caller.turn(|turn| turn.check_retriable(frame, session_id))?;
-        }
         let status = caller.stack.read(|tree| tree.node(frame).status());
-        if !self.retry {
-            // As long as the frame above has not begun, it does not matter what this one waits for.
-            caller.turn(|turn| turn.check_begun_above(frame))?;
-        }
-        // A new attempt has the dependencies of the one before it.
-        if (self.retry || status == FrameStatus::Planned) && !self.anyway {
-            caller.stack.read(|tree| tree.check_ready(frame))?;
-        }
         let is_here = !self.background && caller.works_here();
+        let enters = is_here && caller.can_enter(frame);
+        // As long as the frame above has not begun, it does not matter what this one waits for.
+        caller.turn(|turn| match self.retry {
+            true => turn.check_retriable(frame, session_id),
+            false => turn.check_begun_above(frame),
+        })?;
+        caller.stack.read(|tree| beginning::check_ready(tree, frame, self.retry, self.anyway))?;
         if status == FrameStatus::Completed
             && !self.retry
             && let Some(reason) = self.answer.take()
         {
-            let works_here = is_here && caller.can_enter(frame);
-            caller.turn(|turn| turn.check_reopenable(frame, session_id, works_here))?;
+            caller.turn(|turn| turn.check_reopenable(frame, session_id, enters))?;
             caller.stack.reopen(frame, reason)?;
         }
         if self.retry {
@@ -311,7 +291,7 @@ impl AgentTool for Activate {
             }
             return caller.call(retried.handle, caller.options(self.background, self.time_limit));
         }
-        if is_here && caller.can_enter(frame) {
+        if enters {
             // It can be in the frame, or in one below it.
             let is_in = caller.turn(|turn| turn.is_own(frame, session_id));
             if !is_in {
@@ -351,31 +331,30 @@ impl AgentTool for Invalidate {
         let done = caller.stack.invalidate(frame, self.reason)?;
         caller.finished(&done.invalidated);
         caller.left();
-        let mut text = format!("{} is out of the plan.", caller.name(frame));
-        if done.invalidated.len() > 1 {
-            text.push_str(&format!(" So are the planned frames below it: {}.", listed(&done.invalidated[1..])));
-        }
-        if !done.still_open.is_empty() {
-            text.push_str(&format!(" Still open below it: {}.", listed(&done.still_open)));
-        }
-        if !done.dependents.is_empty() {
-            let is_planned =
-                |frame: &Handle| caller.stack.read(|tree| tree.node(*frame).status()) == FrameStatus::Planned;
-            let (planned, begun): (Vec<Handle>, Vec<Handle>) =
-                done.dependents.iter().partition(|frame| is_planned(frame));
-            if !begun.is_empty() {
-                text.push_str(&format!(" It was needed by frames that have begun: {}.", listed(&begun)));
-            }
-            if !planned.is_empty() {
-                let tools = caller.tools();
-                let rewire = match tools.get(ToolRole::Edit) {
-                    Some(edit) => format!("{edit} (dependsOn) gives them other dependencies"),
-                    None => "plan them anew".to_owned(),
-                };
-                let listed = listed(&planned);
-                text.push_str(&format!(" Frames that depend on it cannot begin: {listed}; {rewire}."));
-            }
-        }
+        let tools = caller.tools();
+        let text = caller.stack.read(|tree| out_of_the_plan(tree, frame, &done, &tools));
         Ok(caller.placed(text))
     }
+}
+
+/// The answer about a frame that was taken out of the plan: what else is out of it, and what is left.
+pub(super) fn out_of_the_plan(tree: &Tree, frame: Handle, done: &Invalidated, tools: &ToolNames) -> String {
+    let mut text = format!("{} is out of the plan.", calls::name(tree, frame));
+    let is_planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
+    let (planned, begun): (Vec<Handle>, Vec<Handle>) = done.dependents.iter().partition(|frame| is_planned(frame));
+    let rewire = match tools.get(ToolRole::Edit) {
+        Some(edit) => format!("; {edit} (dependsOn) gives them other dependencies"),
+        None => "; plan them anew without it, or begin them anyway".to_owned(),
+    };
+    for (what, frames, then) in [
+        ("So are the planned frames below it", done.invalidated.get(1..).unwrap_or_default(), ""),
+        ("Still open below it", &done.still_open, ""),
+        ("It was needed by frames that have begun", &begun, ""),
+        ("Planned frames depend on it", &planned, &*rewire),
+    ] {
+        if !frames.is_empty() {
+            text.push_str(&format!(" {what}: {}{then}.", listed(frames)));
+        }
+    }
+    text
 }

@@ -167,11 +167,11 @@ fn an_invalidation_names_the_dependents_and_the_tool() {
     };
     assert_eq!(
         plan(ToolSet::standard()),
-        "f2 (Cart) is out of the plan. It was needed by frames that have begun: f4. Frames that depend on it cannot begin: \
-         f3; stack_frame_edit (dependsOn) gives them other dependencies."
+        "f2 (Cart) is out of the plan. It was needed by frames that have begun: f4. Planned frames depend on it: f3; \
+         stack_frame_edit (dependsOn) gives them other dependencies."
     );
     let few = ToolSet::none().with("stack_frame_plan_children").with("stack_frame_invalidate");
-    assert!(plan(few).ends_with("cannot begin: f3; plan them anew."));
+    assert!(plan(few).ends_with("Planned frames depend on it: f3; plan them anew without it, or begin them anyway."));
 }
 
 #[test]

@@ -206,3 +206,12 @@ fn a_completed_frame_that_is_wrong_goes_on_in_its_session_and_its_caller_gets_th
     let results = host.ended(answer.call.unwrap());
     assert!(results.starts_with("f2 (Taxes) is completed.\nResults: VAT of 20 %\n"), "{results}");
 }
+
+#[test]
+fn a_completed_frame_that_its_own_session_reopens_stays_as_it_is() {
+    let host = Host::new();
+    host.pop("child", "completed", "VAT of 19 %");
+    let held = host.refused("child", json!({"sessionID": "f2", "answer": "It is 20 %"}));
+    assert!(held.contains("frame f2 is held by a session of this host"), "{held}");
+    assert_eq!(host.stack.frame("f2").unwrap().status, FrameStatus::Completed);
+}

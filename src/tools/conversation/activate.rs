@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
 use crate::frame::{FrameStatus, Handle};
 use crate::text::one_line;
+use crate::tools::beginning;
 
 /// Begin a planned frame, or go on with an open one, and work in it from now on. The answer shows all that you need for it.
 /// A blocked frame needs the answer to its question; a failed one is begun anew; a completed one goes on if you say what is wrong.
@@ -63,7 +64,7 @@ impl ConversationTool for Activate {
             let own = call.place_after(call.stack.read(|tree| tree.node(frame).parent()));
             return call.answer_from(own, call.prompt(frame));
         }
-        call.answer_from(Some(frame), call.begun(frame)?)
+        call.answer_from(Some(frame), call.begun(frame, begins_anew || from == FrameStatus::Planned))
     }
 }
 
@@ -102,9 +103,7 @@ impl Activate {
             }
             _ => {}
         }
-        if !self.anyway && (begins_anew || from == FrameStatus::Planned) {
-            call.stack.read(|tree| tree.check_ready(frame))?;
-        }
+        call.stack.read(|tree| beginning::check_ready(tree, frame, begins_anew, self.anyway))?;
         call.check_takes(frame, self.take_over)
     }
 }

@@ -9,6 +9,7 @@ use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Release};
 use crate::session::calls;
 use crate::stack::Stack;
 use crate::text::one_line;
+use crate::tools::beginning;
 use crate::tree::Tree;
 use crate::vocabulary::Place;
 
@@ -273,10 +274,11 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// The answer for a frame that has begun, in which the conversation works now.
-    pub(super) fn begun(&self, frame: Handle) -> Result<String, Refusal> {
-        let context = self.context(frame, Guidance::None)?;
-        Ok(format!("{} is in progress: work in it now, then pop it.\n{context}", self.name(frame)))
+    /// The answer for a frame that has begun, or goes on, in which the conversation works now.
+    pub(super) fn begun(&self, frame: Handle, is_new: bool) -> String {
+        let told = self.stack.read(|tree| beginning::told(tree, frame, is_new, &self.settings.tools));
+        let settings = self.settings.clone().guidance(Guidance::None);
+        format!("{told}\n{}", beginning::context(self.stack, frame, &settings))
     }
 
     /// The handle and title of a frame, such as `f1 (Shop)`.

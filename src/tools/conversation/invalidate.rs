@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
-use crate::session::calls::listed;
+use crate::tools::planning::out_of_the_plan;
 
 /// Take a frame that is not needed any more, and the planned ones below it, out of the plan.
 #[derive(Deserialize, JsonSchema)]
@@ -27,19 +27,8 @@ impl ConversationTool for Invalidate {
         let parent = call.stack.read(|tree| tree.node(frame).parent());
         call.check_free(frame)?;
         let gone = call.stack.invalidate(frame, self.reason)?;
-        let mut text = format!("{} is out of the plan.", call.name(frame));
-        if gone.invalidated.len() > 1 {
-            text.push_str(&format!(" So are the planned frames below it: {}.", listed(&gone.invalidated[1..])));
-        }
-        if !gone.still_open.is_empty() {
-            text.push_str(&format!(" Still open below it: {}.", listed(&gone.still_open)));
-        }
-        if !gone.dependents.is_empty() {
-            text.push_str(&format!(
-                " These depend on it; plan them anew without it, or begin them anyway: {}.",
-                listed(&gone.dependents)
-            ));
-        }
+        let tools = &call.settings.tools;
+        let text = call.stack.read(|tree| out_of_the_plan(tree, frame, &gone, tools));
         let own = call.place_after(call.stack.read(|tree| tree.nearest_open(parent?)));
         call.answer_from(own, text)
     }

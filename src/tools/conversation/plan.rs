@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
 use crate::frame::{FrameRef, NewFrame};
+use crate::tools::beginning;
 
 /// Plan the steps of your frame in order, to be begun later with activate.
 #[derive(Deserialize, JsonSchema)]
@@ -29,7 +30,7 @@ struct PlannedFrame {
     /// In full: what to do, what is known, what to return.
     #[serde(default)]
     task: String,
-    /// Handles or titles of frames whose results it needs, also of earlier ones of this list.
+    /// Handles or titles of frames whose results it needs, also of this list.
     #[serde(default)]
     depends_on: Vec<String>,
 }
@@ -45,26 +46,17 @@ impl ConversationTool for Plan {
             return Err("frames is empty: name the steps".into());
         }
         let own = call.own(self.frame.as_deref())?;
-        let titles: Vec<String> = self.frames.iter().map(|frame| frame.title.clone()).collect();
-        let ids: Vec<String> = titles.iter().map(|_| call.stack.planned_id()).collect();
-        let reference = |name: &String, before: usize| match titles[..before].iter().position(|title| title == name) {
-            Some(place) => Ok(FrameRef::from(ids[place].clone())),
-            None => call.resolve(name).map(FrameRef::from),
+        let new = |planned: PlannedFrame| NewFrame {
+            depends_on: planned.depends_on.into_iter().map(FrameRef::from).collect(),
+            task: planned.task,
+            ..NewFrame::new(planned.title)
+                .criteria(planned.success_criteria)
+                .criteria_compacted(planned.success_criteria_compacted)
         };
-        let mut frames = Vec::new();
-        for (place, planned) in self.frames.into_iter().enumerate() {
-            let depends_on = planned.depends_on.iter().map(|name| reference(name, place)).collect::<Result<_, _>>()?;
-            let mut new = NewFrame::new(planned.title).criteria(planned.success_criteria).task(planned.task);
-            new.session_id = Some(ids[place].clone());
-            new = new.criteria_compacted(planned.success_criteria_compacted);
-            new.depends_on = depends_on;
-            frames.push(new);
-        }
-        let planned = call.stack.plan_children(own, frames)?;
+        let planned = call.stack.plan_children(own, self.frames.into_iter().map(new).collect())?;
         let mut lines: Vec<String> = planned.iter().map(|frame| format!("{} is planned.", call.name(*frame))).collect();
-        if let Some(next) = call.stack.read(|tree| tree.ready_children(own, None).next()) {
-            lines.push(format!("The first that can begin: activate {}.", call.name(next)));
-        }
+        let first = call.stack.read(|tree| beginning::first(tree, &planned));
+        lines.extend(first.map(|first| beginning::begin_with(first, &call.settings.tools)));
         call.answer_from(Some(own), lines.join("\n"))
     }
 }

@@ -64,7 +64,7 @@ impl ConversationTool for Pop {
         let status = call.stack.read(|tree| tree.node(frame).status());
         let mut text = call.stack.read(|tree| popping::told(tree, &popped));
         if let Some(next) = popped.next {
-            text.push_str(&format!("\n{}", call.begun(next)?));
+            text.push_str(&format!("\n{}", call.begun(next, true)));
             return call.answer_from(Some(next), text);
         }
         let own = if is_over { None } else { call.place_after(popped.parent) };

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
 use crate::frame::{FrameRef, FrameStatus, Handle, NewFrame, Parent};
-use crate::session::calls::listed;
+use crate::tools::beginning;
 
 /// Begin a sub-task in a child frame of your frame, and work in it from now on until you pop it. The first push of a
 /// conversation begins its task. With handOver a subagent does the work: the answer is the prompt for it.
@@ -52,22 +52,18 @@ impl ConversationTool for Push {
         });
         if !is_ready {
             let frame = call.stack.plan(new)?;
-            let waits_for = call.stack.read(|tree| tree.unfinished_dependencies(frame).collect::<Vec<_>>());
-            let begin = match self.hand_over {
-                true => format!("Hand it over with activate {{\"frame\": \"{frame}\", \"handOver\": true}}"),
-                false => "Begin it with activate".to_owned(),
-            };
-            let text = format!(
-                "{} is planned: it waits for {}. {begin} when they are completed.",
-                call.name(frame),
-                listed(&waits_for)
-            );
+            let tools = &call.settings.tools;
+            let mut text = call.stack.read(|tree| beginning::in_the_plan(tree, frame, "planned", tools));
+            if self.hand_over {
+                text.push_str(&format!(" Then activate {{\"frame\": \"{frame}\", \"handOver\": true}} hands it over."));
+            }
             return call.answer_from(own, text);
         }
         let frame = call.as_actor(|actor| actor.handing_over(self.hand_over)).push(new)?;
         if self.hand_over {
             return call.answer_from(own, call.prompt(frame));
         }
-        call.answer_from(Some(frame), format!("{} has begun: work in it now, then pop it.", call.name(frame)))
+        let text = call.stack.read(|tree| beginning::told(tree, frame, true, &call.settings.tools));
+        call.answer_from(Some(frame), text)
     }
 }

@@ -1,0 +1,54 @@
+//! What a call says of a frame that begins or goes on, or that has to wait for others, whoever calls.
+
+use crate::context::Settings;
+use crate::error::Result;
+use crate::frame::{FrameStatus, Handle};
+use crate::session::calls::{listed, name};
+use crate::stack::Stack;
+use crate::tree::{Parts, Tree};
+use crate::vocabulary::{ToolNames, ToolRole};
+
+/// Checks that a frame that begins, also anew, has what it needs, unless it is to begin anyway. A new attempt needs what the one before it
+/// has needed.
+///
+/// # Errors
+/// As [`Tree::check_ready`].
+pub(super) fn check_ready(tree: &Tree, frame: Handle, is_anew: bool, anyway: bool) -> Result<()> {
+    let begins = is_anew || tree.node(frame).status() == FrameStatus::Planned;
+    if begins && !anyway { tree.check_ready(frame) } else { Ok(()) }
+}
+
+/// The answer about a frame that has begun, or goes on, in the conversation of the caller.
+pub(super) fn told(tree: &Tree, frame: Handle, is_new: bool, tools: &ToolNames) -> String {
+    let state = if is_new { "has begun" } else { "is in progress" };
+    let finish = tools.get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish it with {pop}"));
+    format!("{} {state}: work in it now, then {finish}.", name(tree, frame))
+}
+
+/// The context of a frame that has begun, whether there is room for it or not.
+pub(super) fn context(stack: &Stack, frame: Handle, settings: &Settings) -> String {
+    let shown = stack.context(frame, settings);
+    shown.map_or_else(|error| format!("Without its context: {error}"), |context| context.xml.trim_end().to_owned())
+}
+
+/// The first of the frames that were planned which can begin.
+pub(super) fn first(tree: &Tree, planned: &[Handle]) -> Option<Handle> {
+    planned.iter().copied().find(|frame| tree.can_begin(*frame, Parts::Within).is_ok())
+}
+
+/// The advice to begin with the first frame of a plan.
+pub(super) fn begin_with(first: Handle, tools: &ToolNames) -> String {
+    let begin = tools.get(ToolRole::Activate).map_or(String::new(), |activate| format!("{activate} "));
+    format!("Begin with {begin}{first}.")
+}
+
+/// The answer about a frame that was planned or edited: how it begins, or for what it waits.
+pub(super) fn in_the_plan(tree: &Tree, frame: Handle, done: &str, tools: &ToolNames) -> String {
+    let waits_for: Vec<Handle> = tree.waits_for(frame).collect();
+    let name = name(tree, frame);
+    match (&waits_for[..], tools.get(ToolRole::Activate)) {
+        ([], Some(activate)) => format!("{name} is {done}. Begin it with {activate} {frame}."),
+        ([], None) => format!("{name} is {done}."),
+        _ => format!("{name} is {done}. It waits for {}.", listed(&waits_for)),
+    }
+}
