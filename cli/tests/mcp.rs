@@ -1311,7 +1311,7 @@ fn tools_are_chosen() {
     let write = json!({ "action": "write", "name": "api", "content": "GET /cart" });
     server.done(Some("one"), "heap", write);
     assert!(server.done(Some("one"), "heap", json!({ "action": "read", "name": "api" })).starts_with("GET /cart\n"));
-    assert!(server.done(Some("one"), "heap", json!({ "action": "list" })).contains("api of f1, 9 characters"));
+    assert!(server.done(Some("one"), "heap", json!({ "action": "list" })).contains("api (of f1, 9 characters)"));
     server.done(Some("one"), "heap", json!({ "action": "write", "name": "api", "content": "GET /shop" }));
     server.done(Some("one"), "heap", json!({ "action": "free", "name": "api" }));
     server.refused(Some("one"), "heap", json!({ "action": "read", "name": "api" }));

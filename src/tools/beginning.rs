@@ -2,11 +2,19 @@
 
 use crate::context::Settings;
 use crate::error::Result;
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame};
 use crate::session::calls::{listed, name};
 use crate::stack::Stack;
 use crate::tree::{Parts, Tree};
 use crate::vocabulary::{ToolNames, ToolRole};
+
+/// A frame of the arguments of a call: title, criteria, the same in one line, task; and the frames on which it depends.
+pub(super) fn new_frame<F: Into<FrameRef>>(words: [String; 4], depends_on: Vec<F>) -> NewFrame {
+    let [title, success_criteria, success_criteria_compacted, task] = words;
+    let identity = Identity { title, success_criteria, success_criteria_compacted };
+    let depends_on = depends_on.into_iter().map(Into::into).collect();
+    NewFrame { identity, task, depends_on, ..NewFrame::default() }
+}
 
 /// Checks that a frame that begins, also anew, has what it needs, unless it is to begin anyway. A new attempt needs what the one before it
 /// has needed.

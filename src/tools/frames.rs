@@ -4,15 +4,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::beginning::new_frame;
 use super::caller::Caller;
 use super::json::{pretty, with_references};
-use super::popping::{self, Ended, Ending, Next, Popper};
+use super::popping::{self, Ended, Ending, Next};
 use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
 use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Results};
-use crate::session::call_title;
 use crate::session::calls::{CallPlace, listed};
-use crate::stack::Stack;
 use crate::text::escape_hidden;
 use crate::tree::OutlineOptions;
 use crate::vocabulary::ToolRole;
@@ -62,21 +61,15 @@ impl AgentTool for Push {
         let parent = if works_here { caller.parent()? } else { caller.parent_beside()? };
         caller.turn(|turn| turn.check_depth(parent))?;
         // Planned first: if the host dies before it has created the session, the planned frame can be started later.
-        let identity = Identity {
-            title: self.title,
-            success_criteria: self.success_criteria,
-            success_criteria_compacted: self.success_criteria_compacted,
-        };
         let named = self.depends_on.iter().map(|name| caller.resolve(name));
         let awaited = named.collect::<Result<Vec<Handle>, Error>>()?;
         if !self.background && !works_here {
             let session_id = caller.session_id;
             caller.turn(|turn| turn.check_wait(session_id, &awaited))?;
         }
-        let depends_on = awaited.into_iter().map(FrameRef::from).collect();
+        let words = [self.title, self.success_criteria, self.success_criteria_compacted, self.task];
         let parent = parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
-        let frame =
-            caller.stack.plan(NewFrame { identity, task: self.task, depends_on, parent, ..NewFrame::default() })?;
+        let frame = caller.stack.plan(NewFrame { parent, ..new_frame(words, awaited) })?;
         if works_here {
             let session_id = caller.session_id;
             caller.turn(|turn| turn.planned(session_id, [frame]));
@@ -133,9 +126,15 @@ impl AgentTool for Pop {
         let frame = caller.named_or_own(self.frame_id.as_deref())?;
         let results = Results::new(self.results).compacted(self.results_compacted);
         let ending = Ending::new(self.status, results, self.question)?;
-        let next = self.next.unwrap_or_default().checked(caller, frame, self.status)?;
-        let popped = ending.carry_out(caller.stack, frame, next)?;
+        let (stack, session_id) = (caller.stack, caller.session_id);
         let is_own = caller.own_frame() == Some(frame);
+        let next = self.next.unwrap_or_default();
+        next.asked().map_or(Ok(()), |value| caller.check_works_here("next", value))?;
+        let named = next.name().map(|name| caller.resolve(name)).transpose()?;
+        let is_task = is_own && stack.read(|tree| tree.node(frame).parent().is_some());
+        let check = |next| caller.turn(|turn| turn.check_callable(next, session_id));
+        let next = next.checked(stack, (frame, self.status, is_task), named, check)?;
+        let popped = ending.carry_out(stack, frame, next)?;
         caller.finished(&[frame]);
         caller.left();
         let status = caller.stack.read(|tree| tree.node(frame).status());
@@ -143,12 +142,10 @@ impl AgentTool for Pop {
         if status.is_finished() && popped.parent.is_some() && popped.parent == caller.own() {
             caller.stack.deliver(frame)?;
         }
-        let title = caller.stack.read(|tree| call_title::of_frame(tree, frame));
-        let title = popped.next.map_or(title.clone(), |next| format!("{title}; begun: {}", caller.in_title(next)));
         // Where each frame has a session, the call that waits for this one tells it.
         let ended = if caller.call_place() == CallPlace::Conversation { vec![frame] } else { Vec::new() };
-        caller.tell(&title, ended);
-        let mut text = caller.stack.read(|tree| popping::told(tree, &popped));
+        caller.tell(&stack.read(|tree| popping::title(tree, &popped)), ended);
+        let mut text = stack.read(|tree| popping::told(tree, &popped));
         if let Some(next) = popped.next {
             let begun = caller.enter(next)?.anew();
             text.push_str(&format!("\n{}", caller.begun(begun, false)));
@@ -169,31 +166,6 @@ impl AgentTool for Pop {
             Some(parent) => format!(" Its parent is {}.", caller.name(parent)),
         });
         Ok(caller.placed(text))
-    }
-}
-
-impl Popper for Caller<'_> {
-    type Refusal = Error;
-
-    fn stack(&self) -> &Stack {
-        self.stack
-    }
-
-    fn resolve(&self, name: &str) -> Result<Handle, Error> {
-        Caller::resolve(self, name)
-    }
-
-    fn check_goes_on(&mut self, value: &str) -> Result<(), Error> {
-        self.check_works_here("next", value)
-    }
-
-    fn is_task(&self, frame: Handle) -> bool {
-        self.own_frame() == Some(frame) && self.stack.read(|tree| tree.node(frame).parent().is_some())
-    }
-
-    fn check_begins(&mut self, frame: Handle) -> Result<(), Error> {
-        let session_id = self.session_id;
-        self.turn(|turn| turn.check_callable(frame, session_id))
     }
 }
 

@@ -8,8 +8,9 @@ use super::caller::Caller;
 use super::json::pretty;
 use super::{AgentTool, MemoryCall, MemoryTool, Reply};
 use crate::error::Error;
-use crate::frame::{NewChunk, Register, RegisterValues};
+use crate::frame::{Chunk, Handle, NewChunk, Register, RegisterValues};
 use crate::memory::{Operation, stored, updated};
+use crate::stack::Heap;
 use crate::text::one_line;
 use crate::tree::HeapUsage;
 
@@ -100,15 +101,9 @@ impl AgentTool for Read {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let own = caller.named_or_own(None)?;
         let Some(name) = self.name else {
-            let mut text = format!("Heap: {}.", usage(caller)?);
-            for (owner, chunk) in caller.stack.heap(own).chunks()? {
-                let size = chunk.content.chars().count();
-                text.push_str(&format!("\n- {} (of {owner}, {size} characters)", one_line(&chunk.name)));
-                if !chunk.description.is_empty() {
-                    text.push_str(&format!(": {}", one_line(&chunk.description)));
-                }
-            }
-            return Ok(Reply::Text(text));
+            let mut lines = vec![format!("Heap: {}.", usage(caller)?)];
+            lines.extend(chunk_lines(&caller.stack.heap(own))?);
+            return Ok(Reply::Text(lines.join("\n")));
         };
         Ok(Reply::Text(caller.stack.heap(own).chunk(&name)?.1.content))
     }
@@ -312,6 +307,16 @@ impl MemoryTool for HeapAllocate {
 }
 
 /// Returns the usage of the heap that the calling session sees.
+/// The chunks that a frame sees, each in a line.
+pub(super) fn chunk_lines(heap: &Heap<'_>) -> Result<Vec<String>, Error> {
+    let line = |(owner, chunk): &(Handle, Chunk)| {
+        let description = one_line(&chunk.description);
+        let description = if description.is_empty() { description } else { format!(": {description}") };
+        format!("- {} (of {owner}, {} characters){description}", one_line(&chunk.name), chunk.content.chars().count())
+    };
+    Ok(heap.chunks()?.iter().map(line).collect())
+}
+
 fn usage(caller: &Caller<'_>) -> Result<HeapUsage, Error> {
     let ceiling = caller.stack.host().settings().context.heap_ceiling;
     caller.stack.heap(caller.named_or_own(None)?).usage(ceiling)

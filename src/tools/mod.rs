@@ -115,6 +115,14 @@ pub struct Answer {
     pub effects: Vec<Effect>,
 }
 
+impl Answer {
+    /// An answer that says all to people in its first line.
+    fn said(text: String, is_error: bool) -> Self {
+        let title = text.lines().next().map(call_title::line).unwrap_or_default();
+        Self { text: Some(text), title, ended: Vec::new(), call: None, is_error, effects: Vec::new() }
+    }
+}
+
 /// The arguments of a tool, with the handler.
 trait AgentTool: DeserializeOwned + schemars::JsonSchema {
     /// The tool's name.
@@ -486,14 +494,7 @@ pub fn call(stack: &Stack, session_id: &str, name: &str, arguments: &str) -> Ans
         let _ = turns.stack.refresh();
         answer(Caller::new(turns, session_id), name, arguments)
     });
-    called.unwrap_or_else(|error| Answer {
-        text: Some(error.to_string()),
-        title: call_title::line(&error.to_string()),
-        ended: Vec::new(),
-        call: None,
-        is_error: true,
-        effects: Vec::new(),
-    })
+    called.unwrap_or_else(|error| Answer::said(error.to_string(), true))
 }
 
 /// True if the arguments of a call name the frame that it is about.

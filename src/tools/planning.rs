@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::beginning::{self, new_frame};
 use super::caller::Caller;
-use super::{AgentTool, InConversation, Reply, beginning};
+use super::{AgentTool, InConversation, Reply};
 use crate::error::Error;
-use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, Identity, NewFrame, Priority};
+use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, NewFrame, Priority};
 use crate::session::calls::{self, listed};
 use crate::stack::Invalidated;
-use crate::tree::{Command, Tree};
+use crate::tree::Tree;
 use crate::vocabulary::{ToolNames, ToolRole};
 
 /// Plan a frame, to be worked on later.
@@ -47,15 +48,9 @@ impl AgentTool for Plan {
     const EXAMPLE: &'static str = r#"{"title": "Write the docs", "successCriteria": "Every command of the README works as written", "successCriteriaCompacted": "README commands work"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let identity = Identity {
-            title: self.title,
-            success_criteria: self.success_criteria,
-            success_criteria_compacted: self.success_criteria_compacted,
-        };
-        let depends_on = self.depends_on.into_iter().map(FrameRef::from).collect();
+        let words = [self.title, self.success_criteria, self.success_criteria_compacted, self.task];
         let parent = caller.named_parent(self.parent)?;
-        let frame =
-            caller.stack.plan(NewFrame { identity, task: self.task, depends_on, parent, ..NewFrame::default() })?;
+        let frame = caller.stack.plan(NewFrame { parent, ..new_frame(words, self.depends_on) })?;
         let session_id = caller.session_id;
         caller.turn(|turn| turn.planned(session_id, [frame]));
         tell_plan(caller, &[frame]);
@@ -91,7 +86,7 @@ pub(super) struct PlanChildren {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Child {
+pub(super) struct Child {
     /// Two to five words.
     title: String,
     /// Conditions that can be checked.
@@ -106,6 +101,13 @@ struct Child {
     /// Handles or titles of frames whose results it needs, also of this list.
     #[serde(default)]
     depends_on: Vec<String>,
+}
+
+impl Child {
+    pub(super) fn new_frame(self) -> NewFrame {
+        let words = [self.title, self.success_criteria, self.success_criteria_compacted, self.task];
+        new_frame(words, self.depends_on)
+    }
 }
 
 impl AgentTool for PlanChildren {
@@ -124,28 +126,14 @@ impl AgentTool for PlanChildren {
         if self.children.is_empty() {
             return Err(Error::Empty { field: "children" });
         }
-        let mut ids = Vec::new();
-        let mut children = Vec::new();
-        for child in self.children {
-            let session_id = caller.stack.planned_id();
-            ids.push(session_id.clone());
-            let depends_on = child.depends_on.into_iter().map(FrameRef::from).collect();
-            let identity = Identity {
-                title: child.title,
-                success_criteria: child.success_criteria,
-                success_criteria_compacted: child.success_criteria_compacted,
-            };
-            children.push(NewFrame { identity, task: child.task, depends_on, ..NewFrame::default() }.id(session_id));
-        }
         let parent = caller.named_parent(self.parent)?;
         if self.begin {
             caller.check_works_here("begin", "true")?;
             let above = caller.resolved(&parent)?;
             caller.turn(|turn| turn.check_depth(above))?;
         }
-        let command = Command::PlanChildren { parent, caller: Some(caller.session_id.to_owned()), children };
-        caller.stack.execute(command)?;
-        let planned: Vec<Handle> = caller.stack.read(|tree| ids.iter().filter_map(|id| tree.by_id(id)).collect());
+        let children = self.children.into_iter().map(Child::new_frame).collect();
+        let planned = caller.stack.plan_children(parent, children)?;
         let session_id = caller.session_id;
         caller.turn(|turn| turn.planned(session_id, planned.iter().copied()));
         tell_plan(caller, &planned);

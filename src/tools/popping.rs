@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::frame::{Handle, PopStatus, Results};
+use crate::session::call_title;
 use crate::session::calls::{listed, name};
 use crate::stack::{Popped, Stack};
 use crate::tree::Tree;
@@ -83,6 +84,12 @@ pub(super) fn told(tree: &Tree, popped: &Popped) -> String {
     text
 }
 
+/// What people are told of a pop.
+pub(super) fn title(tree: &Tree, popped: &Popped) -> String {
+    let title = call_title::of_frame(tree, popped.handle);
+    popped.next.map_or(title.clone(), |next| format!("{title}; begun: {}", call_title::name(tree, next)))
+}
+
 /// Whether another frame begins when one is popped, and which one.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a handle such as \"f3\", or true")]
@@ -97,25 +104,6 @@ impl Default for Next {
     }
 }
 
-/// Who pops a frame and begins another one in the same call.
-pub(super) trait Popper {
-    type Refusal: From<Error>;
-
-    fn stack(&self) -> &Stack;
-
-    /// The frame that an argument names.
-    fn resolve(&self, name: &str) -> Result<Handle, Self::Refusal>;
-
-    /// Checks that it can begin a frame besides the popped one, as the value of `next` says.
-    fn check_goes_on(&mut self, value: &str) -> Result<(), Self::Refusal>;
-
-    /// True if a frame is all of the task of its conversation, which somebody waits for.
-    fn is_task(&self, frame: Handle) -> bool;
-
-    /// Checks that nobody keeps it from a frame.
-    fn check_begins(&mut self, frame: Handle) -> Result<(), Self::Refusal>;
-}
-
 impl Next {
     /// The value, unless no frame is to begin. Models write texts for what is true or false, too.
     pub(super) fn asked(&self) -> Option<&str> {
@@ -127,37 +115,40 @@ impl Next {
         }
     }
 
-    /// The frame that begins when another one is popped. `None`: none was asked for, or none can begin.
+    /// The frame that it names; without one it is the first that can begin.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.asked().filter(|value| !value.eq_ignore_ascii_case("true"))
+    }
+
+    /// The frame that begins when another one is popped. `None`: none was asked for, or none can begin. `named`: the frame that it names.
+    /// `is_task`: the popped frame is all of the task of its conversation, which somebody waits for.
     ///
     /// # Errors
-    /// [`Error::Setting`] if the conversation cannot begin one; those of the popper.
-    pub(super) fn checked<P: Popper>(
+    /// [`Error::Setting`] if the conversation cannot begin one; those of `check`, which says whether it can begin this one.
+    pub(super) fn checked<E: From<Error>>(
         &self,
-        popper: &mut P,
-        popped: Handle,
-        status: Ended,
-    ) -> Result<Option<Handle>, P::Refusal> {
+        stack: &Stack,
+        (popped, status, is_task): (Handle, Ended, bool),
+        named: Option<Handle>,
+        mut check: impl FnMut(Handle) -> Result<(), E>,
+    ) -> Result<Option<Handle>, E> {
         let Some(value) = self.asked() else { return Ok(None) };
-        popper.check_goes_on(value)?;
-        let is_named = !value.eq_ignore_ascii_case("true");
-        let parent = popper.stack().read(|tree| tree.node(popped).parent());
-        let expected = match (status, parent) {
-            _ if popper.is_task(popped) => "left out: this frame is all of your task, so end your turn",
-            (Ended::Blocked, _) => "left out unless the status is completed or failed",
-            (_, None) if !is_named => "left out, or the handle of a planned frame: beside a root nothing is planned",
-            _ => {
-                if is_named {
-                    let next = popper.resolve(value)?;
-                    return popper.check_begins(next).map(|()| Some(next));
-                }
-                let completed = (status == Ended::Completed).then_some(popped);
-                let ready: Vec<Handle> = popper.stack().read(|tree| {
-                    parent.map_or_else(Vec::new, |parent| tree.ready_children(parent, completed).collect())
-                });
-                // What others have is theirs.
-                return Ok(ready.into_iter().find(|next| popper.check_begins(*next).is_ok()));
-            }
+        let refused = |expected| Err(Error::Setting { name: "next".into(), value: value.to_owned(), expected }.into());
+        if is_task {
+            return refused("left out: this frame is all of your task, so end your turn");
+        }
+        if status == Ended::Blocked {
+            return refused("left out unless the status is completed or failed");
+        }
+        if let Some(next) = named {
+            return check(next).map(|()| Some(next));
+        }
+        let Some(parent) = stack.read(|tree| tree.node(popped).parent()) else {
+            return refused("left out, or the handle of a planned frame: beside a root nothing is planned");
         };
-        Err(Error::Setting { name: "next".into(), value: value.to_owned(), expected }.into())
+        let completed = (status == Ended::Completed).then_some(popped);
+        let ready: Vec<Handle> = stack.read(|tree| tree.ready_children(parent, completed).collect());
+        // What others have is theirs.
+        Ok(ready.into_iter().find(|next| check(*next).is_ok()))
     }
 }

@@ -148,21 +148,12 @@ impl Session<'_> {
         }
     }
 
-    /// The open frame in which the session or the subagent works.
-    fn own(&self) -> Option<Handle> {
-        self.conversation.place()
-    }
-
-    fn name(&self, frame: Handle) -> String {
-        self.conversation.name(frame)
-    }
-
     fn status(&self, frame: Handle) -> FrameStatus {
         self.stack.read(|tree| tree.node(frame).status())
     }
 
     fn begun(&self) -> Result<Option<Value>, Error> {
-        let Some(own) = self.own() else {
+        let Some(own) = self.conversation.place() else {
             let open = self.stack.read(|tree| tree.with_status(FrameStatus::InProgress).count());
             let text = match open {
                 0 => return Ok(None),
@@ -174,13 +165,16 @@ impl Session<'_> {
             return Ok(Some(added("SessionStart", &text)));
         };
         let context = self.stack.context(own, self.settings)?;
-        let text =
-            format!("You are in frame {} of the call stack (tools of callstack).\n{}", self.name(own), context.xml);
+        let text = format!(
+            "You are in frame {} of the call stack (tools of callstack).\n{}",
+            self.conversation.name(own),
+            context.xml
+        );
         Ok(Some(added("SessionStart", &text)))
     }
 
     fn prompted(&self) -> Result<Option<Value>, Error> {
-        let Some(own) = self.own() else { return Ok(None) };
+        let Some(own) = self.conversation.place() else { return Ok(None) };
         let context = self.stack.context(own, self.settings)?;
         Ok(Some(added("UserPromptSubmit", &context.volatile)))
     }
@@ -196,7 +190,7 @@ impl Session<'_> {
     fn file_written(&self) -> Result<(), Error> {
         let input = &self.event.tool_input;
         let path = ["file_path", "notebook_path"].into_iter().find_map(|key| input.get(key)?.as_str());
-        if let (Some(own), Some(path)) = (self.own(), path) {
+        if let (Some(own), Some(path)) = (self.conversation.place(), path) {
             // The working folder changes within a session.
             let project = env::var("CLAUDE_PROJECT_DIR").ok().filter(|project| !project.is_empty());
             let project = project.as_deref().unwrap_or(&self.event.cwd);
@@ -319,18 +313,18 @@ impl Session<'_> {
     }
 
     fn compacting(&self) -> Option<Value> {
-        let own = self.own()?;
+        let own = self.conversation.place()?;
         let text = format!(
             "You are in frame {} of the call stack. The stack keeps the plan, the criteria, and the results and decisions that are \
              recorded; the context of the frame is added again after this. The summary must keep what is recorded nowhere: what was \
              tried and why it failed, what is half done, and what comes next.",
-            self.name(own)
+            self.conversation.name(own)
         );
         Some(json!({ "systemMessage": text }))
     }
 
     fn stopping(&self) -> Option<Value> {
-        let own = self.own()?;
+        let own = self.conversation.place()?;
         let is_due = !self.event.stop_hook_active
             && self.event.background_tasks.is_empty()
             && self.status(own) == FrameStatus::InProgress
@@ -340,7 +334,7 @@ impl Session<'_> {
             let reason = format!(
                 "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for somebody, pop it as \
                  blocked with the question. If you go on later, record what exists as resultsSoFar. This is said once.",
-                self.name(own)
+                self.conversation.name(own)
             );
             json!({ "decision": "block", "reason": reason })
         })

@@ -46,7 +46,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Args)]
 pub struct McpArguments {
     /// Offer these tools. Default: all but heap.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(tool_names()))]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(conversation::list().into_iter().map(|tool| tool.name)))]
     tools: Vec<String>,
     /// Serve HTTP at this address of this machine, such as 127.0.0.1:8400, instead of the standard input and output.
     #[arg(long, value_name = "ADDRESS")]
@@ -156,9 +156,4 @@ async fn hung_up() {
         return;
     }
     std::future::pending().await
-}
-
-/// The names of all tools.
-fn tool_names() -> Vec<&'static str> {
-    conversation::list().into_iter().map(|tool| tool.name).collect()
 }

@@ -39,7 +39,7 @@ fn shown(question: &Question, stack: &Stack) -> ElicitRequestParams {
 /// If it names no question.
 pub fn repeated(request: &CallToolRequestParams) -> Option<Result<(Question, Option<String>), Refusal>> {
     let state = request.request_state.as_deref()?;
-    let Ok(question) = state.parse() else {
+    let Some(question) = Question::read(state) else {
         return Some(Err("requestState is not one that this server has given: call without it".into()));
     };
     let given = request.input_responses.as_ref().and_then(|responses| responses.get(FIELD));

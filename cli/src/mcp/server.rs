@@ -100,6 +100,11 @@ impl Shared {
         Ok(opened.clone())
     }
 
+    /// As [`Shared::open`], for an answer that says why there is none.
+    fn opened(&self, is_new: bool) -> Result<Option<Stack>, Refusal> {
+        self.open(is_new).map_err(|failure| failure.for_agents().into())
+    }
+
     fn run<T>(&self, stack: &Stack, context: &Asked, run: impl FnOnce(&Stack, &Conversation<'_>) -> T) -> T {
         let Asked { named, context } = context;
         let caller = named.clone().or_else(|| Caller::of_meta(&context.meta)).or_else(|| self.starter.clone());
@@ -112,14 +117,25 @@ impl Shared {
         run(&stack, &Conversation::new(&stack, &self.settings))
     }
 
-    /// Calls a tool, and waits for the end of a frame if it asks for that.
+    /// Calls a tool, waits for the end of a frame if it asks for that, and writes down that it was called: for which frame if the call names
+    /// its handle, and which kind of refusal it was. The texts of calls and answers are those of the work, and stay out of the log.
     fn call(&self, stack: &Stack, tool: &str, arguments: &JsonObject, asked: &Asked) -> Called {
-        self.run(stack, asked, |stack, caller| {
-            let called = logged(stack, caller, tool, arguments);
+        self.run(stack, asked, |stack, conversation| {
+            let start = Instant::now();
+            let text = Value::from(arguments.clone()).to_string();
+            let mut called = conversation.call(tool, &text);
             // Each wait has a thread of its own. Where too many wait already, the answer comes at once.
-            let (Some(wait), Ok(_waiting)) = (called.wait, self.waits.try_acquire()) else { return called };
-            self.wait(stack, wait, &asked.context.ct);
-            logged(stack, caller, tool, arguments)
+            if let (Some(wait), Ok(_waiting)) = (called.wait, self.waits.try_acquire()) {
+                self.wait(stack, wait, &asked.context.ct);
+                called = conversation.call(tool, &text);
+            }
+            let named =
+                ["frame", "of"].into_iter().find_map(|key| arguments.get(key)?.as_str()?.parse::<Handle>().ok());
+            let frame = named.map(|frame| frame.to_string()).unwrap_or_default();
+            let caller = stack.actor().map(|actor| &*actor.name).filter(|name| !name.is_empty()).unwrap_or("nobody");
+            let refusal = called.refusal.unwrap_or_default();
+            tracing::info!(caller, milliseconds = start.elapsed().as_millis() as u64, frame, refusal, "{tool}");
+            called
         })
     }
 
@@ -158,20 +174,17 @@ impl Server {
 
     /// Calls a tool. What an empty stack refuses creates none.
     async fn use_tool(&self, tool: Tool, arguments: JsonObject, asked: Asked) -> Result<Called, ErrorData> {
-        self.on_thread(move |shared| {
+        self.answered(move |shared| {
             let call = |stack: &Stack| shared.call(stack, tool.name, &arguments, &asked);
-            let called = || {
-                if let Some(opened) = open(shared, false)? {
-                    return Ok(call(&opened));
-                }
-                let trial = call(&Stack::in_memory());
-                if trial.answer.is_error || tool.effect == ToolEffect::Reads {
-                    return Ok(trial);
-                }
-                let opened = open(shared, true)?.ok_or("there is no stack, and none can be made")?;
-                Ok(call(&opened))
-            };
-            called().unwrap_or_else(Refusal::into)
+            if let Some(opened) = shared.opened(false)? {
+                return Ok(call(&opened));
+            }
+            let trial = call(&Stack::in_memory());
+            if trial.answer.is_error || tool.effect == ToolEffect::Reads {
+                return Ok(trial);
+            }
+            let opened = shared.opened(true)?.ok_or("there is no stack, and none can be made")?;
+            Ok(call(&opened))
         })
         .await
     }
@@ -199,16 +212,21 @@ impl Server {
         said: Result<(Question, Option<String>), Refusal>,
         asked: Asked,
     ) -> Result<Called, ErrorData> {
-        self.on_thread(move |shared| {
-            let called = || {
-                let (question, given) = said?;
-                tracing::info!("the person has decided about a question");
-                let opened = open(shared, false)?.ok_or("there is no stack any more")?;
-                Ok(shared.run(&opened, &asked, |_, caller| caller.answered(&question, given.as_deref())))
-            };
-            called().unwrap_or_else(Refusal::into)
+        self.answered(move |shared| {
+            let (question, given) = said?;
+            tracing::info!("the person has decided about a question");
+            let opened = shared.opened(false)?.ok_or("there is no stack any more")?;
+            Ok(shared.run(&opened, &asked, |_, caller| caller.answered(&question, given.as_deref())))
         })
         .await
+    }
+
+    /// Runs code that answers a call.
+    async fn answered(
+        &self,
+        run: impl FnOnce(&Shared) -> Result<Called, Refusal> + Send + 'static,
+    ) -> Result<Called, ErrorData> {
+        self.on_thread(|shared| run(shared).unwrap_or_else(Refusal::into)).await
     }
 
     /// Runs code that only reads.
@@ -234,24 +252,6 @@ impl Server {
         let work = spawn_blocking(move || run(&shared));
         work.await.map_err(|error| internal(format!("the call has failed: {error}")))
     }
-}
-
-/// Runs a tool, and writes down that it was called: for which frame if the call names its handle, and which kind of refusal it was.
-/// The texts of calls and answers are those of the work, and stay out of the log.
-fn logged(stack: &Stack, caller: &Conversation<'_>, tool: &str, arguments: &JsonObject) -> Called {
-    let start = Instant::now();
-    let named = ["frame", "of"].into_iter().find_map(|key| arguments.get(key)?.as_str()?.parse::<Handle>().ok());
-    let frame = named.map(|frame| frame.to_string()).unwrap_or_default();
-    let called = caller.call(tool, &Value::from(arguments.clone()).to_string());
-    let caller = stack.actor().map(|actor| &*actor.name).filter(|name| !name.is_empty()).unwrap_or("nobody");
-    let refusal = called.refusal.unwrap_or_default();
-    tracing::info!(caller, milliseconds = start.elapsed().as_millis() as u64, frame, refusal, "{tool}");
-    called
-}
-
-/// The stack for an answer that says why there is none.
-fn open(shared: &Shared, is_new: bool) -> Result<Option<Stack>, Refusal> {
-    shared.open(is_new).map_err(|failure| Refusal::from(failure.for_agents()))
 }
 
 fn internal(message: String) -> ErrorData {

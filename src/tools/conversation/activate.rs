@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::{FrameStatus, Handle};
 use crate::text::one_line;
 use crate::tools::beginning;
@@ -39,7 +39,7 @@ impl ConversationTool for Activate {
     const EXAMPLE: &'static str = r#"{"frame": "f2"}"#;
     const EFFECT: ToolEffect = ToolEffect::AddsOnce;
 
-    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
+    fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         call.stack.refresh()?;
         let mut frame = call.resolve(&self.frame)?;
         let from = call.stack.read(|tree| tree.node(frame).status());
@@ -62,48 +62,40 @@ impl ConversationTool for Activate {
         begun.map_err(|error| call.refused(frame, error))?;
         if self.hand_over {
             let own = call.place_after(call.stack.read(|tree| tree.node(frame).parent()));
-            return call.answer_from(own, call.prompt(frame));
+            return Ok(call.answer_from(own, call.prompt(frame)));
         }
-        call.answer_from(Some(frame), call.begun(frame, begins_anew || from == FrameStatus::Planned))
+        Ok(call.answer_from(Some(frame), call.begun(frame, begins_anew || from == FrameStatus::Planned)))
     }
 }
 
 impl Activate {
     /// Refuses what cannot be done, before anything is.
     fn check(&self, call: &Conversation<'_>, frame: Handle, from: FrameStatus) -> Result<(), Refusal> {
-        let refused = |why: String| Err(format!("{} is {from}: {why}", call.name(frame)).into());
         let begins_anew = self.retry || from == FrameStatus::Failed;
-        if self.note.is_some() && !begins_anew {
-            return refused("a note is for retry, which begins a failed or blocked frame anew".into());
-        }
-        let takes_answer = matches!(from, FrameStatus::Blocked | FrameStatus::Completed);
-        if self.answer.is_some() && (begins_anew || !takes_answer) {
-            return refused("an answer is for a blocked or completed frame that goes on".into());
-        }
-        match from {
-            FrameStatus::Completed if self.retry => {
-                return refused("only a failed or blocked frame is begun anew".into());
+        let takes_answer = matches!(from, FrameStatus::Blocked | FrameStatus::Completed) && !begins_anew;
+        let why = match from {
+            _ if self.note.is_some() && !begins_anew => {
+                "a note is for retry, which begins a failed or blocked frame anew"
             }
-            FrameStatus::Completed if self.answer.is_none() => {
-                return refused(
-                    "it goes on only if it is wrong: say in answer what is wrong; or push a new frame".into(),
-                );
-            }
-            FrameStatus::Invalidated => return refused("it cannot be activated; push a new frame".into()),
             FrameStatus::Planned | FrameStatus::InProgress if self.retry => {
-                return refused("only a failed or blocked frame is begun anew; pop it as failed first".into());
+                "only a failed or blocked frame is begun anew; pop it as failed first"
             }
-            FrameStatus::InProgress if self.hand_over => {
-                return refused("it has begun already; push hands over a new frame".into());
+            FrameStatus::Completed if self.retry => "only a failed or blocked frame is begun anew",
+            _ if self.answer.is_some() && !takes_answer => "an answer is for a blocked or completed frame that goes on",
+            FrameStatus::Completed if self.answer.is_none() => {
+                "it goes on only if it is wrong: say in answer what is wrong; or push a new frame"
             }
+            FrameStatus::Invalidated => "it cannot be activated; push a new frame",
+            FrameStatus::InProgress if self.hand_over => "it has begun already; push hands over a new frame",
             FrameStatus::Blocked if !begins_anew && self.answer.is_none() && !call.is_answered(frame) => {
-                let waits_for = call.stack.read(|tree| tree.node(frame).record().waits_for().to_owned());
-                let waits_for = one_line(&waits_for);
-                return refused(format!("it goes on with an answer to what it waits for: {waits_for}"));
+                let waits_for = call.stack.read(|tree| one_line(tree.node(frame).record().waits_for()));
+                &format!("it goes on with an answer to what it waits for: {waits_for}")
             }
-            _ => {}
-        }
-        call.stack.read(|tree| beginning::check_ready(tree, frame, begins_anew, self.anyway))?;
-        call.check_takes(frame, self.take_over)
+            _ => {
+                call.stack.read(|tree| beginning::check_ready(tree, frame, begins_anew, self.anyway))?;
+                return call.check_takes(frame, self.take_over);
+            }
+        };
+        Err(format!("{} is {from}: {why}", call.name(frame)).into())
     }
 }

@@ -1,8 +1,6 @@
 //! The conversation that calls a tool: where it works, what it is refused, and the texts that answers share.
 
-use std::sync::Arc;
-
-use super::{Refusal, Reply};
+use super::{Called, Refusal};
 use crate::context::{Guidance, Settings};
 use crate::error::Error;
 use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Release};
@@ -71,10 +69,7 @@ impl<'a> Conversation<'a> {
 
     /// Refuses to work in a frame that somebody else has blocked while the conversation worked in it, also if the call names it.
     fn check_blocked(&self, frame: Handle) -> Result<(), Refusal> {
-        let is_own = |holder: &Holder| {
-            let is_unnamed = holder.name.is_empty() || self.caller.is_none();
-            is_unnamed || self.caller == Some(&*holder.name)
-        };
+        let is_own = |holder: &Holder| holder.name.is_empty() || self.caller.is_none_or(|caller| caller == holder.name);
         let is_stopped = self.stack.read(|tree| {
             let frame = tree.node(frame).record();
             let holder = frame.holder.as_deref().filter(|holder| holder.kind == HolderKind::Conversation);
@@ -128,10 +123,7 @@ impl<'a> Conversation<'a> {
     pub(super) fn begins_from(&self, named: Option<&str>) -> Result<Option<Handle>, Refusal> {
         match named {
             Some(NEW) => return Ok(None),
-            Some(name) => {
-                let frame = self.resolve(name)?;
-                return self.check_blocked(frame).map(|()| Some(frame));
-            }
+            Some(_) => return self.own(named).map(Some),
             None => self.check_lost()?,
         }
         let bound = self.place();
@@ -206,7 +198,7 @@ impl<'a> Conversation<'a> {
         self.check_takes(frame, false)
     }
 
-    /// As [`Call::check_free`], for a conversation that takes over what others work in by themselves, if `takes_over`.
+    /// As [`Conversation::check_free`], for a conversation that takes over what others work in by themselves, if `takes_over`.
     pub(super) fn check_takes(&self, frame: Handle, takes_over: bool) -> Result<(), Refusal> {
         let actor = self.stack.actor().cloned().map(|actor| actor.taking_over(takes_over));
         let now = self.stack.now();
@@ -258,7 +250,7 @@ impl<'a> Conversation<'a> {
     /// A refusal, for those of [`Stack::context`].
     pub fn context(&self, frame: Handle, guidance: Guidance) -> Result<String, Refusal> {
         let settings = self.settings.clone().guidance(guidance);
-        Ok(Arc::unwrap_or_clone(self.stack.context(frame, &settings)?).xml)
+        Ok(self.stack.context(frame, &settings)?.xml.clone())
     }
 
     /// True if a blocked frame has its answer.
@@ -301,7 +293,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// An answer that ends with the frame in which the conversation is: compaction may have removed every other mention.
-    pub(super) fn answer_from(&self, own: Option<Handle>, text: impl Into<String>) -> Result<Reply, Refusal> {
+    pub(super) fn answer_from(&self, own: Option<Handle>, text: impl Into<String>) -> Called {
         let mut text = text.into();
         let name = own.map(|own| self.name(own)).unwrap_or_default();
         let place = match own {
@@ -311,7 +303,7 @@ impl<'a> Conversation<'a> {
         };
         text.truncate(text.trim_end().len());
         text.push_str(&format!("\n{place}"));
-        Ok(Reply::from(text))
+        Called::from(text)
     }
 }
 

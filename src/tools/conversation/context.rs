@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::context::Guidance;
 
 /// Show all that matters for your frame: the tasks above it, the results that it builds on, its plan and criteria. Call it
@@ -21,9 +21,9 @@ impl ConversationTool for Context {
     const EXAMPLE: &'static str = "{}";
     const EFFECT: ToolEffect = ToolEffect::Reads;
 
-    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
+    fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         let frame = call.shown(self.frame.as_deref())?;
         let context = call.context(frame, Guidance::Brief)?;
-        call.answer_from(Some(frame), context)
+        Ok(call.answer_from(Some(frame), context))
     }
 }

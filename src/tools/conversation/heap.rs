@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
-use crate::frame::{Chunk, NewChunk};
+use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
+use crate::frame::NewChunk;
+use crate::tools::memory::chunk_lines;
 
 /// Keep a text word for word for your frame and all below it, read one, or free one that nobody needs any more. Each costs
 /// tokens in every context.
@@ -38,26 +39,16 @@ impl ConversationTool for Heap {
     const TITLE: &'static str = "Keep texts word for word";
     const EXAMPLE: &'static str = r#"{"action": "write", "name": "api", "content": "GET /cart → {items, total}", "description": "The interface of the shop"}"#;
     const EFFECT: ToolEffect = ToolEffect::Removes;
+    const IS_STANDARD: bool = false;
 
-    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
+    fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         let Self { action, name, content, description, frame } = self;
         let frame = call.own(frame.as_deref())?;
         let heap = call.stack.heap(frame);
         let text = match action {
             Action::List => {
-                let chunks = heap.chunks()?;
-                let line = |(owner, chunk): &(_, Chunk)| {
-                    format!(
-                        "{} of {owner}, {} characters: {}",
-                        chunk.name,
-                        chunk.content.chars().count(),
-                        chunk.description
-                    )
-                };
-                match chunks.is_empty() {
-                    true => "There are no texts on the heap.".to_owned(),
-                    false => chunks.iter().map(line).collect::<Vec<_>>().join("\n"),
-                }
+                let lines = chunk_lines(&heap)?;
+                if lines.is_empty() { "There are no texts on the heap.".to_owned() } else { lines.join("\n") }
             }
             Action::Read => heap.chunk(&name)?.1.content,
             Action::Free => {
@@ -74,6 +65,6 @@ impl ConversationTool for Heap {
                 format!("{name} is kept.")
             }
         };
-        call.answer_from(Some(frame), text)
+        Ok(call.answer_from(Some(frame), text))
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::tools::planning::out_of_the_plan;
 
 /// Take a frame that is not needed any more, and the planned ones below it, out of the plan.
@@ -22,7 +22,7 @@ impl ConversationTool for Invalidate {
     const EXAMPLE: &'static str = r#"{"frame": "f4", "reason": "The provider does the caching for us"}"#;
     const EFFECT: ToolEffect = ToolEffect::Removes;
 
-    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
+    fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         let frame = call.resolve(&self.frame)?;
         let parent = call.stack.read(|tree| tree.node(frame).parent());
         call.check_free(frame)?;
@@ -30,6 +30,6 @@ impl ConversationTool for Invalidate {
         let tools = &call.settings.tools;
         let text = call.stack.read(|tree| out_of_the_plan(tree, frame, &gone, tools));
         let own = call.place_after(call.stack.read(|tree| tree.nearest_open(parent?)));
-        call.answer_from(own, text)
+        Ok(call.answer_from(own, text))
     }
 }

@@ -24,7 +24,7 @@ pub use self::question::Question;
 pub use self::status::Wait;
 use super::{Answer, arguments};
 use crate::error::Error;
-use crate::session::call_title;
+use crate::frame::Handle;
 use crate::text::one_line;
 use crate::vocabulary::{ToolNames, ToolRole};
 
@@ -43,6 +43,12 @@ pub struct Called {
 }
 
 impl Called {
+    /// The same, about a frame that has ended. The title says it to people.
+    fn about(mut self, title: String, ended: Handle) -> Self {
+        (self.answer.title, self.answer.ended) = (title, vec![ended]);
+        self
+    }
+
     /// The same while the host puts the question to the person. The frames stay at the beginning and in the last line.
     #[must_use]
     pub fn still_asked(mut self) -> Self {
@@ -54,23 +60,15 @@ impl Called {
     }
 }
 
-impl From<Refusal> for Called {
-    fn from(refusal: Refusal) -> Self {
-        Err(refusal).into()
+impl From<String> for Called {
+    fn from(text: String) -> Self {
+        Self { answer: Answer::said(text, false), refusal: None, question: None, wait: None }
     }
 }
 
-impl From<Result<Reply, Refusal>> for Called {
-    fn from(result: Result<Reply, Refusal>) -> Self {
-        let (reply, refusal) = match result {
-            Ok(reply) => (reply, None),
-            Err(refusal) => (Reply::from(refusal.text), Some(refusal.code)),
-        };
-        let Reply { text, question, wait } = reply;
-        let title = text.lines().next().map(call_title::line).unwrap_or_default();
-        let is_error = refusal.is_some();
-        let answer = Answer { text: Some(text), title, ended: Vec::new(), call: None, is_error, effects: Vec::new() };
-        Self { answer, refusal, question, wait }
+impl From<Refusal> for Called {
+    fn from(Refusal { text, code }: Refusal) -> Self {
+        Self { answer: Answer::said(text, true), refusal: Some(code), question: None, wait: None }
     }
 }
 
@@ -87,15 +85,9 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl From<String> for Refusal {
-    fn from(text: String) -> Self {
-        Self { text, code: "refused" }
-    }
-}
-
-impl From<&str> for Refusal {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
+impl<T: Into<String>> From<T> for Refusal {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), code: "refused" }
     }
 }
 
@@ -103,19 +95,6 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         // An error can quote texts of frames, which must not pose as lines of ours.
         Self { text: one_line(&error.to_string()), code: error.code() }
-    }
-}
-
-/// The reply of a tool.
-struct Reply {
-    text: String,
-    question: Option<Question>,
-    wait: Option<Wait>,
-}
-
-impl From<String> for Reply {
-    fn from(text: String) -> Self {
-        Self { text, question: None, wait: None }
     }
 }
 
@@ -127,8 +106,12 @@ trait ConversationTool: DeserializeOwned + JsonSchema {
     /// Valid arguments, a JSON object. Errors show it.
     const EXAMPLE: &'static str;
     const EFFECT: ToolEffect;
+    /// False if an agent needs it only for special work.
+    const IS_STANDARD: bool = true;
+    /// True if an answer can be a question to the person.
+    const ASKS: bool = false;
 
-    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal>;
+    fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal>;
 }
 
 /// What a call of a tool changes, for the hints to hosts.
@@ -168,38 +151,27 @@ pub struct Tool {
 /// A tool without its types.
 struct Entry {
     name: &'static str,
-    title: &'static str,
-    effect: ToolEffect,
     is_standard: bool,
-    describe: fn() -> (String, Value),
-    run: fn(&Conversation<'_>, &str) -> Result<Reply, Refusal>,
+    tool: fn() -> Tool,
+    run: fn(&Conversation<'_>, &str) -> Result<Called, Refusal>,
 }
 
 impl Entry {
     const fn of<T: ConversationTool>() -> Self {
-        Self {
-            name: T::NAME,
-            title: T::TITLE,
-            effect: T::EFFECT,
-            is_standard: true,
-            describe: arguments::describe::<T>,
-            run: |call, arguments| arguments::read_without_blanks::<T>(arguments, T::EXAMPLE)?.run(call),
-        }
-    }
-
-    const fn on_request(self) -> Self {
-        Self { is_standard: false, ..self }
+        let tool = || {
+            let (description, parameters) = arguments::describe::<T>();
+            let (name, title, effect) = (T::NAME, T::TITLE, T::EFFECT);
+            Tool { name, title, description, parameters, effect, is_standard: T::IS_STANDARD, asks: T::ASKS }
+        };
+        let run = |call: &Conversation<'_>, arguments: &str| {
+            arguments::read_without_blanks::<T>(arguments, T::EXAMPLE)?.run(call)
+        };
+        Self { name: T::NAME, is_standard: T::IS_STANDARD, tool, run }
     }
 
     /// True if it is one of these, or if none are given a standard one.
     fn is_chosen(&self, names: &[String]) -> bool {
         if names.is_empty() { self.is_standard } else { names.iter().any(|name| name == self.name) }
-    }
-
-    fn tool(&self) -> Tool {
-        let Self { name, title, effect, is_standard, .. } = *self;
-        let (description, parameters) = (self.describe)();
-        Tool { name, title, description, parameters, effect, is_standard, asks: name == pop::Pop::NAME }
     }
 }
 
@@ -212,23 +184,17 @@ const TABLE: [Entry; 9] = [
     Entry::of::<status::Status>(),
     Entry::of::<context::Context>(),
     Entry::of::<record::Record>(),
-    Entry::of::<heap::Heap>().on_request(),
+    Entry::of::<heap::Heap>(),
 ];
 
 /// Returns all tools.
 pub fn list() -> Vec<Tool> {
-    TABLE.iter().map(Entry::tool).collect()
+    TABLE.iter().map(|entry| (entry.tool)()).collect()
 }
 
 /// Returns the tools with these names, and if no names are given those that an agent needs to work.
-///
-/// ```
-/// use callstack_core::tools::conversation;
-/// assert!(conversation::chosen(&[]).iter().all(|tool| tool.is_standard));
-/// assert_eq!(conversation::chosen(&["heap".to_owned()])[0].title, "Keep texts word for word");
-/// ```
 pub fn chosen(names: &[String]) -> Vec<Tool> {
-    TABLE.iter().filter(|entry| entry.is_chosen(names)).map(Entry::tool).collect()
+    TABLE.iter().filter(|entry| entry.is_chosen(names)).map(|entry| (entry.tool)()).collect()
 }
 
 /// Returns the names that contexts have for these [`chosen`] tools.
@@ -253,7 +219,8 @@ impl Conversation<'_> {
     /// [up to date](crate::Stack::refresh).
     pub fn call(&self, name: &str, arguments: &str) -> Called {
         let entry = TABLE.iter().find(|entry| entry.name == name);
-        entry.map_or_else(|| Err("there is no such tool".into()), |entry| (entry.run)(self, arguments)).into()
+        let called = entry.map_or_else(|| Err("there is no such tool".into()), |entry| (entry.run)(self, arguments));
+        called.unwrap_or_else(Refusal::into)
     }
 }
 

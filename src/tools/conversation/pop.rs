@@ -3,11 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Conversation, ConversationTool, Question, Refusal, Reply, ToolEffect, is_handed_over};
-use crate::frame::{FrameStatus, Handle, Results};
+use super::{Called, Conversation, ConversationTool, Question, Refusal, ToolEffect, is_handed_over};
+use crate::frame::{FrameStatus, Results};
 use crate::session::calls::{self, listed};
-use crate::stack::Stack;
-use crate::tools::popping::{self, Ended, Ending, Next, Popper};
+use crate::tools::popping::{self, Ended, Ending, Next};
 
 /// Finish your frame. The frame above it goes on and sees resultsCompacted, so that must contain all that it needs.
 #[derive(Deserialize, JsonSchema)]
@@ -37,8 +36,9 @@ impl ConversationTool for Pop {
     const TITLE: &'static str = "Finish a frame";
     const EXAMPLE: &'static str = r#"{"status": "completed", "results": "The parser in src/options.rs reads all flags; 12 tests", "resultsCompacted": "src/options.rs: Options::parse(args)"}"#;
     const EFFECT: ToolEffect = ToolEffect::Adds;
+    const ASKS: bool = true;
 
-    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
+    fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         if self.next.asked().is_some() {
             call.stack.refresh()?;
         }
@@ -58,14 +58,16 @@ impl ConversationTool for Pop {
             )
             .into());
         }
-        let next = self.next.checked(&mut &*call, frame, self.status)?;
+        let named = self.next.name().map(|name| call.resolve(name)).transpose()?;
+        let is_task = call.stack.read(|tree| is_handed_over(tree, frame));
+        let next = self.next.checked(call.stack, (frame, self.status, is_task), named, |next| call.check_free(next))?;
         let popped = ending.carry_out(call.stack, frame, next)?;
         let is_over = call.is_over(frame);
         let status = call.stack.read(|tree| tree.node(frame).status());
-        let mut text = call.stack.read(|tree| popping::told(tree, &popped));
+        let (mut text, title) = call.stack.read(|tree| (popping::told(tree, &popped), popping::title(tree, &popped)));
         if let Some(next) = popped.next {
             text.push_str(&format!("\n{}", call.begun(next, true)));
-            return call.answer_from(Some(next), text);
+            return Ok(call.answer_from(Some(next), text).about(title, frame));
         }
         let own = if is_over { None } else { call.place_after(popped.parent) };
         match popped.parent {
@@ -86,31 +88,7 @@ impl ConversationTool for Pop {
             },
             None => text.push_str(" The task is over."),
         }
-        let reply = call.answer_from(own, text)?;
-        Ok(Reply { question: Question::of(call.stack, frame), ..reply })
-    }
-}
-
-impl Popper for &Conversation<'_> {
-    type Refusal = Refusal;
-
-    fn stack(&self) -> &Stack {
-        self.stack
-    }
-
-    fn resolve(&self, name: &str) -> Result<Handle, Refusal> {
-        Conversation::resolve(self, name)
-    }
-
-    fn check_goes_on(&mut self, _: &str) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn is_task(&self, frame: Handle) -> bool {
-        self.stack.read(|tree| is_handed_over(tree, frame))
-    }
-
-    fn check_begins(&mut self, frame: Handle) -> Result<(), Refusal> {
-        self.check_free(frame)
+        let called = call.answer_from(own, text).about(title, frame);
+        Ok(Called { question: Question::of(call.stack, frame), ..called })
     }
 }

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
-use crate::frame::{FrameRef, FrameStatus, Handle, NewFrame, Parent};
+use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
+use crate::frame::{FrameStatus, Handle, NewFrame, Parent};
 use crate::tools::beginning;
 
 /// Begin a sub-task in a child frame of your frame, and work in it from now on until you pop it. The first push of a
@@ -38,13 +38,12 @@ impl ConversationTool for Push {
     const EXAMPLE: &'static str = r#"{"title": "Parse the options", "successCriteria": "All flags of the README are read; errors name the flag; tests pass"}"#;
     const EFFECT: ToolEffect = ToolEffect::Adds;
 
-    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
+    fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         let own = call.begins_from(self.frame.as_deref())?;
         let parent = own.map_or(Parent::Root, |own| Parent::Frame(own.into()));
         let depends_on = self.depends_on.iter().map(|name| call.resolve(name)).collect::<Result<Vec<Handle>, _>>()?;
-        let mut new = NewFrame::new(self.title).criteria(self.success_criteria).task(self.task);
-        new = new.criteria_compacted(self.success_criteria_compacted);
-        (new.parent, new.depends_on) = (parent, depends_on.iter().copied().map(FrameRef::from).collect());
+        let words = [self.title, self.success_criteria, self.success_criteria_compacted, self.task];
+        let new = NewFrame { parent, ..beginning::new_frame(words, depends_on.clone()) };
         let is_ready = call.stack.read(|tree| {
             let is_completed =
                 |frame: &Handle| tree.node(tree.newest_attempt(*frame)).status() == FrameStatus::Completed;
@@ -57,13 +56,13 @@ impl ConversationTool for Push {
             if self.hand_over {
                 text.push_str(&format!(" Then activate {{\"frame\": \"{frame}\", \"handOver\": true}} hands it over."));
             }
-            return call.answer_from(own, text);
+            return Ok(call.answer_from(own, text));
         }
         let frame = call.as_actor(|actor| actor.handing_over(self.hand_over)).push(new)?;
         if self.hand_over {
-            return call.answer_from(own, call.prompt(frame));
+            return Ok(call.answer_from(own, call.prompt(frame)));
         }
         let text = call.stack.read(|tree| beginning::told(tree, frame, true, &call.settings.tools));
-        call.answer_from(Some(frame), text)
+        Ok(call.answer_from(Some(frame), text))
     }
 }

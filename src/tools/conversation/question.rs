@@ -2,11 +2,10 @@
 //! if nobody answers: the question stays with the frame.
 
 use std::fmt;
-use std::str::FromStr;
 
 use super::caller::indented;
-use super::{Called, Conversation, Refusal, Reply};
-use crate::error::{Error, Result};
+use super::{Called, Conversation, Refusal};
+use crate::error::Result;
 use crate::frame::{FrameStatus, Handle, Holder};
 use crate::session::calls;
 use crate::stack::Stack;
@@ -25,20 +24,13 @@ impl fmt::Display for Question {
     }
 }
 
-impl FromStr for Question {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let read = || {
-            let (frame, number) = text.split_once('/')?;
-            Some(Self { frame: frame.parse().ok()?, number: number.parse().ok()? })
-        };
-        let expected = "a frame and the number of its question, such as `f3/1`";
-        read().ok_or_else(|| Error::Setting { name: "question".into(), value: text.into(), expected })
-    }
-}
-
 impl Question {
+    /// Reads such a text. `None`: it is no question.
+    pub fn read(text: &str) -> Option<Self> {
+        let (frame, number) = text.split_once('/')?;
+        Some(Self { frame: frame.parse().ok()?, number: number.parse().ok()? })
+    }
+
     /// The question of a blocked frame that has no answer yet.
     pub(super) fn of(stack: &Stack, frame: Handle) -> Option<Self> {
         stack.read(|tree| {
@@ -74,10 +66,10 @@ impl Question {
 impl Conversation<'_> {
     /// Goes on in the frame of a question with the person's answer, or without one if they gave none.
     pub fn answered(&self, question: &Question, answer: Option<&str>) -> Called {
-        self.resume(question, answer).into()
+        self.resume(question, answer).unwrap_or_else(Refusal::into)
     }
 
-    fn resume(&self, question: &Question, answer: Option<&str>) -> std::result::Result<Reply, Refusal> {
+    fn resume(&self, question: &Question, answer: Option<&str>) -> std::result::Result<Called, Refusal> {
         // The host may name anything.
         let frame = self.resolve(&question.frame.to_string())?;
         let name = self.name(frame);
@@ -87,12 +79,12 @@ impl Conversation<'_> {
                 "{name} is {status}. The person was asked and has given no answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} \
                  goes on once there is one."
             );
-            return self.answer_from(self.place(), text);
+            return Ok(self.answer_from(self.place(), text));
         };
         if !question.is_open(self.stack) {
             let answer = indented(answer);
             let text = format!("{name} is {status} in the meantime, so the person's answer was not used:{answer}");
-            return self.answer_from(self.place(), text);
+            return Ok(self.answer_from(self.place(), text));
         }
         self.stack.answer(frame, answer)?;
         let is_last = |caller: &str| {
@@ -102,10 +94,10 @@ impl Conversation<'_> {
         if !self.caller.is_none_or(is_last) {
             // Another conversation asked: the frame waits for it, with the answer.
             let text = format!("{name} has its answer from the person; whoever works there can activate it now.");
-            return self.answer_from(self.place(), text);
+            return Ok(self.answer_from(self.place(), text));
         }
         self.stack.set_status(frame, FrameStatus::InProgress, None)?;
         let text = format!("{name} is in progress again: go on in it. The person has answered:{}", indented(answer));
-        self.answer_from(Some(frame), text)
+        Ok(self.answer_from(Some(frame), text))
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::Results;
 
 /// Record in your frame what later work depends on, at once: files that you have made, decisions with their reasons, the
@@ -31,7 +31,7 @@ impl ConversationTool for Record {
         r#"{"decisions": ["Unknown keys are refused, so that typos are reported"], "artifacts": ["src/options.rs"]}"#;
     const EFFECT: ToolEffect = ToolEffect::Adds;
 
-    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
+    fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         let Self { artifacts, decisions, results_so_far, frame } = self;
         let has_results = !results_so_far.trim().is_empty();
         if artifacts.is_empty() && decisions.is_empty() && !has_results {
@@ -56,6 +56,6 @@ impl ConversationTool for Record {
         if has_results {
             call.stack.summarize(frame, Results::new(results_so_far))?;
         }
-        call.answer_from(Some(frame), format!("{}: recorded.", call.name(frame)))
+        Ok(call.answer_from(Some(frame), format!("{}: recorded.", call.name(frame))))
     }
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Conversation, ConversationTool, Refusal, Reply, ToolEffect};
+use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::{FrameStatus, Handle};
+use crate::session::call_title;
 use crate::session::calls::listed;
 use crate::text::floor_char_boundary;
 use crate::tree::{OutlineOptions, Tree};
@@ -61,7 +62,7 @@ impl ConversationTool for Status {
     const EXAMPLE: &'static str = r#"{"of": "f2"}"#;
     const EFFECT: ToolEffect = ToolEffect::Reads;
 
-    fn run(self, call: &Conversation<'_>) -> Result<Reply, Refusal> {
+    fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         let own = match self.frame.as_deref() {
             Some(name) => Some(call.resolve(name)?),
             None => call.place(),
@@ -70,16 +71,20 @@ impl ConversationTool for Status {
             if self.wait > 0 {
                 return Err("wait needs the frame that it waits for: of".into());
             }
-            return call.answer_from(own, all(call, own, self.all)?);
+            return Ok(call.answer_from(own, all(call, own, self.all)?));
         };
         let frame = call.resolve(&name)?;
         let options =
             OutlineOptions::default().root(Some(frame.into())).own(own.map(Into::into)).details(true).width(0);
         let text = call.stack.outline(&options.depth(Some(1)))?;
-        let reply = call.answer_from(own, shortened(text, &format!("the resource stack://frame/{frame} has all")))?;
+        let called = call.answer_from(own, shortened(text, &format!("the resource stack://frame/{frame} has all")));
         let wait = Wait { frame, seconds: self.wait.max(0).cast_unsigned().min(LONGEST_WAIT) };
-        let is_awaited = wait.seconds > 0 && !call.stack.read(|tree| wait.is_over(tree));
-        Ok(Reply { wait: is_awaited.then_some(wait), ..reply })
+        let (is_over, title) = call.stack.read(|tree| (wait.is_over(tree), call_title::of_frame(tree, frame)));
+        Ok(match wait.seconds {
+            0 => called,
+            _ if is_over => called.about(title, frame),
+            _ => Called { wait: Some(wait), ..called },
+        })
     }
 }
 
