@@ -118,9 +118,15 @@ pub struct Answer {
 impl Answer {
     /// An answer that says all to people in its first line.
     fn said(text: String, is_error: bool) -> Self {
-        let title = text.lines().next().map(call_title::line).unwrap_or_default();
+        let title = first_line(&text);
         Self { text: Some(text), title, ended: Vec::new(), call: None, is_error, effects: Vec::new() }
     }
+}
+
+/// The first line of a text for people. What is for programs says nothing to them.
+fn first_line(text: &str) -> String {
+    let first = text.lines().next().filter(|line| !line.starts_with(['{', '[', '<']));
+    first.map(call_title::line).unwrap_or_default()
 }
 
 /// The arguments of a tool, with the handler.
@@ -532,11 +538,9 @@ fn answer(mut caller: Caller<'_>, name: &str, arguments: &str) -> Answer {
             (Some(text), None, true)
         }
     };
-    let first = || text.as_deref().and_then(|text| text.lines().next()).map(call_title::line).unwrap_or_default();
     let (title, ended) = match told {
         Some(told) if !is_error => told,
-        // What is for programs says nothing to people.
-        _ => (Some(first()).filter(|line| !line.starts_with(['{', '['])).unwrap_or_default(), Vec::new()),
+        _ => (text.as_deref().map(first_line).unwrap_or_default(), Vec::new()),
     };
     Answer { text, title, ended, call, is_error, effects }
 }

@@ -227,7 +227,9 @@ impl Conversation<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::{Approx, TokenCounter};
+    use crate::context::{Approx, Settings, TokenCounter};
+    use crate::frame::{Actor, HolderKind};
+    use crate::stack::Stack;
 
     /// Claude Code cuts descriptions at this number of characters.
     const LONGEST_DESCRIPTION: usize = 2_048;
@@ -277,5 +279,45 @@ mod tests {
         let names = |names: &[String]| chosen(names).into_iter().map(|tool| tool.name).collect::<Vec<_>>();
         assert_eq!(names(&[]), ["push", "pop", "plan", "activate", "invalidate", "status", "context", "record"]);
         assert_eq!(names(&["heap".into(), "status".into()]), ["status", "heap"]);
+    }
+
+    #[test]
+    fn a_call_tells_what_a_host_can_do_besides() {
+        let stack = Stack::in_memory().as_actor(Actor::new(HolderKind::Conversation, "codex/1"));
+        let settings = Settings::default().tools(names(&[]));
+        let call = |name: &str, arguments: &str| Conversation::new(&stack, &settings).call(name, arguments);
+        call("push", r#"{"title": "Shop", "successCriteria": "It is open"}"#);
+        call("plan", r#"{"frames": [{"title": "Cart", "successCriteria": "It works"}]}"#);
+        let waits = call("status", r#"{"of": "Cart", "wait": 90}"#).wait.unwrap();
+        assert_eq!((waits.frame.to_string().as_str(), waits.seconds), ("f2", 25));
+        call("activate", r#"{"frame": "f2"}"#);
+        let popped = call("pop", r#"{"status": "completed", "results": "Cart::total()", "next": true}"#);
+        assert_eq!(
+            (popped.answer.title.as_str(), &popped.answer.ended[..]),
+            ("f2 Cart → completed: Cart::total()", &[waits.frame][..])
+        );
+        assert!(stack.read(|tree| waits.is_over(tree)) && popped.question.is_none());
+        let blocked = call("pop", r#"{"status": "blocked", "results": "", "question": "Who pays?"}"#);
+        let question = blocked.question.unwrap();
+        assert_eq!(
+            (Question::read(&question.to_string()), question.message(&stack)),
+            (Some(question.clone()), "f1 (Shop) waits for an answer:\nWho pays?".to_owned())
+        );
+        let resumed = Conversation::new(&stack, &settings).answered(&question, Some("We do"));
+        assert!(resumed.answer.text.unwrap().starts_with("f1 (Shop) is in progress again: go on in it."));
+        let refused = call("record", "{}");
+        assert_eq!((refused.refusal, refused.answer.is_error), (Some("refused"), true));
+    }
+
+    #[test]
+    fn who_has_no_name_says_where_it_works() {
+        let stack = Stack::in_memory();
+        let settings = Settings::default();
+        let call = |arguments: &str| Conversation::new(&stack, &settings).call("push", arguments).answer;
+        call(r#"{"title": "Shop", "successCriteria": "It is open"}"#);
+        let refused = call(r#"{"title": "Cart", "successCriteria": "It works"}"#);
+        assert!(refused.is_error && refused.title.contains("Open frames: f1 (Shop)."), "{refused:?}");
+        let pushed = call(r#"{"title": "Cart", "successCriteria": "It works", "frame": "f1"}"#).text.unwrap();
+        assert!(pushed.ends_with("\nThis was for f2 (Cart): pass \"frame\": \"f2\" to go on in it."), "{pushed}");
     }
 }
