@@ -75,7 +75,7 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
     // A server over HTTP has many clients. The conversation that has started it is none of them.
     let starter = if http.is_some() { None } else { Caller::of_environment() };
     tracing::info!("callstack {} begins", env!("CARGO_PKG_VERSION"));
-    let shared = Arc::new(Shared::new(folder, settings, tools, starter));
+    let shared = Arc::new(Shared::new(folder, settings, &tools, starter));
     let serving = async {
         match http {
             Some(address) => http::serve(address, shared.clone(), output).await,

@@ -94,8 +94,10 @@ pub async fn request(question: &Question, stack: Stack, context: &RequestContext
     tokio::spawn(async move {
         let result = peer.create_elicitation(params).await.map(answer_in);
         // The call has ended before the answer came.
-        if let Err(Ok(Some(answer))) = decide.send(result) {
-            let _ = spawn_blocking(move || note(&question, &stack, answer)).await;
+        let Err(Ok(Some(answer))) = decide.send(result) else { return };
+        let named = question.to_string();
+        if let Ok(Err(error)) = spawn_blocking(move || question.note(&stack, answer)).await {
+            tracing::warn!("the answer to {named} is not kept: {}", error.code());
         }
     });
     select! {
@@ -109,13 +111,6 @@ pub async fn request(question: &Question, stack: Stack, context: &RequestContext
         },
         () = time::sleep(PATIENCE) => Outcome::Open,
         () = context.ct.cancelled() => Outcome::Open,
-    }
-}
-
-/// Notes an answer that comes after the call has ended.
-fn note(question: &Question, stack: &Stack, answer: String) {
-    if let Err(error) = question.note(stack, answer) {
-        tracing::warn!("the answer to {question} is not kept: {}", error.code());
     }
 }
 

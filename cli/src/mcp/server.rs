@@ -53,8 +53,8 @@ pub struct Shared {
     /// nobody uses it.
     opened: Mutex<Option<Stack>>,
     settings: Settings,
-    /// The names of the tools that are offered; empty: the standard ones.
-    tools: Vec<String>,
+    /// The tools that are offered.
+    tools: Vec<Tool>,
     /// The conversation of the calls that name none.
     starter: Option<Caller>,
     waits: Semaphore,
@@ -63,7 +63,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(folder: StackFolder, settings: Settings, tools: Vec<String>, starter: Option<Caller>) -> Self {
+    pub fn new(folder: StackFolder, settings: Settings, tools: &[String], starter: Option<Caller>) -> Self {
+        let tools = conversation::chosen(tools);
         let (opened, waits) = (Mutex::default(), Semaphore::new(MOST_WAITS));
         Self { folder, opened, settings, tools, starter, waits, gone: CancellationToken::new() }
     }
@@ -168,19 +169,16 @@ impl Server {
         Self { shared }
     }
 
-    fn tools(&self) -> Vec<Tool> {
-        conversation::chosen(&self.shared.tools)
-    }
-
     /// Calls a tool. What an empty stack refuses creates none.
-    async fn use_tool(&self, tool: Tool, arguments: JsonObject, asked: Asked) -> Result<Called, ErrorData> {
+    async fn use_tool(&self, tool: &Tool, arguments: JsonObject, asked: Asked) -> Result<Called, ErrorData> {
+        let (name, reads) = (tool.name, tool.effect == ToolEffect::Reads);
         self.answered(move |shared| {
-            let call = |stack: &Stack| shared.call(stack, tool.name, &arguments, &asked);
+            let call = |stack: &Stack| shared.call(stack, name, &arguments, &asked);
             if let Some(opened) = shared.opened(false)? {
                 return Ok(call(&opened));
             }
             let trial = call(&Stack::in_memory());
-            if trial.answer.is_error || tool.effect == ToolEffect::Reads {
+            if trial.answer.is_error || reads {
                 return Ok(trial);
             }
             let opened = shared.opened(true)?.ok_or("there is no stack, and none can be made")?;
@@ -265,15 +263,15 @@ fn result(called: Called) -> CallToolResult {
 }
 
 /// The definition of a tool for the host.
-fn definition(tool: Tool) -> model::Tool {
-    let Value::Object(schema) = tool.parameters else { unreachable!("arguments are an object") };
+fn definition(tool: &Tool) -> model::Tool {
+    let schema = tool.parameters.as_object().cloned().unwrap_or_default();
     let reads = tool.effect == ToolEffect::Reads;
     let annotations = ToolAnnotations::with_title(tool.title)
         .read_only(reads)
         .destructive(tool.effect == ToolEffect::Removes)
         .idempotent(reads || tool.effect == ToolEffect::AddsOnce)
         .open_world(false);
-    let defined = model::Tool::new(tool.name, tool.description, Arc::new(schema));
+    let defined = model::Tool::new(tool.name, tool.description.clone(), Arc::new(schema));
     defined.with_title(tool.title).with_annotations(annotations)
 }
 
@@ -290,11 +288,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools().into_iter().map(definition).collect()))
+        Ok(ListToolsResult::with_all_items(self.shared.tools.iter().map(definition).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<model::Tool> {
-        self.tools().into_iter().find(|tool| tool.name == name).map(definition)
+        self.shared.tools.iter().find(|tool| tool.name == name).map(definition)
     }
 
     async fn call_tool(
@@ -302,15 +300,13 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut tools = self.tools();
-        let Some(place) = tools.iter().position(|tool| tool.name == request.name) else {
-            let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
+        let Some(tool) = self.shared.tools.iter().find(|tool| tool.name == request.name) else {
+            let names: Vec<&str> = self.shared.tools.iter().map(|tool| tool.name).collect();
             let message = format!("there is no tool {}; there are {}", request.name, names.join(", "));
             tracing::warn!("a tool was called that is not offered");
             return Err(ErrorData::invalid_params(message, None));
         };
         let _progress = Progress::of(&context);
-        let tool = tools.swap_remove(place);
         let repeated = person::repeated(&request).filter(|_| tool.asks);
         let mut arguments = request.arguments.unwrap_or_default();
         let named = Caller::taken_from(&mut arguments);

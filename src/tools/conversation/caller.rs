@@ -231,11 +231,8 @@ impl<'a> Conversation<'a> {
 
     /// True if the work in a frame that has ended was all of the task of the conversation: it was handed over to it.
     pub(super) fn is_over(&self, frame: Handle) -> bool {
-        self.stack.read(|tree| {
-            let holder = tree.node(frame).record().holder.as_deref();
-            let is_own = |name: &str| self.caller.is_none_or(|caller| caller == name);
-            holder.is_some_and(|holder| holder.is_delegated() && is_own(&holder.name))
-        })
+        let is_task = |holder: &Holder| holder.is_delegated() && self.caller.is_none_or(|caller| caller == holder.name);
+        self.stack.read(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_task))
     }
 
     /// The frame with which an answer ends: that of the conversation, and for a caller without a name the one above its work, whose handle

@@ -70,24 +70,24 @@ impl ConversationTool for Pop {
             return Ok(call.answer_from(Some(next), text).about(title, frame));
         }
         let own = if is_over { None } else { call.place_after(popped.parent) };
-        match popped.parent {
-            _ if status == FrameStatus::Blocked => text.push_str(&format!(
-                " Ask for the answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} goes on with it."
-            )),
-            _ if is_over => text.push_str(" End your turn with these results."),
+        text.push_str(&match popped.parent {
+            _ if status == FrameStatus::Blocked => {
+                format!(" Ask for the answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} goes on with it.")
+            }
+            _ if is_over => " End your turn with these results.".to_owned(),
+            None => " The task is over.".to_owned(),
             // What is left there is for those who work there.
-            Some(parent) if call.check_free(parent).is_err() => {}
+            Some(parent) if call.check_free(parent).is_err() => String::new(),
             Some(parent) => match call.stack.read(|tree| calls::next(tree, frame, &call.settings.tools)) {
-                Some(next) => text.push_str(&format!(" {next}")),
-                None => text.push_str(&match call.unfinished_below(parent) {
+                Some(next) => format!(" {next}"),
+                None => match call.unfinished_below(parent) {
                     left if left.is_empty() => {
                         format!(" Nothing is left below {parent}: check its criteria, then pop it.")
                     }
                     left => format!(" Left below {parent}, and none of it can begin now: {}.", listed(&left)),
-                }),
+                },
             },
-            None => text.push_str(" The task is over."),
-        }
+        });
         let called = call.answer_from(own, text).about(title, frame);
         Ok(Called { question: Question::of(call.stack, frame), ..called })
     }
