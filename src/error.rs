@@ -114,7 +114,7 @@ pub enum Error {
     },
     /// The parent is completed, failed or invalidated. A new frame needs a parent that is in_progress or blocked; a
     /// planned frame can also be below a planned one.
-    #[error("frame {handle} is {status} and cannot get new children; choose a parent that is in_progress or blocked")]
+    #[error("frame {handle} is {status}, so nothing can begin or go on below it; {}", .status.advice_instead_of_children())]
     ParentClosed {
         /// The requested parent.
         handle: Handle,
@@ -340,7 +340,7 @@ pub enum Error {
         unit: BudgetUnit,
     },
     /// A setting, a number or an environment variable is outside of its allowed values.
-    #[error("{} is `{}`, but must be {expected}", shown(.name), shown(.value))]
+    #[error("{} is {}, but must be {expected}", shown(.name), or_empty(.value))]
     Setting {
         /// Name of the setting or of the environment variable.
         name: String,
@@ -626,6 +626,11 @@ impl Error {
 /// The field `what` of the error for a frame whose row in the database cannot be read.
 pub(crate) const SNAPSHOT: &str = "the snapshot";
 
+/// A value as errors show it.
+fn or_empty(value: &str) -> String {
+    if value.trim().is_empty() { "empty".to_owned() } else { format!("`{}`", shown(value)) }
+}
+
 /// What kind of failure an [`Error`] is: what can be done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -667,7 +672,41 @@ impl Error {
             | Error::Setting { .. }
             | Error::Json { .. } => ErrorClass::Usage,
             Error::InMemory { .. } | Error::InsideRead {} | Error::Broken {} => ErrorClass::Broken,
-            _ => ErrorClass::Refused,
+            Error::UnknownFrame { .. }
+            | Error::AmbiguousFrame { .. }
+            | Error::DuplicateId { .. }
+            | Error::Transition { .. }
+            | Error::ParentClosed { .. }
+            | Error::ParentPlanned { .. }
+            | Error::IdentityFixed { .. }
+            | Error::Dependency { .. }
+            | Error::ParentCircle { .. }
+            | Error::NotOpen { .. }
+            | Error::NotBlocked { .. }
+            | Error::NotFinished { .. }
+            | Error::ResultsFixed { .. }
+            | Error::NoFrame { .. }
+            | Error::TooDeep { .. }
+            | Error::Held { .. }
+            | Error::WaitCircle { .. }
+            | Error::ChunkExists { .. }
+            | Error::UnknownChunk { .. }
+            | Error::NoRun { .. }
+            | Error::OutOfTurn { .. }
+            | Error::SecondStackOperation { .. }
+            | Error::BudgetTooSmall { .. }
+            | Error::NotEmpty { .. }
+            | Error::Full { .. }
+            | Error::NotRetriable { .. }
+            | Error::ToolsExceed { .. }
+            | Error::NothingToUndo { .. }
+            | Error::NotUndone { .. }
+            | Error::RetryLink { .. }
+            | Error::NotPlanned { .. }
+            | Error::NotSibling { .. }
+            | Error::NotReady { .. }
+            | Error::NotFree { .. }
+            | Error::HoldLost { .. } => ErrorClass::Refused,
         }
     }
 

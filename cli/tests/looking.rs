@@ -564,15 +564,38 @@ fn limits_and_costs_of_hosts_are_shown_wherever_a_frame_is_looked_at() {
     assert!(shown.contains("0.0200 US dollars; 0.3400 US dollars in all"), "{shown}");
     let usage = text(folder.path(), &["usage", "f1"]);
     assert!(
-        usage.contains(&format!("Limits: {limits}")) && usage.contains("Told by hosts: 0.3400 US dollars"),
+        usage.contains(&format!("Limits: {limits}")) && usage.contains("Cost by what hosts tell: 0.3400 US dollars"),
         "{usage}"
     );
-    assert!(text(folder.path(), &["usage"]).contains("Told by hosts: 0.3400 US dollars"));
+    assert!(text(folder.path(), &["usage"]).contains("Cost by what hosts tell: 0.3400 US dollars"));
     let usage = data(folder.path(), &["usage", "f1"]);
-    assert_eq!((&usage["toldCostMicroUsd"], &usage["limits"]["maxTokens"]), (&340_000.into(), &120_000.into()));
+    assert_eq!((&usage["totalCostMicroUsd"], &usage["limits"]["maxTokens"]), (&340_000.into(), &120_000.into()));
     let outside = self::folder();
     let page = outside.path().join("run.html");
     text(folder.path(), &["view", page.to_str().unwrap()]);
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("\"c\":340000,\"l\":\"120000 tokens, 5 US dollars, tools Read\""), "the page has no costs");
+}
+
+#[test]
+fn an_estimate_of_a_cost_is_the_same_wherever_it_is_shown() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let shop = stack.push(NewFrame::new("Shop").root()).unwrap();
+    let cart = stack.push(NewFrame::new("Cart").below(shop)).unwrap();
+    stack.record_cost(shop, "ses_shop", 250_000).unwrap();
+    assert!(text(folder.path(), &["usage"]).ends_with("recorded.\nCost by what hosts tell: 0.2500 US dollars\n"));
+    let request = || ModelRequest { output: 1_000, ..ModelRequest::new("small") };
+    stack.record_usage(cart, request()).unwrap();
+    stack.record_cost(cart, "ses_cart", 1_000_000).unwrap();
+    stack.record_usage(cart, request()).unwrap();
+    let total = stack.usage(shop).unwrap().total_cost_micro_usd;
+    assert!(total > 1_250_000, "{total}: the second request is estimated");
+    assert_eq!(data(folder.path(), &["usage", "f1"])["totalCostMicroUsd"], total);
+    let shown = format!("{:.4} US dollars", total as f64 / 1e6);
+    assert!(text(folder.path(), &["show", "f1"]).contains(&shown), "{shown}");
+    let outside = self::folder();
+    let page = outside.path().join("run.html");
+    text(folder.path(), &["view", page.to_str().unwrap()]);
+    assert!(fs::read_to_string(page).unwrap().contains(&format!("\"c\":{total}")), "{total}");
 }

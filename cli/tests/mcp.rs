@@ -586,7 +586,7 @@ fn questions_and_failures_go_on() {
     assert!(begun.contains("The service is gone") && begun.contains("Use the table"), "{begun}");
     ends_with(&begun, "You are in f3 (Taxes).");
     for (tool, arguments, expected) in [
-        ("pop", json!({ "status": "completed", "results": " " }), "results is ``, but must be what exists now"),
+        ("pop", json!({ "status": "completed", "results": " " }), "results is empty, but must be what exists now"),
         ("pop", json!({ "status": "done", "results": "x" }), "unknown variant `done`"),
         (
             "pop",

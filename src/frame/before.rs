@@ -15,7 +15,8 @@ use super::{Change, Frame, FrameEdit, FrameStatus, Handle};
 pub struct FrameBefore {
     /// The frame.
     pub frame: Handle,
-    /// Keys of its record with their values before; null for a key that it did not have.
+    /// Keys of its record with their values before; null for a key that it did not have, and of `artifacts` and `decisions`, to which entries
+    /// are only added, their number.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
     /// The edit that takes it back to its place and its dependencies.
@@ -59,8 +60,13 @@ impl FrameBefore {
 
     /// Its status before, if the command may have changed it.
     pub(crate) fn status(&self) -> Option<FrameStatus> {
-        self.values.get("status")?.as_str()?.parse().ok()
+        status_in(&self.values)
     }
+}
+
+/// The status in such values.
+pub(super) fn status_in(values: &Map<String, Value>) -> Option<FrameStatus> {
+    values.get("status")?.as_str()?.parse().ok()
 }
 
 /// The keys of a frame's record that the commands of persons change.
@@ -119,17 +125,29 @@ pub(crate) fn changed_keys(change: &Change) -> Option<&'static [&'static str]> {
     })
 }
 
+/// The keys of lists to which entries are only added.
+const GROWING: [&str; 2] = ["artifacts", "decisions"];
+
+/// The value of a key of a record, as it is kept for the case that it is taken back: of a list that only grows its length, so that a history
+/// does not repeat the list with each entry.
+fn kept(record: &Map<String, Value>, key: &str) -> Value {
+    match record.get(key) {
+        Some(Value::Array(entries)) if GROWING.contains(&key) => entries.len().into(),
+        value => value.cloned().unwrap_or_default(),
+    }
+}
+
 impl Frame {
     /// The values of keys of its record; null for a key that it does not have.
     pub(crate) fn values(&self, keys: &[&str]) -> Map<String, Value> {
         let Ok(Value::Object(record)) = serde_json::to_value(self) else { return Map::new() };
-        keys.iter().map(|key| ((*key).to_owned(), record.get(*key).cloned().unwrap_or_default())).collect()
+        keys.iter().map(|key| ((*key).to_owned(), kept(&record, key))).collect()
     }
 
     /// The present values of the same keys.
     pub(crate) fn with_same_keys(&self, values: &Map<String, Value>) -> Map<String, Value> {
         let Ok(Value::Object(record)) = serde_json::to_value(self) else { return Map::new() };
-        values.keys().map(|key| (key.clone(), record.get(key).cloned().unwrap_or_default())).collect()
+        values.keys().map(|key| (key.clone(), kept(&record, key))).collect()
     }
 
     /// The record with other values of some keys. `None`: a value cannot be, or its key is none that commands of persons change.
@@ -141,6 +159,10 @@ impl Frame {
             }
             match value {
                 Value::Null => drop(record.remove(key)),
+                Value::Number(number) if GROWING.contains(&key.as_str()) => {
+                    let entries = record.get_mut(key).and_then(Value::as_array_mut)?;
+                    entries.truncate(usize::try_from(number.as_u64()?).ok()?);
+                }
                 value => drop(record.insert(key.clone(), value.clone())),
             }
         }

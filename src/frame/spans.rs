@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::before::status_in;
 use super::{Change, Event, FrameStatus};
 
 /// The times of a frame, from its events. All times are in milliseconds since the Unix epoch.
@@ -19,7 +20,7 @@ pub struct FrameSpans {
     /// The time at which the frame was completed, failed or invalidated. `None` if it has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
-    /// The times during which it was blocked, oldest first.
+    /// The times during which it was blocked, or over before it went on, oldest first.
     pub blocked: Vec<Span>,
 }
 
@@ -48,6 +49,12 @@ impl FrameSpans {
             }
             Change::StatusChanged { status, .. } => self.become_status(self.status(), *status, event.time),
             Change::Invalidated { .. } => self.become_status(self.status(), FrameStatus::Invalidated, event.time),
+            Change::Reopened { .. } => self.go_back_to(FrameStatus::InProgress, event.time),
+            Change::Restored { values, .. } => {
+                if let Some(status) = status_in(values) {
+                    self.go_back_to(status, event.time);
+                }
+            }
             _ => {}
         }
     }
@@ -70,6 +77,18 @@ impl FrameSpans {
         let length = |span: &Span| span.to.unwrap_or(end).saturating_sub(span.from);
         let blocked: u64 = self.blocked.iter().map(length).sum();
         end.saturating_sub(begun_at).saturating_sub(blocked)
+    }
+
+    /// The frame has the status again, after it was reopened or a command was taken back. Nobody has worked on it while it was over.
+    fn go_back_to(&mut self, status: FrameStatus, time: u64) {
+        if status == FrameStatus::Planned {
+            *self = Self::default();
+            return;
+        }
+        if let Some(ended_at) = self.ended_at.take_if(|_| status.is_unfinished()) {
+            self.blocked.push(Span { from: ended_at, to: Some(time) });
+        }
+        self.become_status(self.status(), status, time);
     }
 
     /// What the spans so far say about the status.

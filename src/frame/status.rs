@@ -132,6 +132,17 @@ impl FrameStatus {
         }
     }
 
+    /// What to do if a frame in this status cannot get children, for error messages.
+    pub(crate) const fn advice_instead_of_children(self) -> &'static str {
+        match self {
+            FrameStatus::Completed => {
+                "choose a parent that is in_progress or blocked, or reopen it first if it is wrong"
+            }
+            FrameStatus::Failed => "choose a parent that is in_progress or blocked, or begin it anew with a retry",
+            _ => "choose a parent that is in_progress or blocked",
+        }
+    }
+
     /// What to do with a frame in this status, which cannot be answered, for error messages.
     pub(crate) const fn advice_instead_of_answer(self) -> &'static str {
         match self {

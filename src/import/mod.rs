@@ -201,8 +201,8 @@ struct Collector {
     frames: Vec<Frame>,
     places: HashMap<String, usize>,
     names: FreeNames,
-    /// The IDs of the frames that are no tasks of the file, but parents of its tasks.
-    made: Vec<String>,
+    /// The indexes of the frames that are no tasks of the file, but parents of its tasks; ascending.
+    made: Vec<usize>,
     problems: Vec<Problem>,
 }
 
@@ -226,19 +226,18 @@ impl Collector {
 
     /// Adds a frame that is no task of the file, but the parent of tasks: see [`Collector::finish`].
     fn add_made(&mut self, frame: Frame, place: &str) {
+        self.made.push(self.frames.len());
         self.add(frame, place);
-        self.made.extend(self.frames.last().map(|frame| frame.session_id.clone()));
     }
 
     /// Removes invalid links, and orders parents before children. A made parent has the status that follows from the frames below it;
     /// without any it is left out, because it would be work that nobody has planned.
     fn finish(mut self) -> Imported {
-        let (tree, _, repairs) = Tree::from_frames(&mut self.frames);
+        let (tree, indexes, repairs) = Tree::from_frames(&mut self.frames);
         self.problems.extend(repairs.into_iter().map(Problem::from));
         let mut frames = tree.state().frames;
         let mut empty = Vec::new();
-        for id in &self.made {
-            let Some(made) = tree.by_id(id) else { continue };
+        for made in tree.handles().filter(|handle| self.made.binary_search(&indexes[handle.index()]).is_ok()) {
             let mut below = tree.descendants(made).peekable();
             if below.peek().is_none() {
                 empty.push(made);

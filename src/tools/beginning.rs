@@ -4,7 +4,7 @@ use crate::context::Settings;
 use crate::error::Result;
 use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame};
 use crate::session::calls::{listed, name};
-use crate::stack::Stack;
+use crate::stack::{Reopened, Stack};
 use crate::tree::{Parts, Tree};
 use crate::vocabulary::{ToolNames, ToolRole};
 
@@ -31,6 +31,17 @@ pub(super) fn told(tree: &Tree, frame: Handle, is_new: bool, tools: &ToolNames) 
     let state = if is_new { "has begun" } else { "is in progress" };
     let finish = tools.get(ToolRole::Pop).map_or("finish it".to_owned(), |pop| format!("finish it with {pop}"));
     format!("{} {state}: work in it now, then {finish}.", name(tree, frame))
+}
+
+/// Which frames have used the results of a reopened frame: their agents are not told. Empty if there are none.
+pub(super) fn used_by(reopened: &Reopened) -> String {
+    match &reopened.begun[..] {
+        [] => String::new(),
+        begun => format!(
+            " Its results were used by frames that have begun or ended: {}; look whether they hold.",
+            listed(begun)
+        ),
+    }
 }
 
 /// The context of a frame that has begun, whether there is room for it or not.

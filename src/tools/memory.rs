@@ -306,7 +306,6 @@ impl MemoryTool for HeapAllocate {
     }
 }
 
-/// Returns the usage of the heap that the calling session sees.
 /// The chunks that a frame sees, each in a line.
 pub(super) fn chunk_lines(heap: &Heap<'_>) -> Result<Vec<String>, Error> {
     let line = |(owner, chunk): &(Handle, Chunk)| {
@@ -317,6 +316,7 @@ pub(super) fn chunk_lines(heap: &Heap<'_>) -> Result<Vec<String>, Error> {
     Ok(heap.chunks()?.iter().map(line).collect())
 }
 
+/// The usage of the heap that the calling session sees.
 fn usage(caller: &Caller<'_>) -> Result<HeapUsage, Error> {
     let ceiling = caller.stack.host().settings().context.heap_ceiling;
     caller.stack.heap(caller.named_or_own(None)?).usage(ceiling)

@@ -196,6 +196,19 @@ enum Reply {
     Later(CallId),
 }
 
+impl Reply {
+    /// The same with a sentence behind its first line, unless the answer comes later.
+    fn and(self, sentence: &str) -> Self {
+        match self {
+            Self::Text(text) => {
+                let (first, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
+                Self::Text(format!("{first}{sentence}{rest}"))
+            }
+            Self::Later(call) => Self::Later(call),
+        }
+    }
+}
+
 /// An entry of a table: a tool without its types.
 struct Entry<Run> {
     name: &'static str,

@@ -261,12 +261,13 @@ impl AgentTool for Activate {
             false => turn.check_begun_above(frame),
         })?;
         caller.stack.read(|tree| beginning::check_ready(tree, frame, self.retry, self.anyway))?;
+        let mut used = String::new();
         if status == FrameStatus::Completed
             && !self.retry
             && let Some(reason) = self.answer.take()
         {
             caller.turn(|turn| turn.check_reopenable(frame, session_id, enters))?;
-            caller.stack.reopen(frame, reason)?;
+            used = beginning::used_by(&caller.stack.reopen(frame, reason)?);
         }
         if self.retry {
             let retried = caller.stack.retry(frame, self.answer)?;
@@ -288,14 +289,15 @@ impl AgentTool for Activate {
             if let Some(answer) = self.answer {
                 caller.stack.answer(frame, answer)?;
             }
-            return caller.begin_here(frame, false);
+            return caller.begin_here(frame, false).map(|reply| reply.and(&used));
         }
         if let Some(answer) = self.answer {
             // An answer to a frame that cannot go on would be refused together with the call.
             caller.turn(|turn| turn.check_callable(frame, session_id))?;
             caller.stack.answer(frame, answer)?;
         }
-        caller.call(frame, caller.options(self.background, self.time_limit))
+        let reply = caller.call(frame, caller.options(self.background, self.time_limit))?;
+        Ok(reply.and(&used))
     }
 }
 

@@ -135,7 +135,7 @@ impl Next {
         let Some(value) = self.asked() else { return Ok(None) };
         let refused = |expected| Err(Error::Setting { name: "next".into(), value: value.to_owned(), expected }.into());
         if is_task {
-            return refused("left out: this frame is all of your task, so end your turn");
+            return refused("left out: this frame is all of your task; pop it without, then end your turn");
         }
         if status == Ended::Blocked {
             return refused("left out unless the status is completed or failed");
@@ -144,7 +144,13 @@ impl Next {
             return check(next).map(|()| Some(next));
         }
         let Some(parent) = stack.read(|tree| tree.node(popped).parent()) else {
-            return refused("left out, or the handle of a planned frame: beside a root nothing is planned");
+            let is_left = |below: Handle| stack.read(|tree| tree.node(below).status().is_unfinished());
+            let below: Vec<Handle> = stack.read(|tree| tree.descendants(popped).collect());
+            // What is planned below it is hardly meant to be left.
+            return match below.into_iter().any(is_left) {
+                true => refused("left out, or the handle of a planned frame: beside a root nothing is planned"),
+                false => Ok(None),
+            };
         };
         let completed = (status == Ended::Completed).then_some(popped);
         let ready: Vec<Handle> = stack.read(|tree| tree.ready_children(parent, completed).collect());

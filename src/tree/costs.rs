@@ -9,7 +9,7 @@ use crate::frame::{Frame, Handle, tools_of_all};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
     /// What was told, in millionths of a US dollar.
-    pub(crate) told: u64,
+    told: u64,
     /// The weight of the requests of which no cost is known yet.
     open: u64,
 }
@@ -30,6 +30,11 @@ impl Cost {
         // A host that tells the cost of each request leaves nothing to estimate.
         let open = if of_requests > 0 { 0 } else { weight.saturating_sub(counted) };
         Self { told: of_requests.saturating_add(cost), open }
+    }
+
+    /// Both together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { told: self.told.saturating_add(other.told), open: self.open.saturating_add(other.open) }
     }
 }
 
@@ -59,8 +64,7 @@ impl Tree {
     pub(crate) fn cost_below(&self, handle: Handle) -> u64 {
         let mut sum = Cost::default();
         for frame in self.subtree(handle) {
-            let Cost { told, open } = Cost::of(self.node(frame).record());
-            sum = Cost { told: sum.told.saturating_add(told), open: sum.open.saturating_add(open) };
+            sum = sum.and(Cost::of(self.node(frame).record()));
         }
         self.estimated(sum)
     }

@@ -83,14 +83,33 @@ pub(super) fn left_by(tree: &Tree, before: &TreeBefore) -> Vec<u64> {
     let changed = before.frames.iter().filter(|before| is_known(before.frame)).map(|before| {
         let node = tree.node(before.frame);
         digest(&json!([
+            node.status(),
             node.record().with_same_keys(&before.values),
             before.edit.is_some().then(|| (node.parent(), node.dependencies())),
             before.status().is_some() && node.parent().is_some_and(has_ended)
         ]))
     });
     let added = before.added().filter(|handle| is_known(*handle)).map(|handle| {
-        let record = tree.node(handle).record();
-        digest(&json!([record.status, record.results, record.title, record.success_criteria, record.task]))
+        let node = tree.node(handle);
+        let record = node.record();
+        let requests: u64 = record.usage.iter().map(|usage| usage.requests).sum();
+        let is_done = |child: &&Handle| tree.node(**child).status().is_finished();
+        digest(&json!([
+            [
+                json!(record.status),
+                json!(record.results),
+                json!(record.title),
+                json!(record.success_criteria),
+                json!(record.task)
+            ],
+            [record.artifacts.len(), record.decisions.len(), record.heap.len(), record.questions.len()],
+            (
+                requests,
+                node.children().iter().filter(is_done).count(),
+                record.held_by().map(|holder| holder.generation)
+            ),
+            (node.parent(), node.dependencies(), record.priority, &record.limits, &record.log_path)
+        ]))
     });
     changed.chain(added).collect()
 }

@@ -546,17 +546,19 @@ impl Tree {
         }
     }
 
-    /// [`Tree::usage`] of all frames in one pass, in the order of their handles: the usage of f1 is the first. Costs are those that were told,
-    /// without estimates.
+    /// [`Tree::usage`] of all frames in one pass, in the order of their handles: the usage of f1 is the first.
     pub fn usage_by_frame(&self) -> Vec<FrameUsage> {
         let of_frame = |node: &Node| {
-            let (own, cost) = (node.record().usage.clone(), Cost::of(node.record()).told);
-            FrameUsage { total: own.clone(), own, own_cost_micro_usd: cost, total_cost_micro_usd: cost }
+            let (own, cost) = (node.record().usage.clone(), Cost::of(node.record()));
+            let own_cost_micro_usd = self.estimated(cost);
+            (FrameUsage { total: own.clone(), own, own_cost_micro_usd, total_cost_micro_usd: 0 }, cost)
         };
-        self.totals(of_frame, |usage, below| {
+        let totals = self.totals(of_frame, |(usage, cost), (below, cost_below)| {
             below.total.iter().for_each(|below| add_usage(&mut usage.total, below));
-            usage.total_cost_micro_usd = usage.total_cost_micro_usd.saturating_add(below.total_cost_micro_usd);
-        })
+            *cost = cost.and(*cost_below);
+        });
+        let with_cost = |(usage, cost)| FrameUsage { total_cost_micro_usd: self.estimated(cost), ..usage };
+        totals.into_iter().map(with_cost).collect()
     }
 
     /// The sums over all models of the requests of each frame and of everything below it, in the order of the handles: those of

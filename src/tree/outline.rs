@@ -97,7 +97,7 @@ pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
     if options.style == OutlineStyle::Indented {
         page.text.push_str("=== Frame Tree ===\n");
     } else if tree.is_empty() {
-        page.text.push_str("No frames yet. Push or plan the first one.\n");
+        page.text.push_str("No frames yet. Push the first one.\n");
         return Ok(page.text);
     }
     let mut scan = Scan::of(tree);

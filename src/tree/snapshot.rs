@@ -446,6 +446,8 @@ impl Tree {
 mod tests {
     use std::collections::BTreeMap;
 
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use parking_lot::Mutex;
 
     use super::*;
@@ -493,6 +495,59 @@ mod tests {
                 .map(|ArchivedFrame { handle, changed, place, .. }| ArchivedPlace { handle, changed, place })
                 .collect())
         }
+    }
+
+    /// An archive whose disk can fail.
+    #[derive(Debug, Default)]
+    struct Failing {
+        kept: Kept,
+        fails: AtomicBool,
+    }
+
+    impl Failing {
+        fn checked<T>(&self, answer: Result<T>) -> Result<T> {
+            match self.fails.load(Ordering::Relaxed) {
+                true => Err(Error::io("read", "stack.db", "the disk has failed")),
+                false => answer,
+            }
+        }
+    }
+
+    impl Archive for Failing {
+        fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>> {
+            self.checked(self.kept.page(after))
+        }
+
+        fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>> {
+            self.checked(self.kept.frames(handle))
+        }
+
+        fn find(&self, query: ArchiveQuery<'_>, since: u64) -> Result<Vec<ArchivedPlace>> {
+            self.checked(Archive::find(&self.kept, query, since))
+        }
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_read_is_an_error_when_it_is_resolved() {
+        let archive = Arc::new(Failing::default());
+        let (mut growing, mut tree) = (Growing::new(7), Tree::new());
+        tree.use_archive(archive.clone());
+        for _ in 0..250 {
+            growing.grow().iter().for_each(|event| tree.replay(event).unwrap());
+        }
+        archive.kept.take(tree.unarchived());
+        tree.archived(tree.revision(), true);
+        tree.drop_finished(0);
+        let gone = tree.handles().find(|handle| !tree.is_in_memory(*handle)).expect("a tree has ended");
+        let id = growing.tree.node(gone).session_id().to_owned();
+        let title = growing.tree.node(gone).title().to_owned();
+        archive.fails.store(true, Ordering::Relaxed);
+        for reference in [FrameRef::Handle(gone), FrameRef::Id(id.clone()), FrameRef::from(title.as_str())] {
+            let error = tree.resolve(&reference).expect_err("its tree cannot be read");
+            assert_eq!(error.code(), "io", "{reference}: {error}");
+        }
+        archive.fails.store(false, Ordering::Relaxed);
+        assert_eq!(tree.resolve(&FrameRef::Id(id)).unwrap(), gone);
     }
 
     #[test]

@@ -608,7 +608,7 @@ fn a_pop_says_what_was_achieved() {
     for status in ["completed", "failed", "blocked"] {
         let arguments = json!({"status": status, "results": " ", "resultsCompacted": ""});
         let text = host.refused("taxes", "stack_frame_pop", arguments);
-        assert!(text.starts_with("stack_frame_pop: results is ``, but must be what exists"), "{text}");
+        assert!(text.starts_with("stack_frame_pop: results is empty, but must be what exists"), "{text}");
         assert_eq!(host.status("Taxes"), FrameStatus::InProgress);
     }
 }

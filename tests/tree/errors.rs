@@ -359,7 +359,8 @@ fn settings_are_read_from_json_and_environment() {
         for bad in ["", "0", "-5", "lots", "1.5", "99999999999999999999999"] {
             let (budget, problems) = Budget::from_variables(|asked| (asked == name).then(|| bad.into()));
             let [problem] = &problems[..] else { panic!("{problems:?}") };
-            let expected = format!("{name} is `{bad}`, but must be a whole number of tokens from 1 on");
+            let shown = if bad.is_empty() { "empty".to_owned() } else { format!("`{bad}`") };
+            let expected = format!("{name} is {shown}, but must be a whole number of tokens from 1 on");
             assert_eq!((problem.code(), problem.to_string()), ("setting", expected));
             assert_eq!(budget, Budget::default());
             // The other three variables are used.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::{FrameSpans, ModelRequest, Span, Timeline};
-use callstack_core::{Frame, FrameStatus, Handle, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
+use callstack_core::{
+    Actor, Frame, FrameStatus, Handle, HolderKind, MemoryStore, NewFrame, PopStatus, Stack, StackOptions,
+};
 
 /// A stack with a history whose clock shows what the test sets.
 fn stack() -> (Stack, impl Fn(u64)) {
@@ -19,6 +21,49 @@ fn spans(begun_at: Option<u64>, ended_at: Option<u64>, blocked: &[(u64, Option<u
     (spans.begun_at, spans.ended_at) = (begun_at, ended_at);
     spans.blocked = blocked.iter().map(|(from, to)| Span { from: *from, to: *to }).collect();
     spans
+}
+
+#[test]
+fn a_frame_that_was_over_goes_on_without_the_time_between() {
+    let (stack, at) = stack();
+    let person = stack.as_actor(Actor::new(HolderKind::Person, "Ann"));
+    at(10);
+    let tax = stack.push(NewFrame::new("Taxes")).unwrap();
+    at(20);
+    stack.pop(tax, PopStatus::Completed, "19 %").unwrap();
+    at(50);
+    person.reopen(tax, "it is 20 %").unwrap();
+    let open = spans(Some(10), None, &[(20, Some(50))]);
+    assert_eq!(stack.spans(tax).unwrap(), open);
+    assert_eq!(open.worked(70), 30, "from 10 to 20, and from 50 to 70");
+    at(70);
+    person.pop(tax, PopStatus::Completed, "20 %").unwrap();
+    assert_eq!(stack.spans(tax).unwrap(), spans(Some(10), Some(70), &[(20, Some(50))]));
+    at(80);
+    person.undo().unwrap();
+    assert_eq!(stack.spans(tax).unwrap(), spans(Some(10), None, &[(20, Some(50)), (70, Some(80))]));
+    let mut timeline = Timeline::default();
+    stack.update_timeline(&mut timeline).unwrap();
+    assert_eq!(timeline.spans(tax), Some(&stack.spans(tax).unwrap()));
+}
+
+#[test]
+fn what_was_taken_back_has_not_begun() {
+    let (stack, at) = stack();
+    let person = stack.as_actor(Actor::new(HolderKind::Person, "Ann"));
+    let tax = person.plan(NewFrame::new("Taxes")).unwrap();
+    at(10);
+    person.activate(tax).unwrap();
+    at(20);
+    person.undo().unwrap();
+    assert_eq!(stack.spans(tax).unwrap(), spans(None, None, &[]));
+    at(30);
+    person.activate(tax).unwrap();
+    at(40);
+    person.block(tax, "Which rate?", None).unwrap();
+    at(60);
+    person.undo().unwrap();
+    assert_eq!(stack.spans(tax).unwrap(), spans(Some(30), None, &[(40, Some(60))]));
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn what_has_been_built_on_a_command_keeps_it() {
     stack.retry(checkout, None).unwrap();
     refused("f6 has begun f3 anew since");
     ann.stop(shop, "a break").unwrap();
-    refused("a command of its kind cannot");
+    refused("no retry and no stop can");
 }
 
 #[test]
@@ -244,4 +244,132 @@ fn costs_that_are_not_told_yet_are_estimated_by_those_that_were() {
     stack.record_usage(shop, with_cost).unwrap();
     let usage = stack.usage(shop).unwrap();
     assert_eq!((usage.own[0].requests, usage.own_cost_micro_usd), (0, 7), "a cost alone is no request");
+}
+
+#[test]
+fn what_others_have_built_on_is_not_taken_back() {
+    /// A command of a person, what happens then, and whether it can be taken back after that.
+    type Case = (&'static str, fn(&Stack, [Handle; 3]), fn(&Stack, [Handle; 3]), bool);
+    let added: fn(&Stack, [Handle; 3]) = |ann, [shop, ..]| drop(ann.push(NewFrame::new("Mail").below(shop)).unwrap());
+    const ADDED: &str = "Mail";
+    let cases: [Case; 12] = [
+        ("nothing was done", added, |_, _| {}, true),
+        ("it has an artifact", added, |stack, _| assert!(stack.add_artifact(ADDED, "src/mail.rs").unwrap()), false),
+        ("it has a decision", added, |stack, _| stack.add_decision(ADDED, "SMTP").unwrap(), false),
+        (
+            "a conversation holds it",
+            added,
+            |stack, _| {
+                let codex = Actor::new(HolderKind::Conversation, "codex/1").taking_over(true);
+                stack.as_actor(codex).set_status(ADDED, FrameStatus::InProgress, None).unwrap();
+            },
+            false,
+        ),
+        (
+            "a part of it is done",
+            added,
+            |stack, _| {
+                let part = stack.push(NewFrame::new("Part").below(ADDED)).unwrap();
+                stack.pop(part, PopStatus::Completed, "done").unwrap();
+            },
+            false,
+        ),
+        (
+            "an older frame needs it",
+            added,
+            |stack, [_, _, checkout]| stack.edit(checkout, FrameEdit::default().depends_on([ADDED])).unwrap(),
+            false,
+        ),
+        (
+            "an older frame is below it",
+            added,
+            |stack, [_, _, checkout]| stack.edit(checkout, FrameEdit::default().below(ADDED)).unwrap(),
+            false,
+        ),
+        (
+            "an edited frame has begun",
+            |ann, [_, _, checkout]| {
+                ann.edit(checkout, FrameEdit::default().depends_on(Vec::<Handle>::new())).unwrap();
+            },
+            |stack, [_, _, checkout]| stack.activate(checkout).unwrap(),
+            false,
+        ),
+        (
+            "an answered frame goes on",
+            |ann, [_, cart, _]| {
+                ann.activate(cart).unwrap();
+                ann.block(cart, "Which VAT?", None).unwrap();
+                ann.answer(cart, "20 %").unwrap();
+            },
+            |stack, [_, cart, _]| stack.set_status(cart, FrameStatus::InProgress, None).unwrap(),
+            false,
+        ),
+        (
+            "a part of a begun frame has begun",
+            |ann, [_, cart, checkout]| {
+                ann.edit(checkout, FrameEdit::default().below(cart).depends_on(Vec::<Handle>::new())).unwrap();
+                ann.activate(cart).unwrap();
+            },
+            |stack, [_, _, checkout]| stack.activate(checkout).unwrap(),
+            false,
+        ),
+        (
+            "further artifacts are there",
+            |ann, [_, cart, _]| assert!(ann.add_artifact(cart, "src/cart.rs").unwrap()),
+            |stack, [_, cart, _]| assert!(stack.add_artifact(cart, "src/vat.rs").unwrap()),
+            false,
+        ),
+        (
+            "an artifact",
+            |ann, [_, cart, _]| assert!(ann.add_artifact(cart, "src/cart.rs").unwrap()),
+            |stack, [_, _, checkout]| assert!(stack.add_artifact(checkout, "src/pay.rs").unwrap()),
+            true,
+        ),
+    ];
+    for (what, command, then, can_be_taken_back) in cases {
+        let stack = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
+        let frames = shop(&stack);
+        let ann = person(&stack, "ann");
+        command(&ann, frames);
+        then(&stack, frames);
+        let before = stack.state();
+        match ann.undo() {
+            Ok(_) => assert!(can_be_taken_back, "{what}"),
+            Err(error) => {
+                assert!(!can_be_taken_back, "{what}: {error}");
+                assert_eq!((error.code(), stack.state()), ("not_undone", before), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_history_does_not_repeat_a_list_with_each_entry() {
+    let stack = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
+    let [_, cart, _] = shop(&stack);
+    let ann = person(&stack, "ann");
+    for number in 0..50 {
+        ann.add_decision(cart, format!("{number} {}", "long ".repeat(200))).unwrap();
+    }
+    let history = stack.history(&EventQuery::default()).unwrap();
+    let bytes: usize = history.iter().map(|event| serde_json::to_string(event).unwrap().len()).sum();
+    assert!(bytes < 2 * 50 * 1_100, "{bytes} bytes for 50 decisions of 1,000");
+    ann.undo().unwrap();
+    assert_eq!(stack.frame(cart).unwrap().decisions.len(), 49);
+    assert!(stack.frame(cart).unwrap().decisions[48].starts_with("48 "));
+}
+
+#[test]
+fn nothing_is_reopened_below_what_is_over_or_has_not_begun() {
+    let stack = Stack::in_memory();
+    let [shop, cart, _] = shop(&stack);
+    stack.activate(cart).unwrap();
+    let part = stack.push(NewFrame::new("Totals").below(cart)).unwrap();
+    stack.pop(part, PopStatus::Completed, "done").unwrap();
+    stack.pop(shop, PopStatus::Completed, "done").unwrap();
+    let error = stack.reopen(part, "wrong").unwrap_err();
+    assert_eq!(error.code(), "parent_closed");
+    assert!(error.to_string().contains("f1 is completed") && error.to_string().contains("reopen it first"), "{error}");
+    stack.reopen(shop, "wrong").unwrap();
+    stack.reopen(part, "wrong").unwrap();
 }

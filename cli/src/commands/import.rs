@@ -126,7 +126,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, F
     }
     let format = format_of(&text).map_err(refused)?;
     let Imported { mut frames, problems, .. } = import::frames(&text).map_err(refused)?;
-    if !has_work(format, &frames) {
+    if frames.is_empty() {
         let reason = problems.first().map(|problem| format!(": {problem}")).unwrap_or_default();
         let message = format!("{} has nothing to import{reason}", input::name(&arguments.file));
         return Err(Failure::new(Exit::Refused, "empty", message).next(FORMATS));
@@ -174,14 +174,6 @@ fn not_imported(error: Error) -> Failure {
             ))
         }
         _ => error.into(),
-    }
-}
-
-/// True if there is more than the roots that are made for the plans of other tools.
-fn has_work(format: PlanFormat, frames: &[Frame]) -> bool {
-    match format {
-        PlanFormat::TaskMaster | PlanFormat::Beads => frames.iter().any(|frame| frame.parent_session_id.is_some()),
-        PlanFormat::State | PlanFormat::Events => !frames.is_empty(),
     }
 }
 

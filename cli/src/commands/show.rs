@@ -14,7 +14,7 @@ use super::usage::requests_in_words;
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status, told_cost};
+use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status, us_dollars};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -142,8 +142,8 @@ impl FrameDetails {
         }
         let FrameUsage { own_cost_micro_usd: own, total_cost_micro_usd: total, .. } = self.usage;
         if total > 0 {
-            let below = if own == total { String::new() } else { format!("; {} in all", told_cost(total)) };
-            page.field("cost", Style::new(), &format!("{}{below}", told_cost(own)))?;
+            let below = if own == total { String::new() } else { format!("; {} in all", us_dollars(total)) };
+            page.field("cost", Style::new(), &format!("{}{below}", us_dollars(own)))?;
         }
         match self.record.limits.as_deref().map(ToString::to_string).filter(|limits| !limits.is_empty()) {
             Some(limits) => page.field("limits", Style::new(), &limits),

@@ -13,7 +13,7 @@ use super::frame_line::FrameLine;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::table::{self, Row};
-use crate::output::{EMPHASIS, Line, Page, Report, count, duration, money, number, told_cost};
+use crate::output::{EMPHASIS, Line, Page, Report, count, duration, money, number, us_dollars};
 use crate::prices::PricesFile;
 
 #[derive(Args)]
@@ -39,9 +39,9 @@ pub struct Usage {
     /// The frames directly below the frame, or the roots, each with everything below it. Those without requests are left
     /// out.
     below: Vec<BelowUsage>,
-    /// What hosts have told of the costs of all these requests, in millionths of a US dollar, and an estimate of what came since.
+    /// What all this has cost, in millionths of a US dollar: what hosts have told, and an estimate of what came since.
     #[serde(skip_serializing_if = "is_zero")]
-    told_cost_micro_usd: u64,
+    total_cost_micro_usd: u64,
     /// The limits of the frame. Absent if it has none of its own, and for all frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<FrameLimits>,
@@ -102,7 +102,7 @@ impl Usage {
             own: own.map(|own| Sums::of(own, prices)),
             total: Sums::of(total, prices),
             below: below.collect(),
-            told_cost_micro_usd: costs.fold(0, u64::saturating_add),
+            total_cost_micro_usd: costs.fold(0, u64::saturating_add),
             limits: frame.and_then(|frame| tree.node(frame).record().limits.as_deref().cloned()),
             has_prices: prices.is_some(),
         }
@@ -133,7 +133,8 @@ impl Report for Usage {
             page.line(Line::new().plain("Limits: ").said(&limits))?;
         }
         if self.total.models.is_empty() {
-            return page.line(Line::new().plain("No request to a model was recorded."));
+            page.line(Line::new().plain("No request to a model was recorded."))?;
+            return self.cost(page);
         }
         if let Some(own) = self.own.as_ref().filter(|_| !self.below.is_empty()) {
             page.line(Line::new().styled(EMPHASIS, "The frame itself"))?;
@@ -153,10 +154,7 @@ impl Report for Usage {
                 .collect();
             table::write(page, self.columns(), &rows)?;
         }
-        match self.told_cost_micro_usd {
-            0 => Ok(()),
-            told => page.line(Line::new().plain(format!("Told by hosts: {}", told_cost(told)))),
-        }
+        self.cost(page)
     }
 }
 
@@ -167,6 +165,14 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Usage {
+    /// Writes the cost, if hosts have told one.
+    fn cost(&self, page: &mut Page<'_>) -> io::Result<()> {
+        match self.total_cost_micro_usd {
+            0 => Ok(()),
+            cost => page.line(Line::new().plain(format!("Cost by what hosts tell: {}", us_dollars(cost)))),
+        }
+    }
+
     fn columns(&self) -> &'static [&'static str] {
         if self.has_prices { &COLUMNS } else { &COLUMNS[..COLUMNS.len() - 1] }
     }

@@ -500,9 +500,13 @@ impl Worker<'_> {
         let finish = match status.code() {
             Some(0) => Finish::Done(results(&written)),
             Some(LATER) => Finish::Later { wait: None },
-            Some(BLOCKED) => Finish::Asks { question: question(&written), results: None },
+            Some(BLOCKED) => asks(&written),
             _ => Finish::Failed(failure(status, &written)),
         };
+        if matches!(finish, Finish::Later { .. }) && !written.output.is_empty() {
+            // The next try goes on with it. It fails if the frame has ended.
+            let _ = self.patiently(|| self.stack.as_actor(hold).summarize(hold.handle, results(&written)));
+        }
         loop {
             match self.patiently(|| self.standing(hold))? {
                 Standing::Held => {}
@@ -620,9 +624,13 @@ fn last_paragraph(text: &str) -> &str {
     &paragraph[start..]
 }
 
-fn question(written: &Written) -> String {
+/// The question of a command that needs a person: the last paragraph of what it has written. All of it are the results so far.
+fn asks(written: &Written) -> Finish {
     let said = [&written.output, &written.errors].into_iter().find(|text| !text.is_empty());
-    said.map_or("The command needs a person, and has not said why.", |said| last_paragraph(said)).to_owned()
+    let question =
+        said.map_or("The command needs a person, and has not said why.", |said| last_paragraph(said)).to_owned();
+    let has_more = !written.output.is_empty() && written.output.trim() != question;
+    Finish::Asks { question, results: has_more.then(|| results(written)) }
 }
 
 /// Why the command has failed: how it has ended, and the end of what it has said.

@@ -91,8 +91,8 @@ pub fn money(amount: f64) -> String {
     format!("{amount:.4}")
 }
 
-/// What hosts have told of costs, in millionths of a US dollar, as all commands write it.
-pub fn told_cost(micro_usd: u64) -> String {
+/// An amount of money in US dollars, given in millionths, as all commands write it.
+pub fn us_dollars(micro_usd: u64) -> String {
     format!("{} US dollars", money(micro_usd as f64 / 1e6))
 }
 

@@ -86,7 +86,7 @@ struct FrameNumbers {
     /// The requests of the frame and of everything below it, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     a: Option<Sums>,
-    /// What hosts have told of the cost of the frame and of everything below it, in millionths of a US dollar.
+    /// What the frame and everything below it have cost, by what hosts tell, in millionths of a US dollar.
     #[serde(skip_serializing_if = "is_zero")]
     c: u64,
     /// Its limits, in words.

@@ -1,4 +1,5 @@
-//! The tool `activate`: begins a planned frame, or goes on with one that is blocked, failed or in progress.
+//! The tool `activate`: begins a planned frame, goes on with one that is blocked or in progress, begins a failed one anew, or reopens a
+//! completed one.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -52,8 +53,12 @@ impl ConversationTool for Activate {
         if let Some(answer) = self.answer.as_ref().filter(|_| from == FrameStatus::Blocked) {
             call.stack.answer(frame, answer)?;
         }
+        let mut used = String::new();
         let begun = match from {
-            FrameStatus::Completed => stack.reopen(frame, self.answer.unwrap_or_default()).map(drop),
+            FrameStatus::Completed => {
+                let reopened = stack.reopen(frame, self.answer.unwrap_or_default());
+                reopened.map(|reopened| used = beginning::used_by(&reopened))
+            }
             _ if begins_anew => stack.activate(frame),
             FrameStatus::InProgress => stack.go_on(frame),
             FrameStatus::Blocked => stack.set_status(frame, FrameStatus::InProgress, None),
@@ -64,7 +69,9 @@ impl ConversationTool for Activate {
             let own = call.place_after(call.stack.read(|tree| tree.node(frame).parent()));
             return Ok(call.answer_from(own, call.prompt(frame)));
         }
-        Ok(call.answer_from(Some(frame), call.begun(frame, begins_anew || from == FrameStatus::Planned)))
+        let begun = call.begun(frame, begins_anew || from == FrameStatus::Planned);
+        let (told, context) = begun.split_once('\n').unwrap_or((&begun, ""));
+        Ok(call.answer_from(Some(frame), format!("{told}{used}\n{context}")))
     }
 }
 

@@ -49,7 +49,7 @@ impl Question {
     pub fn message(&self, stack: &Stack) -> String {
         stack.read(|tree| {
             let waits_for = tree.node(self.frame).record().waits_for();
-            format!("{} waits for an answer:\n{waits_for}", calls::name(tree, self.frame))
+            format!("{} waits for an answer:{}", calls::name(tree, self.frame), indented(waits_for))
         })
     }
 

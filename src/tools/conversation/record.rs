@@ -41,6 +41,7 @@ impl ConversationTool for Record {
             return Err("an entry is empty; nothing was recorded".into());
         }
         let frame = call.own(frame.as_deref())?;
+        call.check_free(frame)?;
         let status = call.stack.read(|tree| tree.node(frame).status());
         if !status.is_open() {
             return Err(

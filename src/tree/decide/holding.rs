@@ -253,8 +253,13 @@ impl Draft<'_> {
                 let given_by = last.filter(|last| last.released.is_none() && last.is_delegated());
                 // What it has when it has nothing else is its task.
                 let own = if way.is_empty() { actor.caller.clone() } else { String::new() };
-                let caller = given_by.map_or(own, |last| last.caller);
                 let (kind, name) = (actor.kind, actor.name.clone());
+                let caller = match given_by {
+                    // It has taken its own task back.
+                    Some(last) if last.kind == kind && last.caller == name => String::new(),
+                    Some(last) => last.caller,
+                    None => own,
+                };
                 self.held(handle, Holder { kind, name, caller, until, since, ..Holder::default() });
             }
         }

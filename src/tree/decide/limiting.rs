@@ -53,7 +53,7 @@ impl Draft<'_> {
 /// Refuses limits that are 0, and tools that the frames above do not have. `handle`: the frame, or for a new one the frame above.
 pub(super) fn check_limits(tree: &Tree, limits: &FrameLimits, handle: Handle, parent: Option<Handle>) -> Result<()> {
     if let Some(name) = limits.zero() {
-        let expected = "a whole number from 1 on; leave it out for no limit";
+        let expected = "a whole number from 1 on; a large one is as good as none";
         return Err(Error::Setting { name: name.into(), value: "0".into(), expected });
     }
     let above = parent.and_then(|parent| tree.tools_of(parent));

@@ -1,6 +1,6 @@
 //! Commands that go back: a completed frame goes on, and the last command of a person is taken back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::editing::Place;
 use super::not_empty;
@@ -23,10 +23,11 @@ impl Draft<'_> {
             return Err(Error::Transition { handle, from, to: FrameStatus::InProgress });
         }
         not_empty("reason", &reason)?;
-        if let Some(parent) = node.parent()
-            && !tree.node(parent).status().is_unfinished()
-        {
-            return Err(Error::ParentClosed { handle: parent, status: tree.node(parent).status() });
+        if let Some(above) = tree.ancestors(handle).find(|above| !tree.node(*above).status().is_open()) {
+            return Err(match tree.node(above).status() {
+                FrameStatus::Planned => Error::ParentPlanned { handle: above },
+                status => Error::ParentClosed { handle: above, status },
+            });
         }
         self.check_free(handle)?;
         self.push(handle, Change::Reopened { reason });
@@ -86,7 +87,7 @@ impl Draft<'_> {
         let refused = |reason: String| Error::NotUndone { command: given.command.clone(), reason };
         let Some(before) = given.before.as_deref() else {
             return Err(refused(format!(
-                "a command of its kind cannot, and none that changes more than {MOST_CHANGED} frames"
+                "no retry and no stop can, nothing about the heap, and nothing that changes more than {MOST_CHANGED} frames"
             )));
         };
         if let Some(reason) = built_since(tree, given, before) {
@@ -143,17 +144,15 @@ fn built_since(tree: &Tree, given: &Given, before: &TreeBefore) -> Option<String
         });
     }
     let is_later = |other: &Handle| other.index() >= given.frames;
-    let later_below = |handle: Handle| {
-        let mut later = tree.children(handle).iter().filter(|child| is_later(child));
-        later.find(|child| tree.node(**child).status().is_unfinished())
-    };
+    let added: BTreeSet<Handle> = before.added().collect();
+    // It would wait for ever.
+    let is_left = |other: &&Handle| !added.contains(other) && tree.node(**other).status().is_unfinished();
     for handle in before.added() {
-        if let Some(child) = later_below(handle) {
+        if let Some(child) = tree.children(handle).iter().find(is_left) {
             return Some(format!("{child} was added below {handle} since"));
         }
-        let is_needed = |other: &&Handle| is_later(other) && tree.node(**other).status().is_unfinished();
-        if let Some(dependent) = tree.dependents(handle).iter().find(is_needed) {
-            return Some(format!("{dependent}, which depends on {handle}, was planned since"));
+        if let Some(dependent) = tree.dependents(handle).iter().find(is_left) {
+            return Some(format!("{dependent} depends on {handle} since"));
         }
     }
     before.frames.iter().find_map(|before| {
@@ -168,8 +167,13 @@ fn built_since(tree: &Tree, given: &Given, before: &TreeBefore) -> Option<String
             return Some(format!("{next} has begun {handle} anew since"));
         }
         let status = before.status()?;
-        if let Some(child) = later_below(handle).filter(|_| !status.is_open()) {
-            return Some(format!("{child} was added below {handle} since"));
+        // Nothing is worked on below what is planned or over, and nothing new is planned there.
+        let is_built = |child: &&Handle| {
+            let status = tree.node(**child).status();
+            status.is_open() || is_later(child) && status.is_unfinished()
+        };
+        if let Some(child) = tree.children(handle).iter().find(is_built).filter(|_| !status.is_open()) {
+            return Some(format!("{child} below {handle} has begun or was added since"));
         }
         let has_begun = |other: &&Handle| {
             let record = tree.node(**other).record();

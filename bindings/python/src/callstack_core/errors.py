@@ -11,7 +11,7 @@ from typing import Any
 
 
 class CallstackError(Exception):
-    """Raised by a call that failed. The call has changed nothing.
+    """Raised by a call that failed. The call has changed nothing, unless it is a `PassingError`.
 
     The message, `str(error)`, says what to do and can be shown to an agent.
 

@@ -120,7 +120,7 @@ export class Frame {
     this.bar = null
     this.own = NOTHING
     this.total = NOTHING
-    /** What hosts have told of its cost, with everything below it, in US dollars. */
+    /** What it has cost with everything below it, by what hosts tell, in US dollars. */
     this.toldCost = 0
     /** Its limits, in words. */
     this.limits = ""
