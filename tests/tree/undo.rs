@@ -250,7 +250,9 @@ fn costs_that_are_not_told_yet_are_estimated_by_those_that_were() {
 fn what_others_have_built_on_is_not_taken_back() {
     /// A command of a person, what happens then, and whether it can be taken back after that.
     type Case = (&'static str, fn(&Stack, [Handle; 3]), fn(&Stack, [Handle; 3]), bool);
-    let added: fn(&Stack, [Handle; 3]) = |ann, [shop, ..]| drop(ann.push(NewFrame::new("Mail").below(shop)).unwrap());
+    let added: fn(&Stack, [Handle; 3]) = |ann, [shop, ..]| {
+        ann.push(NewFrame::new("Mail").below(shop)).unwrap();
+    };
     const ADDED: &str = "Mail";
     let cases: [Case; 12] = [
         ("nothing was done", added, |_, _| {}, true),
