@@ -626,7 +626,7 @@ fn blocked_before_a_person(project: &Project) -> (Server, Value) {
     server.write(json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params }).to_string());
     let asked = server.read();
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
-    assert_eq!(asked["params"]["message"], "f1 (Taxes) waits for an answer:\nWhich rate?\nOr none?");
+    assert_eq!(asked["params"]["message"], "f1 (Taxes) waits for an answer:\n  Which rate?\n  Or none?");
     let schema = &asked["params"]["requestedSchema"];
     assert_eq!((&schema["properties"]["answer"]["type"], &schema["required"]), (&json!("string"), &json!(["answer"])));
     // Whatever the person does, the question is kept.

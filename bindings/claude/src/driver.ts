@@ -1,14 +1,6 @@
 // The interface between the orchestrator and what runs its sessions: the Claude Agent SDK, or a server of OpenCode.
 
-import type {
-  HostAnswer,
-  HostEvent,
-  LogLevel,
-  SessionContext,
-  SessionMessage,
-  TakePrompt,
-  Tool,
-} from "callstack-core"
+import type { HostAnswer, HostEvent, LogLevel, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
 
 /** What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames above it. */
 export interface SessionLimits {

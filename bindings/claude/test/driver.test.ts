@@ -234,10 +234,7 @@ class PaidDriver extends ScriptedDriver {
   }
 }
 
-const ORDERS: Step[][] = [
-  ["report", "cost"],
-  ["report"],
-]
+const ORDERS: Step[][] = [["report", "cost"], ["report"]]
 for (const order of ORDERS) {
   test(`a request costs once: ${order.join(", ")}`, () =>
     // The first turn shows what a token costs, by which later ones can be estimated.
@@ -251,17 +248,11 @@ for (const order of ORDERS) {
 }
 
 test("an estimate over the budget stops a frame", () =>
-  withDriver(
-    new PaidDriver([
-      ["report", "cost"],
-      ["report"],
-    ]),
-    async (flame) => {
-      await flame.run("First")
-      const { frame } = await flame.run("Second", { maxBudgetUsd: 0.05 })
-      assert.match(frame.results ?? "", /its budget of 0.05 US dollars is spent/)
-    },
-  ))
+  withDriver(new PaidDriver([["report", "cost"], ["report"]]), async (flame) => {
+    await flame.run("First")
+    const { frame } = await flame.run("Second", { maxBudgetUsd: 0.05 })
+    assert.match(frame.results ?? "", /its budget of 0.05 US dollars is spent/)
+  }))
 
 test("what other processes have changed is shown at once, and a second resume goes on with it", () => {
   const driver = new ScriptedDriver((prompt) =>

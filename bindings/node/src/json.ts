@@ -15,7 +15,9 @@ export function writeJson(record: object | undefined): string | undefined
 export function writeJson(record: object | undefined): string | undefined {
   if (record === undefined) return undefined
   // A number that JSON does not have would become null, which is no value at all: as a text it is refused.
-  const text = JSON.stringify(record, (_, value) => (typeof value === "number" && !Number.isFinite(value) ? String(value) : value))
+  const text = JSON.stringify(record, (_, value) =>
+    typeof value === "number" && !Number.isFinite(value) ? String(value) : value,
+  )
   if (!text.includes("\\ud")) return text
   // JSON.stringify writes a lone surrogate as an escape such as \ud800. It is no character, so it becomes U+FFFD.
   return text.replaceAll(/\\(?:ud[89a-f]..|.)/g, (escaped) => (escaped.length > 2 ? "\ufffd" : escaped))

@@ -938,7 +938,10 @@ export type Change =
   /** The frame is again what it was before a command that was taken back. */
   | { kind: "restored"; values: Record<string, unknown>; edit?: FrameEdit }
   /** A model was asked in the frame's session. Contexts do not show it. */
-  | { kind: "usageRecorded"; modelRequest: Required<Omit<ModelRequest, "costMicroUsd">> & Pick<ModelRequest, "costMicroUsd"> }
+  | {
+      kind: "usageRecorded"
+      modelRequest: Required<Omit<ModelRequest, "costMicroUsd">> & Pick<ModelRequest, "costMicroUsd">
+    }
   /** An artifact was recorded. */
   | { kind: "artifactAdded"; artifact: string }
   /** A decision was recorded. */
