@@ -397,6 +397,74 @@ fn a_conversation_goes_down_and_up_the_tree() {
 }
 
 #[test]
+fn the_task_of_a_frame_is_for_whoever_works_on_it() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("lead", "Shop");
+    let steps = json!([
+        { "title": "Cart", "successCriteria": "Totals are right", "task": "Sum up in whole cents: see src/money.rs" },
+        { "title": "Mail", "successCriteria": "It is sent" },
+    ]);
+    server.done(Some("lead"), "plan", json!({ "frames": steps }));
+    let begun = server.done(Some("lead"), "activate", json!({ "frame": "f2" }));
+    assert!(begun.contains("Sum up in whole cents"), "{begun}");
+    server.pop("lead", "cart.rs");
+    let task = json!({ "title": "Pay", "successCriteria": "Orders are paid", "task": "Use the provider of shop.toml", "handOver": true });
+    server.done(Some("lead"), "push", task);
+    let begun = server.done(Some("agent"), "activate", json!({ "frame": "f4" }));
+    assert!(begun.contains("Use the provider of shop.toml"), "{begun}");
+    let others = server.done(Some("lead"), "context", json!({ "frame": "f3" }));
+    assert!(!others.contains("whole cents") && !others.contains("shop.toml"), "a sibling has no use for it: {others}");
+}
+
+#[test]
+fn a_completed_frame_that_is_wrong_is_reopened_and_who_has_used_it_is_named() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let frames = json!([
+        { "title": "Cart", "successCriteria": "Totals are right" },
+        { "title": "Mail", "successCriteria": "It is sent", "dependsOn": ["Cart"] },
+    ]);
+    server.done(Some("one"), "plan", json!({ "frames": frames }));
+    for frame in ["f2", "f3"] {
+        server.done(Some("one"), "activate", json!({ "frame": frame }));
+        server.pop("one", "19 % of taxes");
+    }
+    let refused = server.refused(Some("one"), "activate", json!({ "frame": "f2" }));
+    assert!(refused.contains("f2 (Cart) is completed: it goes on only if it is wrong"), "{refused}");
+    let reopened = server.done(Some("one"), "activate", json!({ "frame": "f2", "answer": "It is 20 %" }));
+    assert!(
+        reopened.starts_with(
+            "f2 (Cart) is in progress: work in it now, then finish it with pop. Its results were used by frames that have begun or \
+             ended: f3; look whether they hold.\n"
+        ),
+        "{reopened}"
+    );
+    assert!(reopened.contains("It is 20 %"), "{reopened}");
+    ends_with(&reopened, "You are in f2 (Cart).");
+}
+
+#[test]
+fn who_takes_back_what_it_has_handed_over_goes_on_where_it_was() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("lead", "Shop");
+    for (frame, tool, arguments) in [
+        ("f2", "pop", json!({ "status": "completed", "results": "I did it" })),
+        ("f3", "invalidate", json!({ "frame": "f3", "reason": "Not needed" })),
+    ] {
+        let task = json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true });
+        server.done(Some("lead"), "push", task);
+        server.done(Some(frame), "activate", json!({ "frame": frame }));
+        server.done(Some("lead"), "activate", json!({ "frame": frame, "takeOver": true }));
+        let ended = server.done(Some("lead"), tool, arguments);
+        ends_with(&ended, "You are in f1 (Shop).");
+        assert!(!ended.contains("End your turn"), "{ended}");
+    }
+}
+
+#[test]
 fn a_pop_begins_the_next_frame_in_the_same_call() {
     let project = Project::new();
     let mut server = project.connected();
