@@ -190,6 +190,27 @@ impl Stack {
         self.execute(Command::Answer { frame: frame.into(), answer: answer.into() }).map(drop)
     }
 
+    /// Answers a blocked frame and goes on with it, in one step: [`Stack::answer`] and [`Stack::set_status`] with in_progress. If somebody else
+    /// was faster, the answer is not recorded either.
+    ///
+    /// # Errors
+    /// Those of [`Stack::answer`]; [`Error::Held`] if somebody else works on the frame.
+    ///
+    /// ```
+    /// use callstack_core::{FrameStatus, NewFrame, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let tax = stack.push(NewFrame::new("Taxes"))?;
+    /// stack.block(tax, "Which rate?", None)?;
+    /// stack.answer_and_go_on(tax, "20 %")?;
+    /// assert_eq!(stack.frame(tax)?.status, FrameStatus::InProgress);
+    /// assert_eq!(stack.answer_and_go_on(tax, "19 %").unwrap_err().code(), "not_blocked");
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    pub fn answer_and_go_on(&self, frame: impl Into<FrameRef>, answer: impl Into<String>) -> Result<()> {
+        self.execute(Command::AnswerAndGoOn { frame: frame.into(), answer: answer.into() }).map(drop)
+    }
+
     /// Stops the frames that hosts run, or that [workers](Stack::hold) have, from this one downwards, also those of other processes:
     /// they become blocked, with the reason as what they wait for. A running host notices that at its next poll, within a second: it
     /// aborts their sessions, adds what they have said last as results so far, and answers the callers. A worker notices it when it

@@ -112,6 +112,13 @@ pub enum Command {
         /// The answer. It must not be blank.
         answer: String,
     },
+    /// Answer a blocked frame and go on with it, in one step: if somebody else goes on with it, there is no answer either.
+    AnswerAndGoOn {
+        /// The frame.
+        frame: FrameRef,
+        /// The answer. It must not be blank.
+        answer: String,
+    },
     /// Record that a host runs a frame in its session from now on. A planned or blocked frame becomes in_progress. Of
     /// several hosts that try, one succeeds.
     BeginCall {
@@ -359,7 +366,7 @@ impl Command {
             Command::SetStatus { status: FrameStatus::InProgress, .. } => "activate",
             Command::SetStatus { .. } | Command::Pop { .. } => "pop",
             Command::PopAndBegin { .. } | Command::Block { .. } => "pop",
-            Command::Answer { .. } => "answer",
+            Command::Answer { .. } | Command::AnswerAndGoOn { .. } => "answer",
             Command::Summarize { .. } => "summarize",
             Command::AddArtifact { .. } => "artifact",
             Command::AddDecision { .. } => "decide",

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::{Holder, WorkLeft};
 use callstack_core::{
-    Command, Error, EventQuery, FrameRef, FrameStatus, Handle, Hold, HolderKind, MemoryStore, NewFrame, NewHold,
-    PopStatus, Stack, StackState,
+    Actor, Command, Error, EventQuery, FrameRef, FrameStatus, Handle, Hold, HolderKind, MemoryStore, NewFrame, NewHold,
+    PopStatus, Stack, StackOptions, StackState,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -446,4 +446,21 @@ proptest! {
         let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), options_at(&now)).unwrap();
         prop_assert_eq!(again.state(), stack.state());
     }
+}
+
+#[test]
+fn of_two_answers_with_which_conversations_go_on_one_is_recorded() {
+    let stack = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
+    let tax = stack.push(NewFrame::new("Taxes")).unwrap();
+    stack.block(tax, "Which rate?", None).unwrap();
+    let [one, other] = ["one", "other"].map(|name| stack.as_actor(Actor::new(HolderKind::Conversation, name)));
+    one.answer_and_go_on(tax, "20 %").unwrap();
+    let before = stack.history(&EventQuery::default()).unwrap().len();
+    assert_eq!(other.answer_and_go_on(tax, "19 %").unwrap_err().code(), "not_blocked");
+    one.block(tax, "Of which year?", None).unwrap();
+    assert_eq!(other.answer_and_go_on(tax, " ").unwrap_err().code(), "empty");
+    let frame = stack.frame(tax).unwrap();
+    assert_eq!((frame.status, frame.questions[0].answer.as_deref()), (FrameStatus::Blocked, Some("20 %")));
+    assert_eq!(frame.questions[1].answer, None, "a refused answer is not recorded");
+    assert!(stack.history(&EventQuery::default()).unwrap().len() > before);
 }

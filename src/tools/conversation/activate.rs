@@ -50,18 +50,18 @@ impl ConversationTool for Activate {
             frame = call.stack.retry(frame, self.note)?.handle;
         }
         let stack = call.as_actor(|actor| actor.taking_over(self.take_over).handing_over(self.hand_over));
-        if let Some(answer) = self.answer.as_ref().filter(|_| from == FrameStatus::Blocked) {
-            call.stack.answer(frame, answer)?;
-        }
         let mut used = String::new();
         let begun = match from {
+            _ if begins_anew => stack.activate(frame),
             FrameStatus::Completed => {
                 let reopened = stack.reopen(frame, self.answer.unwrap_or_default());
                 reopened.map(|reopened| used = beginning::used_by(&reopened))
             }
-            _ if begins_anew => stack.activate(frame),
             FrameStatus::InProgress => stack.go_on(frame),
-            FrameStatus::Blocked => stack.set_status(frame, FrameStatus::InProgress, None),
+            FrameStatus::Blocked => match self.answer {
+                Some(answer) => stack.answer_and_go_on(frame, answer),
+                None => stack.set_status(frame, FrameStatus::InProgress, None),
+            },
             _ => stack.activate(frame),
         };
         begun.map_err(|error| call.refused(frame, error))?;

@@ -86,17 +86,17 @@ impl Conversation<'_> {
             let text = format!("{name} is {status} in the meantime, so the person's answer was not used:{answer}");
             return Ok(self.answer_from(self.place(), text));
         }
-        self.stack.answer(frame, answer)?;
         let is_last = |caller: &str| {
             let is_caller = |holder: &Holder| holder.name == caller;
             self.stack.read(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_caller))
         };
         if !self.caller.is_none_or(is_last) {
             // Another conversation asked: the frame waits for it, with the answer.
+            self.stack.answer(frame, answer)?;
             let text = format!("{name} has its answer from the person; whoever works there can activate it now.");
             return Ok(self.answer_from(self.place(), text));
         }
-        self.stack.set_status(frame, FrameStatus::InProgress, None)?;
+        self.stack.answer_and_go_on(frame, answer)?;
         let text = format!("{name} is in progress again: go on in it. The person has answered:{}", indented(answer));
         Ok(self.answer_from(Some(frame), text))
     }

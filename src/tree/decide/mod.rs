@@ -98,6 +98,11 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
             draft.block(tree.resolve(&frame)?, question, results, interruption)?;
         }
         Command::Answer { frame, answer } => draft.answer(tree.resolve(&frame)?, answer)?,
+        Command::AnswerAndGoOn { frame, answer } => {
+            let frame = tree.resolve(&frame)?;
+            draft.answer(frame, answer)?;
+            draft.set_status(frame, FrameStatus::InProgress, None, None)?;
+        }
         Command::Invalidate { frame, reason } => draft.invalidate(tree.resolve(&frame)?, reason)?,
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
         Command::ReplaceId { frame, session_id } => draft.replace_id(tree.resolve(&frame)?, session_id)?,

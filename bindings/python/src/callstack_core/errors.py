@@ -1,8 +1,9 @@
 """The errors that this package raises.
 
 Each kind of error has a class: its `code` in camel case, with `Error` behind it. Its base says what can be done about it:
-`RefusedError`, `UsageError`, `PassingError`, `StorageError`, `DamagedError` or `BrokenError`. The faults of the call itself and of this
-package have none of these: `NullError`, `LengthError`, `Utf8Error`, `PanicError`, `ClosedError`, `ForkedError`, `LibraryError`.
+`RefusedError`, `UsageError`, `PassingError`, `StorageError`, `DamagedError` or `BrokenError`. The faults of the call itself
+and of this package have none of these: `NullError`, `LengthError`, `Utf8Error`, `PanicError`, `ClosedError`, `ForkedError`,
+`LibraryError`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class UsageError(CallstackError):
 class PassingError(CallstackError):
     """Others use the stack, or its server cannot be reached for a while: the same call can succeed later.
 
-    It is not known whether the call has changed something if it is a `BusyError`, or if `isOutcomeUnknown` is true in the details.
+    It is not known whether the call has changed something if it is a `BusyError`, or if `isOutcomeUnknown` is true in the
+    details.
     """
 
 
@@ -420,8 +422,8 @@ class ReplacedError(DamagedError):
 class BrokenError(CallstackError):
     """The program has used the stack as it cannot be used.
 
-    It called within a query, or for what a stack in memory does not have, or after a `PanicError`: then close the stack and open it
-    again.
+    It called within a query, or for what a stack in memory does not have, or after a `PanicError`: then close the stack and
+    open it again.
     """
 
     code = "broken"

@@ -96,13 +96,13 @@ class Stack:
     processes may open the same folder at the same time. Any thread may use a stack; calls do not hold the interpreter's
     lock. A child that was made by a fork must open the stack again: its parent's raises `ForkedError`.
 
-    A call that fails raises a `CallstackError` and changes nothing, except that of a `PassingError` it may not be known. Every
-    method that takes a frame may raise `UnknownFrameError` or `AmbiguousFrameError`; every command on a stored stack may raise a
-    `PassingError`, a `StorageError` or a `DamagedError`; after `close` every other method raises `ClosedError`.
+    A call that fails raises a `CallstackError` and changes nothing, except that of a `PassingError` it may not be known.
+    Every method that takes a frame may raise `UnknownFrameError` or `AmbiguousFrameError`; every command on a stored stack
+    may raise a `PassingError`, a `StorageError` or a `DamagedError`; after `close` every other method raises `ClosedError`.
 
-    If a command raises an error with the code `damaged`, the database has an event that cannot be read or does not fit. All later commands
-    then raise the same, and nothing is written any more. Queries go on with the frames before the damage:
-    `export_history` returns the events before it, and `rebuild` makes a new stack of them.
+    If a command raises an error with the code `damaged`, the database has an event that cannot be read or does not fit.
+    All later commands then raise the same, and nothing is written any more. Queries go on with the frames before the
+    damage: `export_history` returns the events before it, and `rebuild` makes a new stack of them.
     """
 
     __slots__ = ("__weakref__", "_native")
@@ -271,9 +271,9 @@ class Stack:
             stack.edit(pay, {"dependsOn": [cart, "Taxes"], "before": mail})
 
         The frames below it move with it. Of a frame that has begun a person (`Stack.as_actor`) can correct the words and the
-        priority. Raises `NotPlannedError` if the frame has begun or ended, and this is no correction, `ParentClosedError` or `ParentCircleError` for the parent, `RetryLinkError` if a next attempt
-        would get another parent, `NotSiblingError` for `before`, `DependencyError` if a frame would wait for itself, or
-        for one above or below it.
+        priority. Raises `NotPlannedError` if the frame has begun or ended, and this is no correction, `ParentClosedError` or
+        `ParentCircleError` for the parent, `RetryLinkError` if a next attempt would get another parent, `NotSiblingError` for
+        `before`, `DependencyError` if a frame would wait for itself, or for one above or below it.
         """
         self._run("edit", frame, write_json(edit))
 
