@@ -38,7 +38,7 @@ def test_the_base_of_an_error_is_the_class_that_its_number_in_the_header_has() -
     header = (Path(__file__).parents[3] / "include" / "callstack.h").read_text()
     numbers = {name.lower(): int(number) for name, number in re.findall(r"#define CALLSTACK_ERROR_(\w+) (\d+)", header)}
     assert len(numbers) > 40
-    bases = [None, errors.RefusedError, errors.UsageError, errors.PassingError]
+    bases: list[type[CallstackError] | None] = [None, errors.RefusedError, errors.UsageError, errors.PassingError]
     bases += [errors.StorageError, errors.DamagedError, errors.BrokenError]
     for code, number in numbers.items():
         error, base = errors.error_of(code, "", {}), bases[number // 100]
