@@ -301,7 +301,7 @@ mod tests {
         let question = blocked.question.unwrap();
         assert_eq!(
             (Question::read(&question.to_string()), question.message(&stack)),
-            (Some(question.clone()), "f1 (Shop) waits for an answer:\nWho pays?".to_owned())
+            (Some(question.clone()), "f1 (Shop) waits for an answer:\n  Who pays?".to_owned())
         );
         let resumed = Conversation::new(&stack, &settings).answered(&question, Some("We do"));
         assert!(resumed.answer.text.unwrap().starts_with("f1 (Shop) is in progress again: go on in it."));
