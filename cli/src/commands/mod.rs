@@ -1,5 +1,5 @@
 //! The commands that look at a stack and change it: a file for each. A command reads its arguments, calls the library, and
-//! returns a [`Report`].
+//! returns a [`Report`](crate::output::Report).
 
 mod activate;
 mod answer;
