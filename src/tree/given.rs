@@ -80,13 +80,16 @@ impl Tree {
 pub(super) fn left_by(tree: &Tree, before: &TreeBefore) -> Vec<u64> {
     let is_known = |handle: Handle| handle.index() < tree.len();
     let has_ended = |above: Handle| !tree.node(above).status().is_unfinished();
+    // Nobody works below what is planned or over but who has done so before.
+    let is_open = |child: &&Handle| tree.node(**child).status().is_open();
     let changed = before.frames.iter().filter(|before| is_known(before.frame)).map(|before| {
         let node = tree.node(before.frame);
         digest(&json!([
             node.status(),
             node.record().with_same_keys(&before.values),
             before.edit.is_some().then(|| (node.parent(), node.dependencies())),
-            before.status().is_some() && node.parent().is_some_and(has_ended)
+            before.status().is_some() && node.parent().is_some_and(has_ended),
+            before.status().map(|_| node.children().iter().filter(is_open).collect::<Vec<_>>())
         ]))
     });
     let added = before.added().filter(|handle| is_known(*handle)).map(|handle| {

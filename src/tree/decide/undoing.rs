@@ -167,13 +167,9 @@ fn built_since(tree: &Tree, given: &Given, before: &TreeBefore) -> Option<String
             return Some(format!("{next} has begun {handle} anew since"));
         }
         let status = before.status()?;
-        // Nothing is worked on below what is planned or over, and nothing new is planned there.
-        let is_built = |child: &&Handle| {
-            let status = tree.node(**child).status();
-            status.is_open() || is_later(child) && status.is_unfinished()
-        };
-        if let Some(child) = tree.children(handle).iter().find(is_built).filter(|_| !status.is_open()) {
-            return Some(format!("{child} below {handle} has begun or was added since"));
+        let is_new = |child: &&Handle| is_later(child) && tree.node(**child).status().is_unfinished();
+        if let Some(child) = tree.children(handle).iter().find(is_new).filter(|_| !status.is_open()) {
+            return Some(format!("{child} was added below {handle} since"));
         }
         let has_begun = |other: &&Handle| {
             let record = tree.node(**other).record();
