@@ -1078,8 +1078,8 @@ CallstackCode callstack_summarize(Callstack *stack,
  * - `out_reopened`: a JSON object, `{"handle": "f2", "waiting": ["f3"], "begun": ["f4"]}`: the frame; the planned frames that depend on it
  *   and wait again; and those that depend on it and have begun.
  *
- * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION if the frame is not completed, _PARENT_CLOSED if the frame
- * above it has ended, _HELD; the storage errors.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION if the frame is not completed, _PARENT_CLOSED if a frame
+ * above it has ended, _PARENT_PLANNED if one is planned, _HELD; the storage errors.
  */
 CallstackCode callstack_reopen(Callstack *stack,
                                const char *frame,

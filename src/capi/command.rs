@@ -555,8 +555,8 @@ pub unsafe extern "C" fn callstack_summarize(
 /// - `out_reopened`: a JSON object, `{"handle": "f2", "waiting": ["f3"], "begun": ["f4"]}`: the frame; the planned frames that depend on it
 ///   and wait again; and those that depend on it and have begun.
 ///
-/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION if the frame is not completed, _PARENT_CLOSED if the frame
-/// above it has ended, _HELD; the storage errors.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _EMPTY for the reason, _TRANSITION if the frame is not completed, _PARENT_CLOSED if a frame
+/// above it has ended, _PARENT_PLANNED if one is planned, _HELD; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_reopen(
     stack: *mut Callstack,

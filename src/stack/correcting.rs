@@ -76,7 +76,8 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not completed, or belongs to a run;
-    /// [`Error::Empty`] if the reason is blank; [`Error::ParentClosed`] if the frame above it has ended; [`Error::Held`].
+    /// [`Error::Empty`] if the reason is blank; [`Error::ParentClosed`] if a frame above it has ended, [`Error::ParentPlanned`] if
+    /// one is planned; [`Error::Held`].
     pub fn reopen(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Reopened> {
         let events = self.execute(Command::Reopen { frame: frame.into(), reason: reason.into() })?;
         let handle = events[0].handle;

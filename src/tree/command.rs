@@ -344,7 +344,7 @@ pub enum Command {
     /// Let a completed frame that turned out to be wrong go on. Its results are those so far; what depends on it and is planned waits
     /// again.
     Reopen {
-        /// The frame. Those above it must not have ended.
+        /// The frame. Those above it must be open.
         frame: FrameRef,
         /// What is wrong. It must not be blank; the context of the frame shows it.
         reason: String,

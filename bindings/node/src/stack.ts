@@ -534,7 +534,8 @@ export class Stack implements Disposable {
    * Lets a completed frame that turned out to be wrong go on: it is `in_progress` again. Its results are those so far, and its context shows the
    * reason.
    *
-   * @throws `transition` if the frame is not completed, `empty` without a reason, `parent_closed` if the frame above it has ended, `held`.
+   * @throws `transition` if the frame is not completed, `empty` without a reason, `parent_closed` if a frame above it has ended,
+   * `parent_planned` if one is planned, `held`.
    */
   reopen(frame: FrameRef, reason: string): Reopened {
     return this.#record("reopen", frame, reason)

@@ -112,9 +112,10 @@ impl Model {
         if reason.is_empty() {
             return Err("empty");
         }
-        let above = self.frames[frame].parent.map(|parent| self.frames[parent].status);
-        if above.is_some_and(|above| !above.is_unfinished()) {
-            return Err("parent_closed");
+        match self.above(frame).into_iter().find(|above| !self.is_open(*above)) {
+            Some(above) if self.frames[above].status == FrameStatus::Planned => return Err("parent_planned"),
+            Some(_) => return Err("parent_closed"),
+            None => {}
         }
         self.check_free(frame, who, now)?;
         let plain = &mut self.frames[frame];

@@ -474,7 +474,8 @@ class Stack:
         """Lets a completed frame that turned out to be wrong go on: it is `in_progress` again.
 
         Its results are those so far, and its context shows the reason. Raises `TransitionError` if the frame is not completed,
-        `EmptyError` without a reason, `ParentClosedError` if the frame above it has ended, `HeldError`.
+        `EmptyError` without a reason, `ParentClosedError` if a frame above it has ended, `ParentPlannedError` if one is
+        planned, `HeldError`.
         """
         return self._record("reopen", frame, reason)
 
