@@ -53,11 +53,6 @@ impl TreeBefore {
 }
 
 impl FrameBefore {
-    /// Of this frame, of which nothing has changed.
-    pub(crate) fn new(frame: Handle) -> Self {
-        Self { frame, values: Map::new(), edit: None }
-    }
-
     /// Its status before, if the command may have changed it.
     pub(crate) fn status(&self) -> Option<FrameStatus> {
         status_in(&self.values)
@@ -139,15 +134,9 @@ fn kept(record: &Map<String, Value>, key: &str) -> Value {
 
 impl Frame {
     /// The values of keys of its record; null for a key that it does not have.
-    pub(crate) fn values(&self, keys: &[&str]) -> Map<String, Value> {
+    pub(crate) fn values<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> Map<String, Value> {
         let Ok(Value::Object(record)) = serde_json::to_value(self) else { return Map::new() };
-        keys.iter().map(|key| ((*key).to_owned(), kept(&record, key))).collect()
-    }
-
-    /// The present values of the same keys.
-    pub(crate) fn with_same_keys(&self, values: &Map<String, Value>) -> Map<String, Value> {
-        let Ok(Value::Object(record)) = serde_json::to_value(self) else { return Map::new() };
-        values.keys().map(|key| (key.clone(), kept(&record, key))).collect()
+        keys.into_iter().map(|key| (key.to_owned(), kept(&record, key))).collect()
     }
 
     /// The record with other values of some keys. `None`: a value cannot be, or its key is none that commands of persons change.

@@ -594,7 +594,7 @@ mod tests {
                 command: text(),
                 by: text(),
                 before: Some(Box::new(TreeBefore {
-                    frames: vec![FrameBefore::new(Handle::from_index(1).unwrap())],
+                    frames: vec![FrameBefore { frame: Handle::from_index(1).unwrap(), values: Map::new(), edit: None }],
                     added: None,
                     active: Handle::from_index(1),
                 })),

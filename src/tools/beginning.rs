@@ -44,6 +44,13 @@ pub(super) fn used_by(reopened: &Reopened) -> String {
     }
 }
 
+/// An answer with a sentence behind its first line.
+pub(super) fn with_sentence(mut answer: String, sentence: &str) -> String {
+    let end = answer.find('\n').unwrap_or(answer.len());
+    answer.insert_str(end, sentence);
+    answer
+}
+
 /// The context of a frame that has begun, whether there is room for it or not.
 pub(super) fn context(stack: &Stack, frame: Handle, settings: &Settings) -> String {
     let shown = stack.context(frame, settings);

@@ -200,10 +200,7 @@ impl Reply {
     /// The same with a sentence behind its first line, unless the answer comes later.
     fn and(self, sentence: &str) -> Self {
         match self {
-            Self::Text(text) => {
-                let (first, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
-                Self::Text(format!("{first}{sentence}{rest}"))
-            }
+            Self::Text(text) => Self::Text(beginning::with_sentence(text, sentence)),
             Self::Later(call) => Self::Later(call),
         }
     }

@@ -144,10 +144,9 @@ impl Next {
             return check(next).map(|()| Some(next));
         }
         let Some(parent) = stack.read(|tree| tree.node(popped).parent()) else {
-            let is_left = |below: Handle| stack.read(|tree| tree.node(below).status().is_unfinished());
-            let below: Vec<Handle> = stack.read(|tree| tree.descendants(popped).collect());
+            let is_unfinished = |tree: &Tree, below: Handle| tree.node(below).status().is_unfinished();
             // What is planned below it is hardly meant to be left.
-            return match below.into_iter().any(is_left) {
+            return match stack.read(|tree| tree.descendants(popped).any(|below| is_unfinished(tree, below))) {
                 true => refused("left out, or the handle of a planned frame: beside a root nothing is planned"),
                 false => Ok(None),
             };

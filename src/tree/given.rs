@@ -86,7 +86,7 @@ pub(super) fn left_by(tree: &Tree, before: &TreeBefore) -> Vec<u64> {
         let node = tree.node(before.frame);
         digest(&json!([
             node.status(),
-            node.record().with_same_keys(&before.values),
+            node.record().values(before.values.keys().map(String::as_str)),
             before.edit.is_some().then(|| (node.parent(), node.dependencies())),
             before.status().is_some() && node.parent().is_some_and(has_ended),
             before.status().map(|_| node.children().iter().filter(is_open).collect::<Vec<_>>())

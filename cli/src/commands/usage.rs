@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callstack_core::frame::{FrameLimits, ModelUsage, Prices, TotalCost};
+use callstack_core::frame::{FrameLimits, FrameUsage, ModelUsage, Prices, TotalCost};
 use callstack_core::text::one_line;
 use callstack_core::{FrameRef, Handle, Tree};
 use clap::Args;
@@ -85,24 +85,25 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Usage, Failure
 
 impl Usage {
     fn of(tree: &Tree, frame: Option<Handle>, prices: Option<&Prices>) -> Self {
-        let (own, total) = match frame.map(|frame| tree.usage(frame)) {
-            Some(usage) => (Some(usage.own), usage.total),
-            None => (None, tree.usage_of_all()),
-        };
-        let counted = frame.as_ref().map_or(tree.roots(), std::slice::from_ref);
-        let costs = counted.iter().map(|frame| tree.usage(*frame).total_cost_micro_usd);
         let below = frame.map_or(tree.roots(), |frame| tree.children(frame));
-        let below = below.iter().filter_map(|handle| {
-            let total = tree.usage(*handle).total;
-            let sums = || BelowUsage { frame: FrameLine::of(tree, *handle), total: Sums::of(total.clone(), prices) };
-            (!total.is_empty()).then(sums)
+        let below: Vec<(Handle, FrameUsage)> = below.iter().map(|below| (*below, tree.usage(*below))).collect();
+        let (own, total, total_cost_micro_usd) = match frame.map(|frame| tree.usage(frame)) {
+            Some(usage) => (Some(usage.own), usage.total, usage.total_cost_micro_usd),
+            None => {
+                let costs = below.iter().map(|(_, usage)| usage.total_cost_micro_usd);
+                (None, tree.usage_of_all(), costs.fold(0, u64::saturating_add))
+            }
+        };
+        let below = below.into_iter().filter(|(_, usage)| !usage.total.is_empty()).map(|(handle, usage)| BelowUsage {
+            frame: FrameLine::of(tree, handle),
+            total: Sums::of(usage.total, prices),
         });
         Self {
             frame: frame.map(|frame| FrameLine::of(tree, frame)),
             own: own.map(|own| Sums::of(own, prices)),
             total: Sums::of(total, prices),
             below: below.collect(),
-            total_cost_micro_usd: costs.fold(0, u64::saturating_add),
+            total_cost_micro_usd,
             limits: frame.and_then(|frame| tree.node(frame).record().limits.as_deref().cloned()),
             has_prices: prices.is_some(),
         }

@@ -505,7 +505,7 @@ impl Worker<'_> {
         };
         if matches!(finish, Finish::Later { .. }) && !written.output.is_empty() {
             // The next try goes on with it. It fails if the frame has ended.
-            let _ = self.patiently(|| self.stack.as_actor(hold).summarize(hold.handle, results(&written)));
+            let _ = self.patiently(|| self.keep_so_far(hold, &written));
         }
         loop {
             match self.patiently(|| self.standing(hold))? {
@@ -515,7 +515,7 @@ impl Worker<'_> {
                 Standing::Gone(outcome) => {
                     if matches!(outcome, Outcome::Stopped) && status.success() {
                         // Whoever goes on with the frame may use it. It fails if the frame has ended.
-                        let _ = self.stack.as_actor(hold).summarize(hold.handle, results(&written));
+                        let _ = self.keep_so_far(hold, &written);
                     }
                     return Ok(outcome);
                 }
@@ -533,6 +533,11 @@ impl Worker<'_> {
                 Err(error) => return lost(error),
             }
         }
+    }
+
+    /// Keeps what the command has written as the results so far.
+    fn keep_so_far(&self, hold: &Hold, written: &Written) -> Result<(), Error> {
+        self.stack.as_actor(hold).summarize(hold.handle, results(written))
     }
 
     /// How the frame has ended, if its newest holder is still this one.

@@ -70,8 +70,7 @@ impl ConversationTool for Activate {
             return Ok(call.answer_from(own, call.prompt(frame)));
         }
         let begun = call.begun(frame, begins_anew || from == FrameStatus::Planned);
-        let (told, context) = begun.split_once('\n').unwrap_or((&begun, ""));
-        Ok(call.answer_from(Some(frame), format!("{told}{used}\n{context}")))
+        Ok(call.answer_from(Some(frame), beginning::with_sentence(begun, &used)))
     }
 }
 

@@ -22,7 +22,7 @@ use serde_json::Value;
 pub use self::caller::{Conversation, frame_in_prompt, is_handed_over, newest_open, place};
 pub use self::question::Question;
 pub use self::status::Wait;
-use super::{Answer, arguments};
+use super::{Answer, arguments, beginning};
 use crate::error::Error;
 use crate::frame::Handle;
 use crate::text::one_line;
@@ -53,8 +53,8 @@ impl Called {
     #[must_use]
     pub fn still_asked(mut self) -> Self {
         if let Some(text) = &mut self.answer.text {
-            let end = text.find('\n').unwrap_or(text.len());
-            text.insert_str(end, " The person is being asked: once they have answered, activate needs no answer.");
+            let asked = " The person is being asked: once they have answered, activate needs no answer.";
+            *text = beginning::with_sentence(std::mem::take(text), asked);
         }
         self
     }

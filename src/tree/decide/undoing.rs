@@ -47,7 +47,7 @@ impl Draft<'_> {
     fn before_command(&self) -> Option<TreeBefore> {
         let tree = self.tree;
         let mut before = TreeBefore::default();
-        let mut frames: BTreeMap<Handle, FrameBefore> = BTreeMap::new();
+        let mut frames: BTreeMap<Handle, (Vec<&str>, Option<Box<FrameEdit>>)> = BTreeMap::new();
         for Event { handle, change, .. } in self.events() {
             let is_known = handle.index() < tree.len();
             match change {
@@ -68,15 +68,17 @@ impl Draft<'_> {
             if tree.run(*handle).is_some() || frames.len() > MOST_CHANGED {
                 return None;
             }
-            let frame = frames.entry(*handle).or_insert_with(|| FrameBefore::new(*handle));
-            frame.values.extend(tree.node(*handle).record().values(keys));
+            let (changed, place) = frames.entry(*handle).or_default();
+            changed.extend(keys);
             if let Change::Edited { edit, .. } = change
                 && edit.changes_plan()
             {
-                frame.edit = Some(Box::new(place_before(tree, *handle, edit)));
+                *place = Some(Box::new(place_before(tree, *handle, edit)));
             }
         }
-        before.frames = frames.into_values().collect();
+        let before_of =
+            |(frame, (keys, edit))| FrameBefore { frame, values: tree.node(frame).record().values(keys), edit };
+        before.frames = frames.into_iter().map(before_of).collect();
         Some(before)
     }
 
