@@ -1326,6 +1326,33 @@ CallstackCode callstack_work_left(const Callstack *stack,
                                   CallstackError **error);
 
 /**
+ * Returns how a host goes on with frames whose work was interrupted, stopped or answered. Each comes after those below it, so that it finds
+ * their results. A host asks again when something that it waits for has ended.
+ *
+ * - `frames`: a JSON array of the frames with which it is to go on, `["f1", "f3"]`; NULL: all that are open.
+ * - `out_resumption`: a JSON object, `{"now": ["f3"], "later": ["f1"], "running": ["f4"], "asking": ["f5"], "missed": [{"frame": "f1",
+ *   "child": "f2"}]}`: those that can go on now, and later; the frames at or below the given ones that hosts run, and that wait for a
+ *   person; results that the conversation of a frame does not have, because its child has ended after the interruption.
+ *
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON.
+ */
+CallstackCode callstack_resumption(const Callstack *stack,
+                                   const char *frames,
+                                   size_t frames_len,
+                                   CallstackText *out_resumption,
+                                   CallstackError **error);
+
+/**
+ * Records of the frames whose holders have let their leases end that they were interrupted. Hosts do this at their polls and tool calls; a
+ * program without sessions can do it before it looks at what runs. A refused record is tried again by the next look.
+ *
+ * - `out_frames`: a JSON array of these frames, `["f3"]`.
+ */
+CallstackCode callstack_note_interruptions(const Callstack *stack,
+                                           CallstackText *out_frames,
+                                           CallstackError **error);
+
+/**
  * Sets what a frame may do and spend. Limits that are not given stay as they are.
  *
  * - `frame`: the frame, in any status.

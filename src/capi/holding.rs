@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::code::CallstackCode;
 use super::error::CallstackError;
 use super::stack::Callstack;
-use super::text::{CallstackText, optional_text, record, text, to_json};
+use super::text::{CallstackText, list, optional_text, record, text, to_json};
 use crate::frame::{Actor, Finish, FrameRef, Hold, NewHold};
 
 /// Gives a frame that is free to a worker, for the length of a lease. Of several workers that ask at the same time, in any
@@ -184,6 +184,48 @@ pub unsafe extern "C" fn callstack_work_left(
             Ok(to_json(&stack.work_left(below.map(FrameRef::from))?))
         })
     }
+}
+
+/// Returns how a host goes on with frames whose work was interrupted, stopped or answered. Each comes after those below it, so that it finds
+/// their results. A host asks again when something that it waits for has ended.
+///
+/// - `frames`: a JSON array of the frames with which it is to go on, `["f1", "f3"]`; NULL: all that are open.
+/// - `out_resumption`: a JSON object, `{"now": ["f3"], "later": ["f1"], "running": ["f4"], "asking": ["f5"], "missed": [{"frame": "f1",
+///   "child": "f2"}]}`: those that can go on now, and later; the frames at or below the given ones that hosts run, and that wait for a
+///   person; results that the conversation of a frame does not have, because its child has ended after the interruption.
+///
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_resumption(
+    stack: *const Callstack,
+    frames: *const c_char,
+    frames_len: usize,
+    out_resumption: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::read(stack, out_resumption, error, |stack| {
+            // NULL with length 0 means all.
+            let is_given = !frames.is_null() || frames_len > 0;
+            let frames = is_given.then(|| list("frames", frames, frames_len)).transpose()?;
+            Ok(to_json(&stack.resumption(frames)?))
+        })
+    }
+}
+
+/// Records of the frames whose holders have let their leases end that they were interrupted. Hosts do this at their polls and tool calls; a
+/// program without sessions can do it before it looks at what runs. A refused record is tried again by the next look.
+///
+/// - `out_frames`: a JSON array of these frames, `["f3"]`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_note_interruptions(
+    stack: *const Callstack,
+    out_frames: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe { Callstack::read(stack, out_frames, error, |stack| Ok(to_json(&stack.note_interruptions()))) }
 }
 
 /// The length of a lease. A negative one is refused as one is that is too long.

@@ -8,6 +8,7 @@ use crate::frame::{
     Actor, Change, Event, Finish, Finished, FrameRef, FrameStatus, Handle, Hold, NewHold, Release, WorkLeft,
 };
 use crate::tree::Command;
+use crate::work::Resumption;
 
 impl Stack {
     /// Gives a frame to a worker, for the length of its lease. `None` if none is free now; [`Stack::work_left`] says whether that can
@@ -187,6 +188,34 @@ impl Stack {
             };
             tree.with_status(FrameStatus::InProgress).filter(is_interrupted).collect()
         })
+    }
+
+    /// How a host goes on with frames whose work was interrupted, stopped or answered: which of them it begins now, and for what it waits. Each
+    /// comes after those below it, so that it finds their results. A host asks again when something that it waits for has ended. `frames`:
+    /// those with which it is to go on; `None`: all that are open.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.push(NewFrame::new("Shop"))?;
+    /// let cart = stack.push(NewFrame::new("Cart").below(shop))?;
+    /// stack.stop(shop, "enough for today")?;
+    /// let resumption = stack.resumption(None)?;
+    /// assert_eq!((resumption.now, resumption.later), (vec![cart], vec![shop]));
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame).
+    pub fn resumption(&self, frames: Option<Vec<FrameRef>>) -> Result<Resumption> {
+        let frames =
+            frames.map(|frames| frames.into_iter().map(|frame| self.resolve(frame)).collect::<Result<Vec<_>>>());
+        let frames = frames.transpose()?;
+        Ok(self.read(|tree| match frames {
+            Some(frames) => tree.resumption(frames),
+            None => tree.resumption(tree.unfinished()),
+        }))
     }
 
     /// Counts what is left to do for workers: below a frame, or for `None` in the whole stack. If nothing is free, held or put back for

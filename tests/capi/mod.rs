@@ -163,6 +163,13 @@ fn commands_and_queries_do_what_the_stack_does() {
         assert_eq!(allowed, json!({"frame": "f2", "tools": ["Read"]}));
         let spent = parsed(ask(|out, error| callstack_overspent(stack, p("f2"), 2, out, error)).unwrap());
         assert_eq!(spent["frame"], "f1");
+        let all = parsed(ask(|out, error| callstack_resumption(stack, ptr::null(), 0, out, error)).unwrap());
+        assert_eq!(all["now"], json!([]));
+        let other = r#"["f9"]"#;
+        let unknown = ask(|out, error| callstack_resumption(stack, p(other), other.len(), out, error)).unwrap_err();
+        assert_eq!(unknown.code, CALLSTACK_ERROR_UNKNOWN_FRAME);
+        let noted = parsed(ask(|out, error| callstack_note_interruptions(stack, out, error)).unwrap());
+        assert_eq!(noted, json!([]));
         let cost = r#"{"conversation": "ses_2", "costMicroUsd": 1200}"#;
         run(|error| callstack_record_cost(stack, p("f2"), 2, p(cost), cost.len(), error)).unwrap();
         let usage = parsed(ask(|out, error| callstack_usage(stack, p("f1"), 2, out, error)).unwrap());

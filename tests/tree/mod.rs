@@ -7,6 +7,7 @@ mod holding;
 mod import;
 mod outlines;
 mod readiness;
+mod resuming;
 mod retries;
 mod spans;
 mod stack;

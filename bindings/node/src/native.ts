@@ -52,6 +52,8 @@ export const SIGNATURES = {
   finish: "tto",
   as_actor: "tv",
   work_left: "t?o",
+  resumption: "t?o",
+  note_interruptions: "o",
   deliver: "t",
   forget: "t",
   summarize: "ttt?",

@@ -47,6 +47,7 @@ import type {
   Register,
   Reopened,
   Reply,
+  Resumption,
   Retried,
   RunSettings,
   RunStatus,
@@ -491,6 +492,22 @@ export class Stack implements Disposable {
    */
   workLeft(below?: FrameRef): WorkLeft {
     return this.#record("work_left", below)
+  }
+
+  /**
+   * Returns how a host goes on with frames whose work was interrupted, stopped or answered: with all that are open, if none are given. Each
+   * comes after those below it, so that it finds their results. A host asks again when something that it waits for has ended.
+   */
+  resumption(frames?: readonly FrameRef[]): Resumption {
+    return this.#record("resumption", frames && writeJson(frames))
+  }
+
+  /**
+   * Records of the frames whose holders have let their leases end that they were interrupted, and returns these frames. A host does this
+   * at its polls and tool calls; a program without sessions can do it before it looks at what runs.
+   */
+  noteInterruptions(): Handle[] {
+    return this.#record("note_interruptions")
   }
 
   /**

@@ -145,6 +145,20 @@ export interface Overspent {
   reason: string
 }
 
+/** How a host goes on with frames: see {@link Stack.resumption}. Each list is in creation order. */
+export interface Resumption {
+  /** Those that can go on now: they were interrupted, stopped or answered, and nothing below them runs or goes on. */
+  now: Handle[]
+  /** Those that can go on when the frames below them have ended. */
+  later: Handle[]
+  /** The frames, at or below one of the given ones, that a host runs. */
+  running: Handle[]
+  /** The frames, at or below one of the given ones, that wait for a person. */
+  asking: Handle[]
+  /** Results that the conversation of a frame does not have: its child has ended after the interruption. */
+  missed: { frame: Handle; child: Handle }[]
+}
+
 /** What an edit changes in a frame. What is missing stays as it is. */
 export interface FrameEdit {
   /** The new title. */

@@ -92,6 +92,18 @@ test("a person reopens a frame, and takes that back", () => {
   assert.throws(() => stack.reopen(mail, "it has never begun"), { code: "transition" })
 })
 
+test("what was stopped goes on leaf first", () => {
+  using stack = Stack.inMemory()
+  const shop = stack.push({ title: "Shop" })
+  const cart = stack.push({ title: "Cart", parent: shop })
+  stack.stop(shop, "enough for today")
+  const { now, later, running, asking, missed } = stack.resumption()
+  assert.deepEqual([now, later, running, asking, missed], [[cart], [shop], [], [], []])
+  assert.deepEqual(stack.resumption([shop]).now, [shop])
+  assert.throws(() => stack.resumption(["f9"]), { code: "unknown_frame" })
+  assert.deepEqual(stack.noteInterruptions(), [])
+})
+
 test("limits and costs are those of the tree", () => {
   using stack = Stack.inMemory()
   const shop = stack.push({ title: "Shop" })

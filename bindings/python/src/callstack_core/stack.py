@@ -53,6 +53,7 @@ from callstack_core.types import (
     Register,
     Reopened,
     Reply,
+    Resumption,
     Retried,
     RunSettings,
     RunStatus,
@@ -439,6 +440,21 @@ class Stack:
         If nothing is free, held or put back for later, nothing becomes free unless a person or a host does something.
         """
         return self._record("work_left", optional(below))
+
+    def resumption(self, frames: Sequence[FrameRef] | None = None) -> Resumption:
+        """Returns how a host goes on with frames whose work was interrupted, stopped or answered.
+
+        It is for all that are open if none are given. Each frame comes after those below it, so that it finds their results. A host asks
+        again when something that it waits for has ended.
+        """
+        return self._record("resumption", optional(None if frames is None else write_json(list(frames))))
+
+    def note_interruptions(self) -> list[Handle]:
+        """Records of the frames whose holders have let their leases end that they were interrupted, and returns these frames.
+
+        A host does this at its polls and tool calls; a program without sessions can do it before it looks at what runs.
+        """
+        return self._record("note_interruptions")
 
     def deliver(self, frame: FrameRef) -> None:
         """Records that the conversation of the frame's parent has received the results of the frame.

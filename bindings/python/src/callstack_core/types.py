@@ -199,6 +199,27 @@ class Overspent(TypedDict):
     reason: str
 
 
+class Missed(TypedDict):
+    """A result that the conversation of a frame does not have: its child has ended after the interruption."""
+
+    frame: Handle
+    child: Handle
+
+
+class Resumption(TypedDict):
+    """How a host goes on with frames: see `Stack.resumption`. Each list is in creation order."""
+
+    #: Those that can go on now: they were interrupted, stopped or answered, and nothing below them runs or goes on.
+    now: list[Handle]
+    #: Those that can go on when the frames below them have ended.
+    later: list[Handle]
+    #: The frames, at or below one of the given ones, that a host runs.
+    running: list[Handle]
+    #: The frames, at or below one of the given ones, that wait for a person.
+    asking: list[Handle]
+    missed: list[Missed]
+
+
 class NewFrame(TypedDict):
     """A frame to push or plan."""
 
