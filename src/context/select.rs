@@ -621,11 +621,12 @@ impl<'a> Ladder<'a> {
                 others.push(index);
             }
         }
-        for index in self.keep_best(&mut relevant, SHOWN_SIBLINGS) {
+        let mut outranked = self.keep_best(&mut relevant, SHOWN_SIBLINGS);
+        outranked.extend(self.keep_best(&mut others, SHOWN_SIBLINGS - relevant.len()));
+        for index in outranked {
             self.items[index].entry.omission = Some(Omission::Rank);
         }
         relevant.sort_unstable();
-        self.keep_best(&mut others, SHOWN_SIBLINGS - relevant.len());
         others.sort_unstable_by(|one, other| self.better(one, other));
         Ranked { relevant, others }
     }
