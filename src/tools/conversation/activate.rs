@@ -69,7 +69,7 @@ impl ConversationTool for Activate {
             let own = call.place_after(call.stack.read(|tree| tree.node(frame).parent()));
             return Ok(call.answer_from(own, call.prompt(frame)));
         }
-        let begun = call.begun(frame, begins_anew || from == FrameStatus::Planned);
+        let begun = call.begun_frame(frame, begins_anew || from == FrameStatus::Planned);
         Ok(call.answer_from(Some(frame), beginning::with_sentence(begun, &used)))
     }
 }

@@ -264,7 +264,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// The answer for a frame that has begun, or goes on, in which the conversation works now.
-    pub(super) fn begun(&self, frame: Handle, is_new: bool) -> String {
+    pub(super) fn begun_frame(&self, frame: Handle, is_new: bool) -> String {
         let told = self.stack.read(|tree| beginning::told(tree, frame, is_new, &self.settings.tools));
         let settings = self.settings.clone().guidance(Guidance::None);
         format!("{told}\n{}", beginning::context(self.stack, frame, &settings))
@@ -327,14 +327,14 @@ fn named(actor: &Actor) -> Option<&str> {
 }
 
 /// The frame that was handed over with a prompt, if a tool has written that. Other frames in it are only mentioned.
-pub fn frame_in_prompt(prompt: &str) -> Option<Handle> {
+pub(super) fn frame_in_prompt(prompt: &str) -> Option<Handle> {
     let (_, rest) = prompt.split_once(HAND_OVER)?;
     let mut words = rest.split(|character: char| !character.is_ascii_alphanumeric());
     words.find_map(|word| word.parse().ok())
 }
 
 /// True if the work in a frame was handed over to a subagent.
-pub fn is_handed_over(tree: &Tree, frame: Handle) -> bool {
+pub(super) fn is_handed_over(tree: &Tree, frame: Handle) -> bool {
     tree.node(frame).record().holder.as_deref().is_some_and(Holder::is_delegated)
 }
 

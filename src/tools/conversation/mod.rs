@@ -6,12 +6,14 @@ mod caller;
 mod context;
 mod heap;
 mod invalidate;
+mod moments;
 mod plan;
 mod pop;
 mod push;
 mod question;
 mod record;
 mod status;
+mod subagents;
 
 use std::fmt;
 
@@ -19,7 +21,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use self::caller::{Conversation, frame_in_prompt, is_handed_over, newest_open, place};
+pub use self::caller::{Conversation, newest_open, place};
 pub use self::question::Question;
 pub use self::status::Wait;
 use super::{Answer, arguments, beginning};

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Called, Conversation, ConversationTool, Question, Refusal, ToolEffect, is_handed_over};
+use super::caller::is_handed_over;
+use super::{Called, Conversation, ConversationTool, Question, Refusal, ToolEffect};
 use crate::frame::{FrameStatus, Results};
 use crate::session::calls::{self, listed};
 use crate::tools::popping::{self, Ended, Ending, Next};
@@ -66,7 +67,7 @@ impl ConversationTool for Pop {
         let status = call.stack.read(|tree| tree.node(frame).status());
         let (mut text, title) = call.stack.read(|tree| (popping::told(tree, &popped), popping::title(tree, &popped)));
         if let Some(next) = popped.next {
-            text.push_str(&format!("\n{}", call.begun(next, true)));
+            text.push_str(&format!("\n{}", call.begun_frame(next, true)));
             return Ok(call.answer_from(Some(next), text).about(title, frame));
         }
         let own = if is_over { None } else { call.place_after(popped.parent) };

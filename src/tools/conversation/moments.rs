@@ -1,0 +1,75 @@
+//! What a conversation is told at the moments of its life, by a host that has hooks for them: when it begins, when the person writes, before
+//! a compaction, and at the end of a turn.
+
+use super::Conversation;
+use crate::error::Result;
+use crate::frame::FrameStatus;
+use crate::tree::Command;
+
+impl Conversation<'_> {
+    /// The text for a conversation that begins, goes on, or was compacted: the context of its frame, or what else is in progress. `None`: there
+    /// is nothing to tell.
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall); the storage errors.
+    pub fn begun(&self) -> Result<Option<String>> {
+        let Some(own) = self.place() else {
+            let open = self.stack.read(|tree| tree.with_status(FrameStatus::InProgress).count());
+            return Ok((open > 0).then(|| {
+                format!(
+                    "The call stack of this project (tools of callstack) has {open} frames in progress, none of this conversation: status \
+                     shows them; activate goes on in one; push begins a new task."
+                )
+            }));
+        };
+        let context = self.stack.context(own, self.settings)?;
+        let name = self.name(own);
+        Ok(Some(format!("You are in frame {name} of the call stack (tools of callstack).\n{}", context.xml)))
+    }
+
+    /// The text beside what the person has written: what changes in the context of the frame. `None`: the conversation is in no frame.
+    ///
+    /// # Errors
+    /// As [`Conversation::begun`].
+    pub fn prompted(&self) -> Result<Option<String>> {
+        let context = self.place().map(|own| self.stack.context(own, self.settings)).transpose()?;
+        Ok(context.map(|context| context.volatile.clone()))
+    }
+
+    /// Records a file that a tool of the conversation has written.
+    ///
+    /// # Errors
+    /// The storage errors.
+    pub fn wrote(&self, path: &str) -> Result<()> {
+        match self.place() {
+            Some(own) => self.stack.add_artifact(own, path).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// What the summary of a compaction must keep. `None`: the conversation is in no frame.
+    pub fn compacting(&self) -> Option<String> {
+        let own = self.place()?;
+        Some(format!(
+            "You are in frame {} of the call stack. The stack keeps the plan, the criteria, and the results and decisions that are \
+             recorded; the context of the frame is added again after this. The summary must keep what is recorded nowhere: what was \
+             tried and why it failed, what is half done, and what comes next.",
+            self.name(own)
+        ))
+    }
+
+    /// What an agent is told that ends its turn with an open frame. `None`: nothing, or it was told before. It is said once to each holder of a
+    /// frame, in whatever session.
+    pub fn stopping(&self) -> Option<String> {
+        let own = self.place()?;
+        let is_due = self.status(own) == FrameStatus::InProgress
+            && self.stack.execute(Command::Remind { frame: own.into() }).is_ok_and(|events| !events.is_empty());
+        is_due.then(|| {
+            format!(
+                "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for somebody, pop it as \
+                 blocked with the question. If you go on later, record what exists as resultsSoFar. This is said once.",
+                self.name(own)
+            )
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! The frames of subagents: a host that starts one for a call of a conversation says so here. A subagent works in a frame of its own, below
+//! that of its session, or in the frame that its prompt hands over.
+
+use super::caller::{Conversation, frame_in_prompt, is_handed_over, place};
+use crate::error::Result;
+use crate::frame::{Actor, FrameStatus, Handle, HolderKind, Identity, PopStatus};
+use crate::stack::Stack;
+
+impl Conversation<'_> {
+    /// Makes a frame for the subagent that is this conversation, unless it is known already in which one it works. It has the title until
+    /// [`Conversation::agent_named`] says what it is about.
+    ///
+    /// # Errors
+    /// The storage errors.
+    pub fn agent_begun(&self, title: &str) -> Result<()> {
+        let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
+        let is_known = self.stack.read(|tree| tree.place_of(&agent.name).is_some());
+        if is_known { Ok(()) } else { self.frame_of(agent, title).map(drop) }
+    }
+
+    /// Names the frame of a subagent by the call of this conversation that has started it: its description in a few words, and its prompt. This
+    /// can be told before or after its beginning. If its prompt hands over a frame, the subagent works in that one.
+    ///
+    /// # Errors
+    /// The storage errors; [`Error::Held`](crate::Error::Held) if somebody else works in the frame that the prompt hands over.
+    pub fn agent_named(&self, agent: &Actor, description: &str, prompt: &str) -> Result<()> {
+        let (made, handed_over) = self.stack.read(|tree| {
+            let is_task = |frame: &Handle| {
+                frame.index() < tree.len()
+                    && tree.node(*frame).session_id() != agent.name
+                    && is_handed_over(tree, *frame)
+                    && !tree.node(*frame).status().is_finished()
+            };
+            (tree.by_id(&agent.name), frame_in_prompt(prompt).filter(is_task))
+        });
+        if let Some(frame) = handed_over {
+            let entered = self.stack.read(|tree| tree.place_of(&agent.name));
+            if entered == made && self.status(frame) == FrameStatus::InProgress {
+                self.of_agent(agent).set_status(frame, FrameStatus::InProgress, None)?;
+            }
+            return match made.filter(|made| self.status(*made).is_open()) {
+                Some(made) => self.of_agent(agent).invalidate(made, format!("The subagent works in {frame}")).map(drop),
+                None => Ok(()),
+            };
+        }
+        let title = if description.is_empty() { "subagent" } else { description };
+        match self.frame_of(agent, title)? {
+            Some(made) if self.status(made) != FrameStatus::Invalidated => {
+                let (title, success_criteria) = (title.to_owned(), prompt.to_owned());
+                self.stack
+                    .identify(made, Identity { title, success_criteria, success_criteria_compacted: String::new() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Finishes the frames of the subagent that is this conversation, with what it has said last. Without an answer it has failed.
+    ///
+    /// # Errors
+    /// The storage errors.
+    pub fn agent_ended(&self, answer: &str) -> Result<()> {
+        let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
+        let made = self.stack.read(|tree| tree.by_id(&agent.name));
+        let (status, results) = match answer.trim() {
+            "" => (PopStatus::Failed, "The subagent has ended without an answer."),
+            said => (PopStatus::Completed, said),
+        };
+        let (task, below) = self.stack.read(|tree| {
+            let Some(entered) = tree.place_of(&agent.name) else { return (None, Vec::new()) };
+            let is_own = |frame: Handle| {
+                let holder = tree.node(frame).record().holder.as_deref();
+                holder.is_some_and(|holder| holder.name == agent.name)
+            };
+            let task = tree.lineage(entered).find(|frame| is_handed_over(tree, *frame) && is_own(*frame));
+            (task, tree.lineage(entered).take_while(|frame| task.is_some_and(|task| *frame != task)).collect())
+        });
+        if let Some(made) = made.filter(|made| task.is_some_and(|task| task != *made) && self.status(*made).is_open()) {
+            self.stack.invalidate(made, format!("The subagent has worked in {}", task.unwrap_or(made)))?;
+        }
+        // The agent may have ended in a part of its task.
+        let Some(task) = task.or(made) else { return Ok(()) };
+        for frame in below {
+            if self.status(frame) == FrameStatus::InProgress {
+                self.stack.pop(frame, status, format!("The subagent has ended; its answer is in {task}."))?;
+            }
+        }
+        if self.status(task) == FrameStatus::InProgress {
+            self.stack.pop(task, status, results)?;
+        }
+        // What it has begun besides its task.
+        for frame in self.stack.read(|tree| tree.way_back(&agent.name)) {
+            self.stack.pop(frame, status, format!("The subagent has ended; its answer is in {task}."))?;
+        }
+        Ok(())
+    }
+
+    /// The frame that was made for a subagent, below that of its session. `None` if its session has none.
+    fn frame_of(&self, agent: &Actor, title: &str) -> Result<Option<Handle>> {
+        let (made, parent) = self.stack.read(|tree| {
+            let session = Actor::new(HolderKind::Conversation, agent.caller.as_str());
+            (tree.by_id(&agent.name), place(tree, &session))
+        });
+        let Some(parent) = parent.filter(|_| made.is_none()) else { return Ok(made) };
+        // The frame of the session stays its own: the subagent works beside it.
+        self.of_agent(agent).ensure(&agent.name, Some(title), Some(parent.into())).map(Some)
+    }
+
+    /// The stack for a subagent of the session.
+    fn of_agent(&self, agent: &Actor) -> Stack {
+        self.as_actor(|own| match &own.hold {
+            Some(hold) => agent.clone().hold(hold),
+            None => agent.clone(),
+        })
+    }
+
+    pub(super) fn status(&self, frame: Handle) -> FrameStatus {
+        self.stack.read(|tree| tree.node(frame).status())
+    }
+}
+
+/// True if a conversation works for another one.
+fn is_subagent(actor: &Actor) -> bool {
+    actor.kind == HolderKind::Conversation && !actor.name.is_empty() && !actor.caller.is_empty()
+}
