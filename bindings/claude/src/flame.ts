@@ -217,16 +217,14 @@ export class Flame {
   resume(limits: FrameLimits = {}): Promise<Outcome[]> {
     return this.#operate(async (isStopped) => {
       await this.#orchestrator.host.poll()
-      const open = this.#ownFrames()
+      const own = this.#ownFrames()
       // A process that was killed keeps its frames until its leases end.
-      const pending = open.filter((frame) => isInterrupted(frame) || (isCalled(frame) && !this.#runsHere(frame)))
-      const waiting = open.filter((frame) => questionOf(frame) !== undefined)
-      const roots = new Set([...pending, ...waiting].map(({ handle }) => this.stack.ancestors(handle).at(-1) ?? handle))
+      const elsewhere = own.filter((frame) => isCalled(frame) && !this.#runsHere(frame))
+      const pending = [...this.#resumable(own.map(({ handle }) => handle)), ...elsewhere.map(({ handle }) => handle)]
+      const waiting = this.#questions(own).map(({ frame }) => frame)
+      const roots = new Set([...pending, ...waiting].map((handle) => this.stack.ancestors(handle).at(-1) ?? handle))
       for (const root of roots) this.stack.setLimits(root, engineLimits(given(limits)))
-      await this.#goOn(
-        pending.map(({ handle }) => handle),
-        isStopped,
-      )
+      await this.#goOn(pending, isStopped)
       return Promise.all([...roots].map((root) => this.#settle(root, isStopped)))
     })
   }
@@ -383,7 +381,7 @@ export class Flame {
       if (frame.status === "in_progress" && isCalled(frame) && !this.#closing.signal.aborted) continue
       const below = this.stack.frames({ relation: "subtree", frame: handle, status: "blocked" })
       // After a stop, the words of a parent are read before those of its children.
-      await this.#wait(below.filter(isInterrupted).map((blocked) => blocked.handle))
+      await this.#wait(this.#resumable(below.map((blocked) => blocked.handle)))
       const waiting = this.#questions(below)
       const missed = frame.status === "blocked" && !isStopped() ? this.#withMissedResults(below, since, seen) : []
       if (missed.length > 0) {
@@ -406,17 +404,11 @@ export class Flame {
    */
   #withMissedResults(blocked: readonly Frame[], since: number, seen: Set<Handle>): Handle[] {
     const stopped = new Set(this.stack.history({ kind: "stopped", since }).map((event) => event.handle))
-    return blocked.flatMap((frame) => {
-      const { handle } = frame
-      if (!isInterrupted(frame) || [handle, ...this.stack.ancestors(handle)].some((above) => stopped.has(above)))
-        return []
-      const children = this.stack.frames({ relation: "children", frame: handle })
-      const missed = children.filter(
-        (child) => isFinished(child) && child.deliveredAt === undefined && !seen.has(child.handle),
-      )
-      for (const child of missed) seen.add(child.handle)
-      return missed.length > 0 ? [handle] : []
-    })
+    const isStopped = (handle: Handle) => [handle, ...this.stack.ancestors(handle)].some((above) => stopped.has(above))
+    const { missed } = this.stack.resumption(blocked.map(({ handle }) => handle))
+    const isNew = missed.filter(({ frame, child }) => !(seen.has(child) || isStopped(frame)))
+    for (const { child } of isNew) seen.add(child)
+    return [...new Set(isNew.map(({ frame }) => frame))]
   }
 
   /** Waits until the question of one of these frames is not open any more. Returns those frames; none after a stop. */
@@ -435,8 +427,13 @@ export class Flame {
 
   /** The frames between answered ones and `top`, which were salvaged while they waited for them. */
   #interruptedAbove(answered: readonly Handle[], top: Handle): Handle[] {
-    const above = new Set(answered.flatMap((handle) => (handle === top ? [] : this.#upTo(handle, top))))
-    return [...above].filter((handle) => isInterrupted(this.stack.frame(handle)))
+    return this.#resumable(answered.flatMap((handle) => (handle === top ? [] : this.#upTo(handle, top))))
+  }
+
+  /** Those of these frames that can go on without a person. */
+  #resumable(handles: readonly Handle[]): Handle[] {
+    const { now, later } = this.stack.resumption(handles)
+    return [...now, ...later]
   }
 
   #upTo(handle: Handle, top: Handle): Handle[] {
@@ -444,54 +441,49 @@ export class Flame {
     return ancestors.slice(0, ancestors.indexOf(top) + 1)
   }
 
-  /** Goes on with interrupted frames, each when those below it have ended. A frame that cannot go on is logged. */
+  /**
+   * Goes on with frames, each when those below it have ended, and with frames below them that another process runs, if that is killed.
+   * A frame that cannot go on is logged.
+   */
   async #goOn(handles: readonly Handle[], isStopped: () => boolean): Promise<void> {
+    const { host } = this.#orchestrator
+    const wanted = new Set(handles)
     const works = new Map<Handle, Promise<void>>()
-    const work = (handle: Handle): Promise<void> => {
-      const known = works.get(handle)
-      if (known !== undefined) return known
-      const below = new Set(this.stack.handles({ relation: "subtree", frame: handle }))
-      const first = handles.filter((other) => other !== handle && below.has(other))
-      const { host } = this.#orchestrator
-      const started = Promise.all(first.map(work)).then(() =>
-        host.attempt(`resume ${handle}`, () => this.#goOnWith(handle, isStopped)),
+    const follow = (handle: Handle, work: () => Promise<void>) =>
+      works.set(
+        handle,
+        host.attempt(`resume ${handle}`, work).finally(() => works.delete(handle)),
       )
-      works.set(handle, started)
-      return started
-    }
-    await Promise.all(handles.map(work))
-  }
-
-  /** Goes on with an interrupted frame, once nobody runs anything below it: another process may have been faster. */
-  async #goOnWith(handle: Handle, isStopped: () => boolean): Promise<void> {
     while (!isStopped()) {
       this.stack.refresh()
-      const running = this.stack.frames({ relation: "subtree", frame: handle, status: "in_progress" }).filter(isCalled)
-      if (running.length > 0) {
-        for (const frame of running) this.#tellRunner(frame)
-        const handles = running.map((frame) => frame.handle)
-        await this.#wait(handles)
-        // That process may have been killed meanwhile.
-        const wasKilled = (other: Handle) => other !== handle && hasLapsed(this.stack.frame(other))
-        await this.#goOn(handles.filter(wasKilled), isStopped)
-      } else if (!isInterrupted(this.stack.frame(handle))) {
-        return
-      } else if (await this.#hasBegun(handle)) {
-        await this.#wait([handle])
-        return
+      const { now, running } = this.stack.resumption([...wanted])
+      for (const handle of now.filter((handle) => !works.has(handle))) {
+        follow(handle, () => this.#goOnWith(handle, wanted))
       }
+      for (const handle of running.filter((handle) => !works.has(handle))) {
+        this.#tellRunner(this.stack.frame(handle))
+        follow(handle, async () => {
+          await this.#wait([handle])
+          if (hasLapsed(this.stack.frame(handle))) wanted.add(handle)
+        })
+      }
+      if (works.size === 0) return
+      await Promise.race(works.values())
     }
+    await Promise.all(works.values())
   }
 
-  /** Begins a frame. Returns false if another process has begun it meanwhile. */
-  async #hasBegun(handle: Handle): Promise<boolean> {
+  /** Goes on with a frame, and takes it from those that are wanted, unless another process has begun it meanwhile. */
+  async #goOnWith(handle: Handle, wanted: Set<Handle>): Promise<void> {
     try {
       await this.#begin(handle)
-      return true
     } catch (error) {
-      if (isCalled(this.stack.frame(handle))) return false
+      if (isCalled(this.stack.frame(handle))) return
+      wanted.delete(handle)
       throw error
     }
+    wanted.delete(handle)
+    await this.#wait([handle])
   }
 
   /** The callers of a frame that runs and of those above it: one of them is the session in whose name a process has begun its tree. */
@@ -546,18 +538,6 @@ function hasLapsed({ status, holder }: Frame): boolean {
   return status === "in_progress" && holder?.released?.how === "interrupted"
 }
 
-function isFinished({ status }: Frame): boolean {
-  return status === "completed" || status === "failed"
-}
-
 function isOpen({ status }: Frame): boolean {
   return status === "in_progress" || status === "blocked"
-}
-
-/** True if a frame can go on without a person: its process has ended, it was stopped or salvaged, or it was answered. */
-function isInterrupted(frame: Frame): boolean {
-  const { status, questions } = frame
-  if (status === "in_progress") return hasLapsed(frame)
-  const last = questions?.at(-1)
-  return status === "blocked" && last !== undefined && (last.interruption === true || last.answer !== undefined)
 }

@@ -7,7 +7,6 @@ import { createRequire } from "node:module"
 import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
 import { test } from "node:test"
-import { setTimeout as delay } from "node:timers/promises"
 import { createOpencodeClient } from "@opencode-ai/sdk/v2"
 import { Flame, type FlameEvent, type FlameOptions, OpenCodeDriver, type OpenCodeOptions } from "callstack-flame"
 import { RemoteEngine } from "../src/drivers/opencode/engine.js"
@@ -383,23 +382,29 @@ test("a budget ends a prompt before its next request", () =>
   }))
 
 test("a report that fails ends neither the orchestrator nor the session", () => {
-  let file = ""
+  let breakReports: () => unknown = () => undefined
+  let reports = 0
   return scenario(
     {
       f1: [
-        async () => {
-          writeFileSync(file, "{")
-          // A file that is known is read again after a second.
-          await delay(1100)
+        () => {
+          breakReports()
           return { calls: [call("read", { filePath: "." })] }
         },
         { calls: [pop("It works")] },
       ],
     },
-    async ({ flame, world }) => {
-      file = join(world.folder, ".callstack/flame/f1.json")
+    async ({ flame }) => {
+      breakReports = () =>
+        Object.assign(flame.stack, {
+          overspent: () => {
+            reports += 1
+            throw new Error("the stack cannot be read")
+          },
+        })
       const { frame } = await flame.run("Damage", { maxTokens: 100_000 })
       assert.equal(frame.results, "It works")
+      assert.ok(reports > 0, "no report has failed")
     },
   )
 })

@@ -202,15 +202,13 @@ test("a hook that fails before a tool refuses the call: one of the user, and the
       throw new Error("the list is broken")
     },
   })
-  await running(
-    attempt(),
-    async ({ flame, world }) => {
-      await flame.run("Try")
-      assert.match(answers[2] ?? "", /^Write refused: .*hook/)
-      assert.deepEqual(existing(world, "a.ts"), [])
-    },
-    { tools },
-  )
+  await running(attempt(), async ({ flame, world }) => {
+    const allowance = flame.stack.allowance.bind(flame.stack)
+    Object.assign(flame.stack, { allowance: (frame: string) => ({ ...allowance(frame), tools }) })
+    await flame.run("Try")
+    assert.match(answers[2] ?? "", /^Write refused: .*hook/)
+    assert.deepEqual(existing(world, "a.ts"), [])
+  })
 })
 
 test("a frame that another one's agent has begun elsewhere has at most the tools of both", () =>
@@ -247,7 +245,7 @@ test("nothing runs after the end of a frame, and no session changes the stack's 
     {
       f1: [
         (_, { folder }) => ({
-          calls: [call("Write", { file_path: join(folder, ".callstack/flame/f1.json"), content: "{}" })],
+          calls: [call("Write", { file_path: join(folder, ".callstack/state.json"), content: "{}" })],
         }),
         (_, { folder }) => ({
           calls: [pop("Over"), call("Write", { file_path: join(folder, "late.txt"), content: "late" })],
@@ -257,7 +255,10 @@ test("nothing runs after the end of a frame, and no session changes the stack's 
     async ({ flame, world }) => {
       await flame.run("Be limited", { maxTokens: 100_000 })
       assert.ok(!existsSync(join(world.folder, "late.txt")))
-      assert.match(readFileSync(join(world.folder, ".callstack/flame/f1.json"), "utf8"), /"maxTokens":100000/)
+      assert.ok(
+        !existsSync(join(world.folder, ".callstack/state.json")),
+        "a session has written into the stack's folder",
+      )
     },
     { claude: { permissionMode: "acceptEdits" } },
   ))

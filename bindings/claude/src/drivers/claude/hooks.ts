@@ -132,7 +132,7 @@ function withContext(hookEventName: ContextEvent, additionalContext: string | un
 
 /**
  * Allows the tools of the stack. Refuses a tool that is not among those of the frame, every tool after the end of the frame, and
- * changes of files in the stack's folder: the limits of frames are there.
+ * changes of files in the stack's folder.
  */
 function guard(
   { tool_name: tool, tool_input: input }: InputOf<"PreToolUse">,
