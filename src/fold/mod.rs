@@ -38,6 +38,7 @@ mod sent;
 mod splice;
 mod stretches;
 mod tokens;
+mod transcript;
 mod turns;
 mod walk;
 mod wire;
@@ -55,6 +56,7 @@ use crate::vocabulary::calls::{CallNames, SERVER};
 
 use self::conversation::{Conversation, Removal};
 use self::plan::{Plan, What};
+pub use self::transcript::{Seen, Transcript, TranscriptItem, transcript};
 
 /// The form in which a conversation is written.
 ///

@@ -108,6 +108,22 @@ impl<'a, 'b> Walk<'a, 'b> {
         walk
     }
 
+    /// The frame in which the conversation was at an item: `None` also for one of another stack.
+    pub fn frame_of(&self, place: usize) -> Option<Handle> {
+        self.in_stack(self.of_item[place]?)
+    }
+
+    /// The frame in which the conversation is at its end.
+    pub fn place(&self) -> Option<Handle> {
+        self.in_stack(*self.path.last()?)
+    }
+
+    /// The frame of a segment, in the stack that the conversation has named last.
+    fn in_stack(&self, segment: usize) -> Option<Handle> {
+        let (stack, frame) = self.segments[segment].frame;
+        (stack == self.stack).then_some(frame)
+    }
+
     /// Takes one item.
     fn step(&mut self, place: usize) {
         let segment = match &self.items[place].kind {

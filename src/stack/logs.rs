@@ -9,6 +9,10 @@ use crate::store::logs;
 use crate::store::{LogLimits, LogPage, LogQuery, PrunedLogs};
 use crate::tree::Command;
 
+/// Number of lines of a log, the last ones, that are compared with what a conversation repeats.
+#[cfg(feature = "session")]
+const COMPARED_LINES: usize = 1_000;
+
 /// The full log of a frame: a file of JSON lines, `logs/{id}.jsonl` in the stack's folder, or lines in a store that keeps logs
 /// ([`Store::logs`](crate::Store::logs)). [`Stack::log`] returns it.
 #[derive(Debug, Clone)]
@@ -76,8 +80,15 @@ impl Stack {
         self.inner.contexts.existing_log(handle, Some(&log_path))
     }
 
+    /// The IDs of the last entries of a frame's log.
+    #[cfg(feature = "session")]
+    pub(crate) fn logged_ids(&self, frame: &FrameRef) -> Result<std::collections::HashSet<String>> {
+        let page = self.log(frame.clone()).read(&LogQuery::default().tail(COMPARED_LINES))?;
+        Ok(page.lines.iter().filter_map(|line| line.entry["id"].as_str().map(str::to_owned)).collect())
+    }
+
     /// True if the stack keeps logs: in files, or in its store.
-    pub(super) fn keeps_logs(&self) -> bool {
+    pub(crate) fn keeps_logs(&self) -> bool {
         self.inner.log_folder.is_some() || self.inner.stored_logs.is_some()
     }
 

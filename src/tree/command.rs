@@ -291,6 +291,13 @@ pub enum Command {
         /// Path of the log, absolute or relative to the stack's folder. It must not be blank.
         log_path: String,
     },
+    /// Record what a conversation has said and used, as one commit.
+    RecordConversation {
+        /// For each frame, what was said in it: lines for its log, as for [`Command::AppendLog`].
+        logs: Vec<(FrameRef, Vec<Value>)>,
+        /// The frame in which a model was asked, and the request.
+        usage: Option<(FrameRef, Box<ModelRequest>)>,
+    },
     /// Append lines to the frame's own log, `logs/{id}.jsonl` in the stack's folder.
     AppendLog {
         /// The frame.

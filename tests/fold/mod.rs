@@ -2,5 +2,6 @@
 
 mod invariants;
 mod rule;
+mod transcripts;
 mod turns;
 mod validity;

@@ -1,18 +1,11 @@
 //! The messages of sessions, which are kept in the logs of their frames.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::frame::FrameRef;
 use crate::session::compaction::Message;
 use crate::stack::Stack;
-use crate::store::LogQuery;
-
-/// Number of lines of a log, the last ones, that are compared with the messages of a session. The messages before the first
-/// one that is found there are older.
-const COMPARED_LINES: usize = 1_000;
 
 impl Stack {
     /// Appends messages of a session to the log of its frame, each with a time. If they may repeat messages of the log,
@@ -22,8 +15,7 @@ impl Stack {
             return Ok(());
         }
         if may_repeat {
-            let page = self.log(frame.clone()).read(&LogQuery::default().tail(COMPARED_LINES))?;
-            let logged: HashSet<&str> = page.lines.iter().filter_map(|line| line.entry["id"].as_str()).collect();
+            let logged = self.logged_ids(frame)?;
             let is_logged = |message: &Message| logged.contains(&*message.id);
             let first = messages.iter().position(is_logged).unwrap_or(0);
             messages = messages.into_iter().skip(first).filter(|message| !is_logged(message)).collect();

@@ -14,6 +14,7 @@ mod question;
 mod record;
 mod status;
 mod subagents;
+mod watching;
 
 use std::fmt;
 
@@ -24,6 +25,7 @@ use serde_json::Value;
 pub use self::caller::{Conversation, newest_open, place};
 pub use self::question::Question;
 pub use self::status::Wait;
+pub use self::watching::Watched;
 use super::{Answer, arguments, beginning};
 use crate::error::Error;
 use crate::frame::Handle;

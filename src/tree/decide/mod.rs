@@ -127,6 +127,14 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::AddDecision { frame, decision } => draft.add_decision(tree.resolve(&frame)?, decision)?,
         Command::RecordUsage { frame, request } => draft.record_usage(tree.resolve(&frame)?, request),
         Command::SetLogPath { frame, log_path } => draft.set_log_path(tree.resolve(&frame)?, log_path)?,
+        Command::RecordConversation { logs, usage } => {
+            for (frame, entries) in logs {
+                draft.append_entries(tree.resolve(&frame)?, entries)?;
+            }
+            if let Some((frame, request)) = usage {
+                draft.record_usage(tree.resolve(&frame)?, request);
+            }
+        }
         Command::AppendLog { frame, entries } => draft.append_entries(tree.resolve(&frame)?, entries)?,
         Command::AllocateChunk { frame, chunk } => draft.allocate_chunk(tree.resolve(&frame)?, chunk)?,
         Command::WriteChunk { frame, name, content } => draft.write_chunk(tree.resolve(&frame)?, name, content)?,

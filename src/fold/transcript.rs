@@ -1,0 +1,200 @@
+//! What a request says, item by item, each in the frame in which the conversation was: for the logs of frames.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value as Json, json};
+
+use super::conversation::{Conversation, Item, Kind, arguments};
+use super::json::Value;
+use super::walk::Walk;
+use super::{FoldSettings, Wire, wire};
+use crate::frame::Handle;
+use crate::text::from_json;
+use crate::vocabulary::calls::CallNames;
+
+/// The keys of a part of a message in which its text is, in the order in which they are looked for.
+const TEXTS: [&str; 8] = ["text", "thinking", "content", "output", "summary", "parts", "response", "result"];
+
+/// The items of a conversation that were seen before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen(HashSet<u64>);
+
+/// What a request says that was not seen before.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Transcript {
+    /// The new items, in their order.
+    pub items: Vec<TranscriptItem>,
+    /// The frame in which the conversation is at the end of the request. `None`: in none, or nobody has said it.
+    pub place: Option<Handle>,
+    /// True if the conversation has said in which frames it is. Otherwise only the stack can know it.
+    pub has_frames: bool,
+}
+
+/// An item of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TranscriptItem {
+    /// The frame in which the conversation was.
+    pub frame: Option<Handle>,
+    /// The item as the log of a frame has it, without a time: `{"id": "9f0c2a…", "role": "assistant", "text": "…"}` for words and answers;
+    /// `"calls": [{"id": "call_1", "name": "Bash", "arguments": {…}}]` for a call; the role `tool` with `call`, `name` and `isError` for its
+    /// outcome; `"parts": [{"type": "reasoning", "text": "…"}]` for thinking; the role `host` for what the host has added; `"summary": true` for
+    /// the summary of a compaction. The ID is the same in each request that repeats the item.
+    pub entry: Json,
+}
+
+/// Returns what a request says that was not seen before, and adds it to that. `None` for what cannot be understood. What the system and the
+/// developer say is left out.
+///
+/// ```
+/// use callstack_core::fold::{FoldSettings, Seen, Wire, transcript};
+///
+/// let mut seen = Seen::default();
+/// let request = r#"{"messages": [{"role": "user", "content": "Build the shop."}]}"#;
+/// let first = transcript(Wire::Anthropic, request, &FoldSettings::default(), &mut seen).unwrap();
+/// assert_eq!(first.items[0].entry["text"], "Build the shop.");
+/// let again = transcript(Wire::Anthropic, request, &FoldSettings::default(), &mut seen).unwrap();
+/// assert!(again.items.is_empty());
+/// ```
+pub fn transcript(wire: Wire, request: &str, settings: &FoldSettings, seen: &mut Seen) -> Option<Transcript> {
+    let names = CallNames::new(&settings.tools, &settings.server);
+    let conversation = wire::read(wire, request, &names)?;
+    let pairs = conversation.pairs()?;
+    let walk = Walk::through(&conversation.items, &pairs);
+    let ids = ids(request, &conversation, &pairs);
+    let mut items = Vec::new();
+    for (place, id) in ids.into_iter().enumerate().filter(|(_, id)| seen.0.insert(*id)) {
+        if let Some(entry) = entry(request, &conversation.items, &pairs, place) {
+            items.push(TranscriptItem { frame: walk.frame_of(place), entry: with_id(entry, id) });
+        }
+    }
+    Some(Transcript { items, place: walk.place(), has_frames: !walk.segments.is_empty() })
+}
+
+/// For each item, a number that is the same in each request that repeats it: marks of a prompt cache move, hosts shorten old outcomes, and
+/// what is before an item goes at a compaction.
+fn ids(request: &str, conversation: &Conversation<'_>, pairs: &[Option<usize>]) -> Vec<u64> {
+    let mut times: HashMap<u64, u64> = HashMap::new();
+    let mut ids: Vec<u64> = Vec::with_capacity(conversation.items.len());
+    for (place, item) in conversation.items.iter().enumerate() {
+        let id = match (&item.kind, pairs[place]) {
+            (Kind::Outcome(_), Some(call)) => fingerprint(&[b"outcome", &ids[call].to_le_bytes()]),
+            (Kind::Call(call), _) => {
+                let arguments = call.arguments.map_or("", |arguments| arguments.text);
+                fingerprint(&[
+                    b"call",
+                    call.id.unwrap_or_default().as_bytes(),
+                    call.name.as_bytes(),
+                    arguments.as_bytes(),
+                ])
+            }
+            (kind, _) => fingerprint(&[role(kind).as_bytes(), said_by(request, item).as_bytes()]),
+        };
+        let time = times.entry(id).or_default();
+        *time += 1;
+        ids.push(if *time == 1 { id } else { fingerprint(&[&id.to_le_bytes(), &time.to_le_bytes()]) });
+    }
+    ids
+}
+
+/// FNV-1a: logs keep these numbers, so they must not change with the version of a library.
+fn fingerprint(parts: &[&[u8]]) -> u64 {
+    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    // A byte that no text has ends each part.
+    parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| add(part.iter().fold(hash, add), &0xff))
+}
+
+fn role(kind: &Kind<'_>) -> &'static str {
+    match kind {
+        Kind::Words | Kind::Summary => "user",
+        Kind::Answer(_) | Kind::Reasoning | Kind::Call(_) => "assistant",
+        Kind::Outcome(_) | Kind::Shown => "tool",
+        Kind::Note | Kind::Fixed | Kind::Layout => "host",
+    }
+}
+
+/// The entry of an item. `None`: it says nothing.
+fn entry(request: &str, items: &[Item<'_>], pairs: &[Option<usize>], place: usize) -> Option<Json> {
+    let item = &items[place];
+    let role = role(&item.kind);
+    Some(match &item.kind {
+        Kind::Layout | Kind::Fixed => return None,
+        Kind::Call(call) => {
+            let id = call.id.map(unescaped);
+            json!({"role": role, "text": "", "calls": [{"id": id, "name": unescaped(call.name), "arguments": arguments(call)}]})
+        }
+        Kind::Outcome(outcome) => {
+            let call = pairs[place].map(|call| &items[call].kind);
+            let name = match call {
+                Some(Kind::Call(call)) => unescaped(call.name),
+                _ => unescaped(outcome.name),
+            };
+            let text = outcome.content.map(said_in).unwrap_or_default();
+            let mut entry = json!({"role": role, "name": name, "call": outcome.id.map(unescaped), "text": text});
+            if outcome.is_error {
+                entry["isError"] = true.into();
+            }
+            entry
+        }
+        Kind::Reasoning => {
+            let text = said_by(request, item);
+            if text.is_empty() {
+                return None;
+            }
+            json!({"role": role, "text": "", "parts": [{"type": "reasoning", "text": text}]})
+        }
+        Kind::Summary => json!({"role": role, "text": said_by(request, item), "summary": true}),
+        Kind::Words | Kind::Shown | Kind::Note | Kind::Answer(_) => {
+            json!({"role": role, "text": said_by(request, item)})
+        }
+    })
+}
+
+fn with_id(mut entry: Json, id: u64) -> Json {
+    if let Json::Object(entry) = &mut entry {
+        entry.insert("id".to_owned(), format!("{id:016x}").into());
+    }
+    entry
+}
+
+/// A text that is written with the escapes of JSON.
+fn unescaped(raw: &str) -> String {
+    from_json(&format!("\"{raw}\"")).unwrap_or_else(|_| raw.to_owned())
+}
+
+/// What an item says.
+fn said_by(request: &str, item: &Item<'_>) -> String {
+    match item.kind {
+        Kind::Answer(Some(text)) => said_in(text),
+        _ => from_json::<Json>(&request[item.bytes.clone()]).map(|value| said(&value)).unwrap_or_default(),
+    }
+}
+
+fn said_in(value: Value<'_>) -> String {
+    from_json::<Json>(value.text).map(|value| said(&value)).unwrap_or_default()
+}
+
+/// The texts in a part of a message, in any form that a wire has.
+fn said(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        Json::Array(parts) => parts.iter().map(said).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),
+        Json::Object(object) => match TEXTS.iter().find_map(|key| object.get(*key).filter(|value| !value.is_null())) {
+            Some(inner) => said(inner),
+            None if is_attachment(object) => "[attachment]".to_owned(),
+            // What a tool has returned.
+            None if !object.contains_key("type") => value.to_string(),
+            None => String::new(),
+        },
+        Json::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// True for a picture, a file or a sound.
+fn is_attachment(object: &serde_json::Map<String, Json>) -> bool {
+    ["source", "image_url", "inlineData", "fileData", "file_data", "file_id", "input_audio", "file"]
+        .iter()
+        .any(|key| object.contains_key(*key))
+}

@@ -1,0 +1,100 @@
+//! A conversation as the requests to its model show it: what was said goes into the logs of frames, and what was used is recorded. For a program
+//! between an agent and its model.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+
+use super::Conversation;
+use crate::error::Result;
+use crate::fold::{FoldSettings, Seen, Wire, transcript};
+use crate::frame::{FrameRef, Handle, ModelRequest};
+use crate::tree::Command;
+
+/// What a process knows of a conversation that it watches. It begins empty, also after a restart: what the logs have already is found there.
+#[derive(Debug, Clone, Default)]
+pub struct Watched {
+    seen: Seen,
+    /// The frames whose logs were compared with the conversation.
+    compared: HashSet<Handle>,
+    /// What was said in no frame: it is in the log of the frame that begins next.
+    before: Vec<Value>,
+}
+
+/// Number of items in no frame that are kept for the next one, the newest.
+const KEPT_BEFORE: usize = 1_000;
+
+impl Conversation<'_> {
+    /// Records what a request says that was not recorded before: each item in the log of the frame in which the conversation was, with the time
+    /// of now. What was said in no frame is in the log of the next one, whose task it is as a rule. Records what the request has used too, for the frame in which the conversation is. All of it is one commit. Returns that frame;
+    /// `None` if the conversation is in none, and nothing was recorded.
+    ///
+    /// ```
+    /// use callstack_core::fold::{FoldSettings, Wire};
+    /// use callstack_core::frame::ModelRequest;
+    /// use callstack_core::tools::conversation::{Conversation, Watched};
+    /// use callstack_core::{Actor, HolderKind, NewFrame, Settings, Stack};
+    ///
+    /// let stack = Stack::in_memory().as_actor(Actor::new(HolderKind::Conversation, "codex/1"));
+    /// let shop = stack.push(NewFrame::new("Shop"))?;
+    /// let settings = Settings::default();
+    /// let conversation = Conversation::new(&stack, &settings);
+    /// let request = r#"{"messages": [{"role": "user", "content": "Build the shop."}]}"#;
+    /// let (fold, mut watched) = (FoldSettings::default(), Watched::default());
+    /// let usage = ModelRequest { output: 210, ..ModelRequest::new("large") };
+    /// let place = conversation.watch(Wire::Anthropic, request, &fold, Some(usage), &mut watched)?;
+    /// assert_eq!(place, Some(shop));
+    /// assert_eq!(stack.usage(shop)?.total[0].output, 210);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The storage errors. Nothing was recorded then, and the next request records it.
+    pub fn watch(
+        &self,
+        wire: Wire,
+        request: &str,
+        settings: &FoldSettings,
+        usage: Option<ModelRequest>,
+        watched: &mut Watched,
+    ) -> Result<Option<Handle>> {
+        let mut seen = watched.seen.clone();
+        let said = transcript(wire, request, settings, &mut seen).unwrap_or_default();
+        // A conversation that names no frame is where the stack knows it to be: its frame was begun by another one, or before a compaction.
+        let place = self.place();
+        let known = |frame: Option<Handle>| if said.has_frames { frame } else { frame.or(place) };
+        let exists = |frame: &Handle| self.stack.read(|tree| frame.index() < tree.len());
+        let mut logs: BTreeMap<Handle, Vec<Value>> = BTreeMap::new();
+        let mut before = watched.before.clone();
+        let now = self.stack.now();
+        for mut item in said.items {
+            item.entry["time"] = now.into();
+            before.push(item.entry);
+            if let Some(frame) = known(item.frame).filter(exists) {
+                logs.entry(frame).or_default().append(&mut before);
+            }
+        }
+        before.drain(..before.len().saturating_sub(KEPT_BEFORE));
+        if !self.stack.keeps_logs() {
+            logs.clear();
+        }
+        let mut compared = Vec::new();
+        for (frame, entries) in &mut logs {
+            if !watched.compared.contains(frame) {
+                let logged = self.stack.logged_ids(&(*frame).into())?;
+                entries.retain(|entry| entry["id"].as_str().is_none_or(|id| !logged.contains(id)));
+                compared.push(*frame);
+            }
+        }
+        logs.retain(|_, entries| !entries.is_empty());
+        let here = known(said.place).filter(exists);
+        let usage = here.zip(usage).map(|(frame, request)| (FrameRef::from(frame), Box::new(request)));
+        if usage.is_some() || !logs.is_empty() {
+            let logs = logs.into_iter().map(|(frame, entries)| (frame.into(), entries)).collect();
+            self.stack.execute(Command::RecordConversation { logs, usage })?;
+        }
+        (watched.seen, watched.before) = (seen, before);
+        watched.compared.extend(compared);
+        Ok(here)
+    }
+}

@@ -1,0 +1,160 @@
+//! What a request says, item by item, for the logs of frames.
+
+use std::collections::BTreeSet;
+
+use callstack_core::fold::{FoldSettings, Seen, TranscriptItem, Wire, transcript};
+use callstack_core::frame::ModelRequest;
+use callstack_core::tools::conversation::{Conversation, Watched};
+use callstack_core::{Actor, HolderKind, NewFrame, Settings, Stack};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use support::conversations::{Job, Round, pop, push, request, shell};
+use support::{Random, assert_golden};
+
+fn items(wire: Wire, rounds: &[Round], seen: &mut Seen) -> Vec<TranscriptItem> {
+    transcript(wire, &request(wire, rounds), &FoldSettings::default(), seen).expect("a conversation").items
+}
+
+fn ids(items: &[TranscriptItem]) -> Vec<String> {
+    items.iter().map(|item| item.entry["id"].as_str().expect("an ID").to_owned()).collect()
+}
+
+fn shop() -> Vec<Round> {
+    vec![
+        push("f1", "Shop").words("Build the shop."),
+        push("f2", "Cart").text("First the cart."),
+        shell("cat src/cart.rs", "struct Cart;").reasoning("What is there?").text("I read what is there."),
+        pop("f2", "Cart", "completed", "Cart::total() in src/cart.rs", "f1 (Shop)"),
+        shell("cat src/pay.rs", "struct Pay;"),
+    ]
+}
+
+/// Each wire says the same, in the same frames.
+#[test]
+fn items_are_where_the_conversation_was() {
+    for wire in Wire::ALL.iter().copied() {
+        let items = items(wire, &shop(), &mut Seen::default());
+        let lines = items.iter().map(|item| {
+            let mut entry = item.entry.clone();
+            entry.as_object_mut().unwrap().remove("id");
+            let frame = item.frame.map_or("–".to_owned(), |frame| frame.to_string());
+            format!("{frame} {entry}\n")
+        });
+        assert_golden(&format!("fold/{wire}.transcript.txt"), &lines.collect::<String>());
+    }
+}
+
+#[test]
+fn a_mark_of_a_cache_and_a_shortened_outcome_are_no_new_items() {
+    let mut seen = Seen::default();
+    let body = json!({"messages": [
+        {"role": "user", "content": [{"type": "text", "text": "Build.", "cache_control": {"type": "ephemeral"}}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file": "a"}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "much"}]}]});
+    let read = |body: &Value, seen: &mut Seen| {
+        transcript(Wire::Anthropic, &body.to_string(), &FoldSettings::default(), seen).unwrap().items
+    };
+    assert_eq!(read(&body, &mut seen).len(), 3);
+    let mut later = body;
+    later["messages"][0]["content"][0].as_object_mut().unwrap().remove("cache_control");
+    later["messages"][2]["content"][0]["content"] = "[cleared]".into();
+    later["messages"].as_array_mut().unwrap().push(json!({"role": "assistant", "content": "Build."}));
+    later["messages"].as_array_mut().unwrap().push(json!({"role": "user", "content": "Build."}));
+    let new = read(&later, &mut seen);
+    let said: Vec<_> = new.iter().map(|item| (item.entry["role"].clone(), item.entry["text"].clone())).collect();
+    assert_eq!(
+        said,
+        [(json!("assistant"), json!("Build.")), (json!("user"), json!("Build."))],
+        "words said twice are two items"
+    );
+    for broken in
+        ["{", "[]", r#"{"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]}]}"#]
+    {
+        assert!(transcript(Wire::Anthropic, broken, &FoldSettings::default(), &mut seen).is_none(), "{broken}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// However long the conversation was when it was looked at first, each item is told once.
+    #[test]
+    fn each_item_is_told_once(seed in any::<u64>(), rounds in 1usize..40, wire in 0..Wire::ALL.len()) {
+        let wire = Wire::ALL[wire];
+        let mut random = Random::new(seed);
+        let job = Job::new(&mut random, rounds);
+        let whole = ids(&items(wire, &job.rounds, &mut Seen::default()));
+        prop_assert_eq!(whole.iter().collect::<BTreeSet<_>>().len(), whole.len(), "two items have one ID");
+        let (mut seen, mut told, mut end) = (Seen::default(), Vec::new(), 0);
+        while end < job.rounds.len() {
+            end = job.rounds.len().min(end + 1 + random.below(4));
+            told.extend(ids(&items(wire, &job.rounds[..end], &mut seen)));
+        }
+        let (told, whole): (BTreeSet<_>, BTreeSet<_>) = (told.into_iter().collect(), whole.into_iter().collect());
+        prop_assert_eq!(told, whole, "{}", wire);
+    }
+}
+
+/// The texts in the log of a frame, and what each entry is.
+#[cfg(feature = "sqlite")]
+fn log(stack: &Stack, frame: &str) -> Vec<String> {
+    let page = stack.log(frame).read(&callstack_core::LogQuery::default()).unwrap();
+    let line = |entry: &Value| match entry["calls"][0]["name"].as_str() {
+        Some(name) => format!("call {name}"),
+        None => format!("{} {}", entry["role"].as_str().unwrap(), entry["text"].as_str().unwrap()),
+    };
+    page.lines.iter().map(|kept| line(&kept.entry)).collect()
+}
+
+#[test]
+#[cfg(feature = "sqlite")]
+fn what_is_watched_is_in_the_logs_and_the_usage_of_frames_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = Stack::open(folder.path(), callstack_core::StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Shop")).unwrap();
+    stack.push(NewFrame::new("Cart").below("f1")).unwrap();
+    let stack = stack.as_actor(Actor::new(HolderKind::Conversation, "codex/1"));
+    let (settings, fold) = (Settings::default(), FoldSettings::default());
+    let conversation = Conversation::new(&stack, &settings);
+    let rounds = shop();
+    let usage = || Some(ModelRequest { output: 10, ..ModelRequest::new("large") });
+    let watch = |end: usize, watched: &mut Watched| {
+        let body = request(Wire::Anthropic, &rounds[..end]);
+        let place = conversation.watch(Wire::Anthropic, &body, &fold, usage(), watched).unwrap();
+        place.map(|place| place.to_string())
+    };
+    let mut watched = Watched::default();
+    assert_eq!(watch(1, &mut watched).as_deref(), Some("f1"));
+    assert_eq!(watch(3, &mut watched).as_deref(), Some("f2"));
+    assert_eq!(watch(4, &mut watched).as_deref(), Some("f1"));
+    // A process that begins anew finds in the logs what was recorded.
+    assert_eq!(watch(5, &mut Watched::default()).as_deref(), Some("f1"));
+    let said = log(&stack, "f2");
+    let expected = ["assistant I read what is there.", "call mcp__callstack__pop"];
+    assert!(expected.iter().all(|line| said.iter().filter(|said| said == line).count() == 1), "{said:#?}");
+    assert_eq!(said.iter().filter(|line| line.contains("struct Cart")).count(), 1, "{said:#?}");
+    let outer = log(&stack, "f1");
+    assert!(!outer.iter().any(|line| line.contains("struct Cart")), "{outer:#?}");
+    let beginning = ["user Build the shop.", "call mcp__callstack__push"];
+    assert_eq!(outer[..2], beginning, "what led to the task is in its log: {outer:#?}");
+    assert_eq!(outer.iter().filter(|line| beginning[0] == *line).count(), 1, "{outer:#?}");
+    let outputs = ["f1", "f2"].map(|frame| stack.usage(frame).unwrap().own[0].output);
+    assert_eq!(outputs, [30, 10], "three requests in f1, one in f2");
+}
+
+/// A conversation that names no frame is where the stack knows it to be.
+#[test]
+#[cfg(feature = "sqlite")]
+fn a_conversation_that_names_no_frame_is_in_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = Stack::open(folder.path(), callstack_core::StackOptions::default()).unwrap();
+    let stack = stack.as_actor(Actor::new(HolderKind::Conversation, "claude/1/agent"));
+    let (settings, fold) = (Settings::default(), FoldSettings::default());
+    let conversation = Conversation::new(&stack, &settings);
+    let body = request(Wire::Anthropic, &[shell("ls", "src").words("Look.")]);
+    let watch = |watched: &mut Watched| conversation.watch(Wire::Anthropic, &body, &fold, None, watched).unwrap();
+    assert_eq!(watch(&mut Watched::default()), None, "it is in no frame, and nothing is recorded");
+    let frame = stack.push(NewFrame::new("Look around")).unwrap();
+    assert_eq!(watch(&mut Watched::default()), Some(frame));
+    assert!(log(&stack, "f1").contains(&"user Look.".to_owned()));
+}
