@@ -1,6 +1,6 @@
 //! What a request says, item by item, for the logs of frames.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callstack_core::fold::{FoldSettings, Seen, TranscriptItem, Wire, transcript};
 use callstack_core::frame::ModelRequest;
@@ -35,10 +35,19 @@ fn items_are_where_the_conversation_was() {
     for wire in Wire::ALL.iter().copied() {
         let items = items(wire, &shop(), &mut Seen::default());
         let lines = items.iter().map(|item| {
-            let mut entry = item.entry.clone();
-            entry.as_object_mut().unwrap().remove("id");
+            // The order of keys depends on a feature.
+            let mut entry: BTreeMap<String, Value> = serde_json::from_value(item.entry.clone()).unwrap();
+            entry.remove("id");
+            if let Some(arguments) = entry.get_mut("calls").map(|calls| calls[0]["arguments"].take()) {
+                let arguments: BTreeMap<String, Value> = serde_json::from_value(arguments).unwrap();
+                entry.insert("arguments".to_owned(), json!(serde_json::to_string(&arguments).unwrap()));
+                let call = entry.remove("calls").unwrap();
+                entry.insert("name".to_owned(), call[0]["name"].clone());
+            }
+            let thought = entry.remove("parts").map(|parts| parts[0]["text"].clone());
+            entry.extend(thought.map(|thought| ("thought".to_owned(), thought)));
             let frame = item.frame.map_or("–".to_owned(), |frame| frame.to_string());
-            format!("{frame} {entry}\n")
+            format!("{frame} {}\n", serde_json::to_string(&entry).unwrap())
         });
         assert_golden(&format!("fold/{wire}.transcript.txt"), &lines.collect::<String>());
     }
