@@ -239,7 +239,12 @@ impl Session {
 
     /// A call of a tool by a subagent, whose name the hook adds before.
     fn call(&mut self, agent: &str, tool: &str, arguments: Value) -> String {
-        let (said, errors) = self.run_hook("pre-tool-use", Some(agent), json!({ "tool_input": arguments }));
+        self.call_as(Some(agent), tool, arguments)
+    }
+
+    /// A call of a tool by the session, or by a subagent of it, whose name the hook adds before.
+    fn call_as(&mut self, agent: Option<&str>, tool: &str, arguments: Value) -> String {
+        let (said, errors) = self.run_hook("pre-tool-use", agent, json!({ "tool_input": arguments }));
         assert_eq!(errors, "");
         let input = serde_json::from_str::<Value>(&said).unwrap()["hookSpecificOutput"]["updatedInput"].clone();
         let params = json!({ "name": tool, "arguments": input, "_meta": { "claudecode/toolUseId": "toolu_1" } });
@@ -287,6 +292,71 @@ fn a_prompt_that_mentions_a_frame_does_not_hand_it_over() {
     assert_eq!(session.frame("f3").results.as_deref(), Some("Docs are fine"));
     session.hook("subagent-stop", Some("cart"), json!({ "last_assistant_message": "cart.rs" }));
     assert_eq!(session.frame("f2").results.as_deref(), Some("cart.rs"));
+}
+
+/// Several frames are handed over by one call; what each subagent needs is added to its prompt, and its answer are the results.
+#[test]
+fn subagents_of_a_host_with_hooks_need_no_call_of_ours() {
+    let mut session = Session::new();
+    let frames = ["Cart", "Mail"].map(|title| json!({ "title": title, "successCriteria": format!("{title} works") }));
+    let handed = session.call_as(None, "plan", json!({ "frames": frames, "handOver": true }));
+    assert!(handed.len() < 700, "the prompts are lines: {handed}");
+    for (frame, title) in [("f2", "Cart"), ("f3", "Mail")] {
+        let line = format!("Your task is frame {frame} ({title}) of the call stack.");
+        assert!(handed.contains(&line), "{handed}");
+        let input = json!({ "description": title, "prompt": format!("{line} Be brief."), "subagent_type": "general" });
+        let (said, errors) =
+            session.run_hook("pre-tool-use", None, json!({ "tool_name": "Agent", "tool_input": input }));
+        assert_eq!(errors, "");
+        let updated = serde_json::from_str::<Value>(&said).unwrap()["hookSpecificOutput"]["updatedInput"].clone();
+        let prompt = updated["prompt"].as_str().unwrap().to_owned();
+        for part in [&*line, "Be brief.", &format!("<title>{title}</title>"), "is recorded as the results"] {
+            assert!(prompt.contains(part), "{part}: {prompt}");
+        }
+        assert!(!prompt.contains("call pop") && updated["subagent_type"] == "general", "{prompt}");
+        session.hook("subagent-start", Some(title), json!({ "agent_type": "general" }));
+        let transcript = session.project.folder.path().join(format!("agent-{title}.jsonl"));
+        let first = json!({ "type": "user", "message": { "role": "user", "content": prompt } });
+        std::fs::write(&transcript, format!("{first}\n")).unwrap();
+        let answer = format!("{title} is in src");
+        let ended = json!({ "last_assistant_message": answer, "agent_transcript_path": transcript });
+        assert_eq!(session.hook("subagent-stop", Some(title), ended), "");
+        session.named(title, &prompt);
+        let done = session.frame(frame);
+        assert_eq!((done.status, done.results), (FrameStatus::Completed, Some(answer)));
+    }
+    assert_eq!(session.project.stack().read(|tree| tree.len()), 3, "no frame of a wrapper is left behind");
+    let (said, _) = session.run_hook(
+        "pre-tool-use",
+        None,
+        json!({ "tool_name": "Agent", "tool_input": { "prompt": "Look around" } }),
+    );
+    assert_eq!(said, "", "a prompt that hands nothing over stays as it is");
+}
+
+/// A subagent that was told of at no time, beside one to which a frame was handed over, has its frame at its end.
+#[test]
+fn the_answer_of_a_subagent_without_a_frame_is_kept() {
+    let mut session = Session::new();
+    session.call_as(None, "push", json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true }));
+    session.hook("subagent-start", Some("docs"), json!({ "agent_type": "general" }));
+    session.hook("subagent-stop", Some("docs"), json!({ "last_assistant_message": "Docs are fine" }));
+    session.named("docs", "Review the docs");
+    let (cart, docs) = (session.frame("f2"), session.frame("f3"));
+    assert_eq!((cart.status, docs.results.as_deref()), (FrameStatus::InProgress, Some("Docs are fine")));
+}
+
+/// Without hooks, the prompt has all that the subagent needs, which pops the frame by its handle.
+#[test]
+fn a_subagent_pops_what_was_handed_over_without_entering_it() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("lead", "Shop");
+    server.done(Some("lead"), "push", json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true }));
+    server.done(Some("sub"), "record", json!({ "decisions": ["Integers"], "frame": "f2" }));
+    let popped = server.done(Some("sub"), "pop", json!({ "status": "completed", "results": "cart.rs", "frame": "f2" }));
+    assert!(popped.starts_with("f2 (Cart) is completed."), "{popped}");
+    ends_with(&server.done(Some("lead"), "status", json!({})), "You are in f1 (Shop).");
 }
 
 #[test]
@@ -602,7 +672,7 @@ fn two_subagents_at_once_do_not_mix() {
         let arguments = json!({ "title": title, "successCriteria": "It works", "handOver": true });
         let prompt = server.done(Some("lead"), "push", arguments);
         ends_with(&prompt, "You are in f1 (Shop).");
-        assert!(prompt.contains("activate") && prompt.contains("It works"), "{prompt}");
+        assert!(prompt.contains("<title>Shop</title>") && prompt.contains("It works"), "{prompt}");
     }
     // Subagents that the host tells apart need the handle only once.
     for (agent, frame) in [("a", "f2"), ("b", "f3")] {

@@ -37,7 +37,7 @@ impl Tree {
     }
 
     /// When a conversation has entered a frame last.
-    pub(super) fn last_entry(&self, conversation: &str) -> Option<u64> {
+    pub(crate) fn last_entry(&self, conversation: &str) -> Option<u64> {
         self.places.get(conversation).map(|place| place.since)
     }
 

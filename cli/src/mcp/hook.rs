@@ -3,13 +3,14 @@
 //! nothing, and an error is only reported.
 
 use std::env;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use callstack_core::context::{Budget, Guidance};
 use callstack_core::text::from_json;
 use callstack_core::tools::conversation::{self, Conversation};
-use callstack_core::{Command, Error, Settings};
+use callstack_core::{Command, Error, HostSettings, Settings};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -72,11 +73,34 @@ struct Event {
     #[serde(default)]
     tool_response: Value,
     #[serde(default)]
+    agent_transcript_path: String,
+    #[serde(default)]
     last_assistant_message: String,
     #[serde(default)]
     stop_hook_active: bool,
     #[serde(default)]
     background_tasks: Vec<Value>,
+}
+
+impl Event {
+    /// True if a tool is called that starts a subagent.
+    fn starts_agent(&self) -> bool {
+        matches!(&*self.tool_name, "Agent" | "Task")
+    }
+
+    /// With what a subagent was started: the first words in its transcript. Empty if they cannot be read.
+    fn prompt_of_agent(&self) -> String {
+        let Ok(file) = File::open(&self.agent_transcript_path) else { return String::new() };
+        let lines = BufReader::new(file.take(LONGEST_EVENT)).lines().map_while(io::Result::ok);
+        let mut entries = lines.filter_map(|line| from_json::<Value>(&line).ok());
+        let content = entries
+            .find_map(|mut entry| (entry["message"]["role"] == "user").then(|| entry["message"]["content"].take()));
+        match content {
+            Some(Value::String(text)) => text,
+            Some(Value::Array(blocks)) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+            _ => String::new(),
+        }
+    }
 }
 
 /// Runs a hook.
@@ -99,8 +123,8 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     let event: Event = serde_json::from_value(Value::Object(event)).map_err(unreadable)?;
     let Some(caller) = Caller::of_claude(&event.session_id, Some(&event.agent_id)) else { return Ok(None) };
     // The most frequent hook needs no stack.
-    if let HookEvent::PreToolUse = kind {
-        return Ok(called_by(event.tool_input, &caller));
+    if matches!(kind, HookEvent::PreToolUse) && !event.starts_agent() {
+        return Ok(event.tool_input.is_object().then(|| updated(&event.tool_input, ARGUMENT, caller.as_str().into())));
     }
     if !folder.has_stack() {
         return Ok(None);
@@ -110,16 +134,22 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     if stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty())) {
         stack.execute(Command::RenewAll).map_err(|error| error.to_string())?;
     }
-    let budget = Budget::default().total(TOKENS).bytes(Some(BYTES));
+    let budget = match kind {
+        // A prompt has the room that the answer of a tool has.
+        HookEvent::PreToolUse => HostSettings::from_environment("{}").0.context.budget,
+        _ => Budget::default().total(TOKENS).bytes(Some(BYTES)),
+    };
     let settings = Settings::default().budget(budget).guidance(Guidance::None).tools(conversation::names(&[]));
-    answer_to(kind, &event, &Conversation::new(&stack, &settings)).map_err(|error| error.to_string())
+    let conversation = Conversation::new(&stack, &settings).telling_agents(true);
+    answer_to(kind, &event, &conversation).map_err(|error| error.to_string())
 }
 
-/// The input of a tool with the conversation that calls it: Claude Code itself names only the call.
-fn called_by(input: Value, caller: &Caller) -> Option<Value> {
-    let Value::Object(mut input) = input else { return None };
-    input.insert(ARGUMENT.to_owned(), caller.as_str().into());
-    Some(json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": input } }))
+/// The input of a tool with another value of a key: with the conversation that calls it, because Claude Code itself names only the call, or
+/// with the prompt of a subagent.
+fn updated(input: &Value, key: &str, value: String) -> Value {
+    let mut input = input.clone();
+    input[key] = value.into();
+    json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": input } })
 }
 
 /// What a conversation is told at an event, and what is recorded of it.
@@ -127,7 +157,11 @@ fn answer_to(kind: HookEvent, event: &Event, conversation: &Conversation<'_>) ->
     let answer = match kind {
         HookEvent::SessionStart => conversation.begun()?.map(|text| added("SessionStart", &text)),
         HookEvent::UserPromptSubmit => conversation.prompted()?.map(|text| added("UserPromptSubmit", &text)),
-        HookEvent::PreToolUse => None,
+        HookEvent::PreToolUse => {
+            let prompted = event.tool_input.get("prompt").and_then(Value::as_str);
+            let prompt = prompted.and_then(|prompt| conversation.agent_prompted(prompt));
+            prompt.map(|prompt| updated(&event.tool_input, "prompt", prompt))
+        }
         HookEvent::PostToolUse => {
             called(event, conversation)?;
             None
@@ -138,7 +172,7 @@ fn answer_to(kind: HookEvent, event: &Event, conversation: &Conversation<'_>) ->
             None
         }
         HookEvent::SubagentStop => {
-            conversation.agent_ended(&event.last_assistant_message)?;
+            conversation.agent_ended(&event.prompt_of_agent(), &event.last_assistant_message)?;
             None
         }
         HookEvent::PreCompact => conversation.compacting().map(|text| json!({ "systemMessage": text })),
@@ -162,7 +196,7 @@ fn called(event: &Event, conversation: &Conversation<'_>) -> Result<(), Error> {
             let relative = Path::new(path).strip_prefix(project).unwrap_or(Path::new(path));
             conversation.wrote(&relative.to_string_lossy())
         }
-        "Agent" | "Task" => {
+        _ if event.starts_agent() => {
             let id = text(&event.tool_response, "agentId");
             let agent = Caller::of_claude(&event.session_id, Some(&id)).filter(|_| !id.is_empty());
             agent.map_or(Ok(()), |agent| {

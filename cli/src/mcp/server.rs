@@ -36,8 +36,8 @@ now, where, and how it is used. Later frames see only that.
 - Plan several steps with plan, and begin each with activate.
 - record decisions and files at once. They are kept when your conversation is compacted.
 - After a compaction, or in a new conversation: status shows the frames and where you are, context shows all that your frame needs.
-- For a subagent: push or activate with handOver gives you its prompt. It pops the frame with its results; status with of and \
-wait looks for them.
+- For subagents: push, activate or plan with handOver gives you their prompts. Their results are those of their frames; status with of \
+and wait looks for them.
 - Frames are named by handles such as f3. Each answer ends with the frame in which you are, or says to pass its handle as frame in \
 your next calls.";
 
@@ -115,7 +115,8 @@ impl Shared {
             // A refused renewal is tried again by the next call.
             let _ = stack.execute(Command::RenewAll);
         }
-        run(&stack, &Conversation::new(&stack, &self.settings))
+        // A hook has named the caller, and others tell of its subagents.
+        run(&stack, &Conversation::new(&stack, &self.settings).telling_agents(named.is_some()))
     }
 
     /// Calls a tool, waits for the end of a frame if it asks for that, and writes down that it was called: for which frame if the call names

@@ -9,7 +9,7 @@ use crate::stack::Stack;
 use crate::text::one_line;
 use crate::tools::beginning;
 use crate::tree::Tree;
-use crate::vocabulary::Place;
+use crate::vocabulary::{Place, ToolRole};
 
 /// The number of open frames that a refusal lists.
 const LISTED: usize = 12;
@@ -36,13 +36,22 @@ pub struct Conversation<'a> {
     pub(super) settings: &'a Settings,
     /// The name of the conversation. `None`: nobody knows which one it is.
     pub(super) caller: Option<&'a str>,
+    /// True: the host tells when it starts a subagent, and when that ends.
+    pub(super) tells_agents: bool,
 }
 
 impl<'a> Conversation<'a> {
     /// The conversation that is the actor of a stack, see [`Stack::as_actor`]; without a name it has to say in each call in which frame it
     /// works. Contexts are made with these settings, in which the tools should have the names of [`names`](super::names).
     pub fn new(stack: &'a Stack, settings: &'a Settings) -> Self {
-        Self { stack, settings, caller: stack.actor().and_then(named) }
+        Self { stack, settings, caller: stack.actor().and_then(named), tells_agents: false }
+    }
+
+    /// The same of a host that calls [`Conversation::agent_prompted`] before it starts a subagent, and [`Conversation::agent_ended`] behind
+    /// its end. Then the prompt for a subagent is a line, and its last answer are the results of its frame.
+    #[must_use]
+    pub fn telling_agents(self, tells_agents: bool) -> Self {
+        Self { tells_agents, ..self }
     }
 
     /// The frame that an argument names.
@@ -275,18 +284,41 @@ impl<'a> Conversation<'a> {
         self.stack.read(|tree| calls::name(tree, frame))
     }
 
-    /// The prompt with which a subagent begins the work in a frame.
-    pub(super) fn prompt(&self, frame: Handle) -> String {
+    /// The answer that hands a frame over: with the prompt for the subagent.
+    pub(super) fn handed(&self, frame: Handle) -> String {
         let name = self.name(frame);
-        let criteria = self.stack.read(|tree| tree.node(frame).record().success_criteria.clone());
-        let criteria = indented(&criteria);
+        match self.tells_agents {
+            true => format!(
+                "{name} has begun, for a subagent. Start it with this prompt, to which all that it needs is added; its last answer will be the \
+                 results of the frame:\n{}",
+                self.task_line(frame)
+            ),
+            false => format!("{name} has begun, for a subagent. Give it this prompt:\n{}", self.prompt(frame)),
+        }
+    }
+
+    /// The prompt with which a subagent works in a frame.
+    pub(super) fn prompt(&self, frame: Handle) -> String {
+        let mut settings = self.settings.clone().guidance(Guidance::None);
+        if self.tells_agents {
+            // Its answer ends its work, and no call.
+            settings.tools = settings.tools.without(ToolRole::Pop);
+        }
+        let context = beginning::context(self.stack, frame, &settings);
+        let end = match self.tells_agents {
+            true => format!(
+                "End with an answer that says what exists now, where, and how it is used: that is recorded as the results of {frame}."
+            ),
+            false => "At the end call pop with your results, then answer with them.".to_owned(),
+        };
         format!(
-            "{name} has begun, for a subagent. Give it this prompt:\n\
-             {HAND_OVER}{name} of the call stack. First call the tool activate of the MCP server callstack with \
-             {{\"frame\": \"{frame}\"}}: its answer shows all that you need. Pass \"frame\": \"{frame}\" in every other call of \
-             these tools. At the end call pop with your results, then answer with them.\n\
-             Success criteria:{criteria}"
+            "{} What you need for it:\n{context}\nPass \"frame\": \"{frame}\" in your calls of the tools of the MCP server callstack. {end}",
+            self.task_line(frame)
         )
+    }
+
+    pub(super) fn task_line(&self, frame: Handle) -> String {
+        format!("{HAND_OVER}{} of the call stack.", self.name(frame))
     }
 
     /// An answer that ends with the frame in which the conversation is: compaction may have removed every other mention.

@@ -4,8 +4,10 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
+use crate::frame::Handle;
 use crate::tools::beginning;
 use crate::tools::planning::Child;
+use crate::tree::Parts;
 
 /// Plan the steps of your frame in order, to be begun later with activate.
 #[derive(Deserialize, JsonSchema)]
@@ -14,6 +16,9 @@ pub(super) struct Plan {
     /// The steps, in order.
     #[schemars(transform = with_criteria_alone)]
     frames: Vec<Child>,
+    /// Subagents do those that can begin: the answer has their prompts.
+    #[serde(default)]
+    hand_over: bool,
     /// Your frame. Default: the frame of this conversation.
     frame: Option<String>,
 }
@@ -37,9 +42,17 @@ impl ConversationTool for Plan {
         }
         let own = call.own(self.frame.as_deref())?;
         let planned = call.stack.plan_children(own, self.frames.into_iter().map(Child::new_frame).collect())?;
-        let mut lines: Vec<String> = planned.iter().map(|frame| format!("{} is planned.", call.name(*frame))).collect();
-        let first = call.stack.read(|tree| beginning::first(tree, &planned));
-        lines.extend(first.map(|first| beginning::begin_with(first, &call.settings.tools)));
+        let can_begin = |frame: &Handle| call.stack.read(|tree| tree.can_begin(*frame, Parts::Within).is_ok());
+        let (begun, waiting): (Vec<Handle>, Vec<Handle>) =
+            planned.iter().partition(|frame| self.hand_over && can_begin(frame));
+        let stack = call.as_actor(|actor| actor.handing_over(true));
+        begun.iter().try_for_each(|frame| stack.activate(*frame))?;
+        let mut lines: Vec<String> = begun.iter().map(|frame| call.handed(*frame)).collect();
+        lines.extend(waiting.iter().map(|frame| format!("{} is planned.", call.name(*frame))));
+        if begun.is_empty() {
+            let first = call.stack.read(|tree| beginning::first(tree, &waiting));
+            lines.extend(first.map(|first| beginning::begin_with(first, &call.settings.tools)));
+        }
         Ok(call.answer_from(Some(own), lines.join("\n")))
     }
 }

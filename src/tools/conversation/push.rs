@@ -60,7 +60,7 @@ impl ConversationTool for Push {
         }
         let frame = call.as_actor(|actor| actor.handing_over(self.hand_over)).push(new)?;
         if self.hand_over {
-            return Ok(call.answer_from(own, call.prompt(frame)));
+            return Ok(call.answer_from(own, call.handed(frame)));
         }
         let text = call.stack.read(|tree| beginning::told(tree, frame, true, &call.settings.tools));
         Ok(call.answer_from(Some(frame), text))

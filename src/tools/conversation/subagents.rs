@@ -3,18 +3,33 @@
 
 use super::caller::{Conversation, frame_in_prompt, is_handed_over, place};
 use crate::error::Result;
-use crate::frame::{Actor, FrameStatus, Handle, HolderKind, Identity, PopStatus};
+use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Identity, PopStatus};
 use crate::stack::Stack;
+use crate::tree::Tree;
 
 impl Conversation<'_> {
-    /// Makes a frame for the subagent that is this conversation, unless it is known already in which one it works. It has the title until
-    /// [`Conversation::agent_named`] says what it is about.
+    /// The prompt of a subagent that is about to start, with all that it needs if it hands over a frame. `None`: it hands none over.
+    pub fn agent_prompted(&self, prompt: &str) -> Option<String> {
+        let frame = self.stack.read(|tree| frame_handed_over(tree, prompt))?;
+        // What the agent has written beside the line that names the frame stays.
+        let line = self.task_line(frame);
+        Some(match prompt.split_once(&line) {
+            Some((before, behind)) => format!("{before}{}{behind}", self.prompt(frame)),
+            None => format!("{}\n\n{prompt}", self.prompt(frame)),
+        })
+    }
+
+    /// Makes a frame for the subagent that is this conversation, unless it is known already in which one it works, or its session has
+    /// handed one over that nobody has entered. It has the title until [`Conversation::agent_named`] says what it is about.
     ///
     /// # Errors
     /// The storage errors.
     pub fn agent_begun(&self, title: &str) -> Result<()> {
         let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
-        let is_known = self.stack.read(|tree| tree.place_of(&agent.name).is_some());
+        let is_known = self.stack.read(|tree| {
+            let waits = |frame: Handle| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, agent));
+            tree.place_of(&agent.name).is_some() || tree.held().any(waits)
+        });
         if is_known { Ok(()) } else { self.frame_of(agent, title).map(drop) }
     }
 
@@ -24,15 +39,8 @@ impl Conversation<'_> {
     /// # Errors
     /// The storage errors; [`Error::Held`](crate::Error::Held) if somebody else works in the frame that the prompt hands over.
     pub fn agent_named(&self, agent: &Actor, description: &str, prompt: &str) -> Result<()> {
-        let (made, handed_over) = self.stack.read(|tree| {
-            let is_task = |frame: &Handle| {
-                frame.index() < tree.len()
-                    && tree.node(*frame).session_id() != agent.name
-                    && is_handed_over(tree, *frame)
-                    && !tree.node(*frame).status().is_finished()
-            };
-            (tree.by_id(&agent.name), frame_in_prompt(prompt).filter(is_task))
-        });
+        let (made, handed_over) = self.stack.read(|tree| (tree.by_id(&agent.name), frame_handed_over(tree, prompt)));
+        let handed_over = handed_over.filter(|frame| Some(*frame) != made);
         if let Some(frame) = handed_over {
             let entered = self.stack.read(|tree| tree.place_of(&agent.name));
             if entered == made && self.status(frame) == FrameStatus::InProgress {
@@ -54,13 +62,20 @@ impl Conversation<'_> {
         }
     }
 
-    /// Finishes the frames of the subagent that is this conversation, with what it has said last. Without an answer it has failed.
+    /// Finishes the frames of the subagent that is this conversation, with what it has said last. Without an answer it has failed. `prompt`:
+    /// with what it was started, if the host tells that; it names the frame that was handed over, which the subagent may not have entered.
     ///
     /// # Errors
     /// The storage errors.
-    pub fn agent_ended(&self, answer: &str) -> Result<()> {
+    pub fn agent_ended(&self, prompt: &str, answer: &str) -> Result<()> {
         let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
-        let made = self.stack.read(|tree| tree.by_id(&agent.name));
+        if let Some(frame) =
+            self.stack.read(|tree| frame_handed_over(tree, prompt)).filter(|frame| self.waits_for(*frame, agent))
+        {
+            self.stack.set_status(frame, FrameStatus::InProgress, None)?;
+        }
+        // Of a subagent that was not told from one with a frame of its session, the frame is made now.
+        let made = self.frame_of(agent, "subagent")?;
         let (status, results) = match answer.trim() {
             "" => (PopStatus::Failed, "The subagent has ended without an answer."),
             said => (PopStatus::Completed, said),
@@ -94,11 +109,13 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    /// The frame that was made for a subagent, below that of its session. `None` if its session has none.
+    /// The frame that was made for a subagent, below that of its session. `None` if its session has none, or if the subagent works in one that
+    /// was there before.
     fn frame_of(&self, agent: &Actor, title: &str) -> Result<Option<Handle>> {
         let (made, parent) = self.stack.read(|tree| {
             let session = Actor::new(HolderKind::Conversation, agent.caller.as_str());
-            (tree.by_id(&agent.name), place(tree, &session))
+            let has_entered = tree.last_entry(&agent.name).is_some();
+            (tree.by_id(&agent.name), place(tree, &session).filter(|_| !has_entered))
         });
         let Some(parent) = parent.filter(|_| made.is_none()) else { return Ok(made) };
         // The frame of the session stays its own: the subagent works beside it.
@@ -113,6 +130,12 @@ impl Conversation<'_> {
         })
     }
 
+    /// True if a frame was handed over by the session of a subagent, and nobody has entered it.
+    fn waits_for(&self, frame: Handle, agent: &Actor) -> bool {
+        let waits = |tree: &Tree| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, agent));
+        self.status(frame) == FrameStatus::InProgress && self.stack.read(waits)
+    }
+
     pub(super) fn status(&self, frame: Handle) -> FrameStatus {
         self.stack.read(|tree| tree.node(frame).status())
     }
@@ -121,4 +144,17 @@ impl Conversation<'_> {
 /// True if a conversation works for another one.
 fn is_subagent(actor: &Actor) -> bool {
     actor.kind == HolderKind::Conversation && !actor.name.is_empty() && !actor.caller.is_empty()
+}
+
+/// True if a frame is held for a subagent of the agent's session, whose name nobody knows yet.
+fn is_for(holder: &Holder, agent: &Actor) -> bool {
+    holder.name.is_empty() && holder.is_delegated() && holder.caller == agent.caller
+}
+
+/// The frame that a prompt hands over, if its work is not finished.
+fn frame_handed_over(tree: &Tree, prompt: &str) -> Option<Handle> {
+    let is_task = |frame: &Handle| {
+        frame.index() < tree.len() && is_handed_over(tree, *frame) && !tree.node(*frame).status().is_finished()
+    };
+    frame_in_prompt(prompt).filter(is_task)
 }
