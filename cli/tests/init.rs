@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A host, the file with its settings, the key of the servers, and settings that people may have there.
-const HOSTS: [(&str, &str, &str, &str); 6] = [
+const HOSTS: [(&str, &str, &str, &str); 10] = [
     ("claude", ".mcp.json", "mcpServers", "{\n  \"mcpServers\": { \"other\": { \"command\": \"x\" } }\n}\n"),
     (
         "codex",
@@ -28,6 +28,15 @@ const HOSTS: [(&str, &str, &str, &str); 6] = [
     ),
     ("zed", ".zed/settings.json", "context_servers", "// mine\n{\n  \"tab_size\": 2,\n}\n"),
     ("opencode", "opencode.json", "mcp", "{ \"$schema\": \"https://opencode.ai/config.json\" }\n"),
+    ("gemini", ".gemini/settings.json", "mcpServers", "{ \"general\": { \"vimMode\": true } }\n"),
+    ("qwen", ".qwen/settings.json", "mcpServers", "{\n  // mine\n  \"ui\": { \"theme\": \"x\" }\n}\n"),
+    ("copilot", ".github/mcp.json", "mcpServers", "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}\n"),
+    (
+        "windsurf",
+        "home/.codeium/windsurf/mcp_config.json",
+        "mcpServers",
+        "{\"mcpServers\": {\"other\": {\"command\": \"y\"}}}\n",
+    ),
 ];
 
 struct Project {
@@ -41,7 +50,13 @@ impl Project {
 
     fn init(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
-        command.arg("init").args(arguments).current_dir(&self.folder).env("CODEX_HOME", self.path("codex"));
+        command
+            .arg("init")
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env("CODEX_HOME", self.path("codex"))
+            .env("HOME", self.path("home"))
+            .env("USERPROFILE", self.path("home"));
         command.env_remove("CALLSTACK_DIR").output().unwrap()
     }
 
@@ -116,7 +131,7 @@ fn the_readme_says_for_each_host_what_is_written() {
     for (name, host, file) in paragraphs {
         let project = Project::new();
         project.done(&[host]);
-        let file = file.replace("~/.codex", "codex");
+        let file = file.replace("~/.codex", "codex").replace("~/", "home/");
         assert!(project.path(&file).is_file(), "{name}: {file} is not written");
         told.push((host, file));
     }
@@ -377,7 +392,7 @@ fn what_is_no_regular_file_is_refused_and_not_waited_for() {
 fn links_in_a_project_do_not_lead_to_other_settings() {
     use std::os::unix::fs::symlink;
 
-    for (host, file, _, _) in HOSTS.into_iter().filter(|(host, ..)| *host != "codex") {
+    for (host, file, _, _) in HOSTS.into_iter().filter(|(host, ..)| !["codex", "windsurf"].contains(host)) {
         let (project, home) = (Project::new(), TempDir::new().unwrap());
         fs::write(home.path().join("settings.json"), "{}").unwrap();
         let path = project.path(file);

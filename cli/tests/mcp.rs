@@ -1402,6 +1402,21 @@ fn a_server_leaves_nothing_where_nobody_uses_it() {
     assert_eq!(server.end(), Some(0));
 }
 
+/// Hosts add tools to each request for a server with resources, and Claude Code hides tools that do not say that they are always needed.
+#[test]
+fn a_server_costs_no_more_than_its_tools() {
+    for (arguments, has_resources) in [(&[][..], false), (&["--resources"], true)] {
+        let project = Project::new();
+        let mut server = project.server(arguments);
+        let capabilities = server.greet("2025-06-18")["capabilities"].clone();
+        assert_eq!(capabilities["resources"].is_object(), has_resources, "{capabilities}");
+        let tools = server.result("tools/list", json!({}))["tools"].clone();
+        for tool in tools.as_array().unwrap() {
+            assert_eq!(tool["_meta"], json!({ "anthropic/alwaysLoad": true }), "{tool}");
+        }
+    }
+}
+
 #[test]
 fn resources_and_prompts_show_frames() {
     let project = Project::new();

@@ -50,6 +50,14 @@ enum Host {
     Zed,
     /// OpenCode: opencode.json
     Opencode,
+    /// Gemini CLI: .gemini/settings.json
+    Gemini,
+    /// Qwen Code: .qwen/settings.json
+    Qwen,
+    /// Copilot CLI: .github/mcp.json
+    Copilot,
+    /// Windsurf: mcp_config.json in ~/.codeium/windsurf, for this project alone
+    Windsurf,
 }
 
 /// The change of the settings of a host.
@@ -109,13 +117,22 @@ impl Host {
                 false => "opencode.json".into(),
             },
             Self::Codex => codex_home()?.join("config.toml"),
+            Self::Gemini => ".gemini/settings.json".into(),
+            Self::Qwen => ".qwen/settings.json".into(),
+            Self::Copilot => ".github/mcp.json".into(),
+            Self::Windsurf => home("the settings of Windsurf")?.join(".codeium/windsurf/mcp_config.json"),
         })
+    }
+
+    /// True if the settings are those of the person, for all projects. The person may have put links there.
+    fn is_of_person(self) -> bool {
+        matches!(self, Self::Codex | Self::Windsurf)
     }
 
     /// The key of the object with the servers.
     fn section(self) -> &'static str {
         match self {
-            Self::Claude | Self::Cursor => "mcpServers",
+            Self::Claude | Self::Cursor | Self::Gemini | Self::Qwen | Self::Copilot | Self::Windsurf => "mcpServers",
             Self::Codex => "mcp_servers",
             Self::Vscode => "servers",
             Self::Zed => "context_servers",
@@ -127,12 +144,24 @@ impl Host {
     /// `stack`: the folder of the stack, if it is not that of the project.
     fn entry(self, program: &str, stack: Option<&str>) -> Value {
         // These do not promise in which folder they start a server.
-        let is_elsewhere = matches!(self, Self::Cursor | Self::Vscode);
-        let stack = stack.or(is_elsewhere.then_some("${workspaceFolder}/.callstack"));
+        let elsewhere = match self {
+            Self::Cursor | Self::Vscode => Some("${workspaceFolder}/.callstack".to_owned()),
+            // Its settings have no word for the folder of a project.
+            Self::Windsurf => {
+                env::current_dir().ok().map(|here| here.join(".callstack").to_string_lossy().into_owned())
+            }
+            _ => None,
+        };
+        let stack = stack.or(elsewhere.as_deref());
         let words = ["mcp"].into_iter().chain(stack.into_iter().flat_map(|stack| ["--stack", stack]));
         let words: Vec<&str> = words.collect();
         match self {
-            Self::Claude | Self::Codex | Self::Cursor => json!({ "command": program, "args": words }),
+            // Without this, Claude Code hides the tools behind a search.
+            Self::Claude => json!({ "command": program, "args": words, "alwaysLoad": true }),
+            Self::Codex | Self::Cursor | Self::Gemini | Self::Qwen | Self::Windsurf => {
+                json!({ "command": program, "args": words })
+            }
+            Self::Copilot => json!({ "type": "local", "command": program, "args": words, "tools": ["*"] }),
             Self::Vscode => json!({ "type": "stdio", "command": program, "args": words }),
             Self::Zed => json!({ "command": program, "args": words, "env": {} }),
             Self::Opencode => {
@@ -155,6 +184,12 @@ impl Host {
             Self::Vscode => "open the folder, and start the server callstack above its entry in .vscode/mcp.json",
             Self::Zed => "open the folder in Zed; the settings of the agent panel list the server callstack",
             Self::Opencode => "start opencode in this folder",
+            Self::Gemini => "start gemini in this folder, and trust the folder; /mcp lists the server callstack",
+            Self::Qwen => "start qwen in this folder, and trust the folder; /mcp lists the server callstack",
+            Self::Copilot => "start copilot in this folder, and trust the folder; /mcp shows the server callstack",
+            Self::Windsurf => {
+                "refresh the servers of Cascade in Windsurf; they use the stack of this folder, whatever is open"
+            }
         }
     }
 }
@@ -173,8 +208,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, F
     let advised = |failure: Failure| {
         failure.next(format!("correct it, or add the entry by hand: callstack init {} --print", host.name()))
     };
-    // The settings of Codex are those of the person, who may have put links there.
-    let file = SettingsFile::read(&path, host == Host::Codex).map_err(advised)?;
+    let file = SettingsFile::read(&path, host.is_of_person()).map_err(advised)?;
     let mut settings: Box<dyn Settings> = match host {
         Host::Codex => Box::new(Toml::parse(file.text(), &path).map_err(advised)?),
         _ => Box::new(Json::parse(file.text(), &path).map_err(advised)?),
@@ -214,9 +248,16 @@ fn program() -> String {
 }
 
 fn codex_home() -> Result<PathBuf, Failure> {
-    let named = |name: &str| env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    named("CODEX_HOME").or_else(|| env::home_dir().map(|home| home.join(".codex"))).ok_or_else(|| {
-        Failure::new(Exit::Failed, "io", "there is no home folder with the settings of Codex")
-            .next("name their folder: CODEX_HOME=FOLDER callstack init codex")
-    })
+    match env::var_os("CODEX_HOME").filter(|folder| !folder.is_empty()) {
+        Some(folder) => Ok(folder.into()),
+        None => home("the settings of Codex")
+            .map(|home| home.join(".codex"))
+            .map_err(|failure| failure.next("name their folder: CODEX_HOME=FOLDER callstack init codex")),
+    }
+}
+
+/// The home folder, with something in it.
+fn home(with: &str) -> Result<PathBuf, Failure> {
+    let missing = || Failure::new(Exit::Failed, "io", format!("there is no home folder with {with}"));
+    env::home_dir().filter(|home| !home.as_os_str().is_empty()).ok_or_else(missing)
 }

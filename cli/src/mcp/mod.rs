@@ -51,6 +51,9 @@ pub struct McpArguments {
     /// Serve HTTP at this address of this machine, such as 127.0.0.1:8400, instead of the standard input and output.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
+    /// Offer the tree, frames and logs as resources too, for people who put them into a conversation. Hosts add tools to each request for it.
+    #[arg(long)]
+    resources: bool,
     /// Write down which tools are called, and what goes wrong, at the end of this file. At 4 MiB a new one begins, and FILE.1 keeps
     /// the old one.
     #[arg(long, value_name = "FILE")]
@@ -68,14 +71,14 @@ pub fn start(arguments: McpArguments, folder: StackFolder, output: Output) -> Re
 }
 
 async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
-    let McpArguments { tools, http, .. } = arguments;
+    let McpArguments { tools, http, resources, .. } = arguments;
     let (settings, problems) = HostSettings::from_environment("{}");
     problems.iter().for_each(|problem| tracing::warn!("{problem}"));
     let settings = settings.context.tools(conversation::names(&tools));
     // A server over HTTP has many clients. The conversation that has started it is none of them.
     let starter = if http.is_some() { None } else { Caller::of_environment() };
     tracing::info!("callstack {} begins", env!("CARGO_PKG_VERSION"));
-    let shared = Arc::new(Shared::new(folder, settings, &tools, starter));
+    let shared = Arc::new(Shared::new(folder, settings, &tools, starter, resources));
     let serving = async {
         match http {
             Some(address) => http::serve(address, shared.clone(), output).await,

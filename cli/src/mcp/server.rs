@@ -10,8 +10,8 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     self, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
     GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, ToolAnnotations,
+    ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -55,6 +55,7 @@ pub struct Shared {
     settings: Settings,
     /// The tools that are offered.
     tools: Vec<Tool>,
+    has_resources: bool,
     /// The conversation of the calls that name none.
     starter: Option<Caller>,
     waits: Semaphore,
@@ -63,10 +64,16 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(folder: StackFolder, settings: Settings, tools: &[String], starter: Option<Caller>) -> Self {
+    pub fn new(
+        folder: StackFolder,
+        settings: Settings,
+        tools: &[String],
+        starter: Option<Caller>,
+        has_resources: bool,
+    ) -> Self {
         let tools = conversation::chosen(tools);
         let (opened, waits) = (Mutex::default(), Semaphore::new(MOST_WAITS));
-        Self { folder, opened, settings, tools, starter, waits, gone: CancellationToken::new() }
+        Self { folder, opened, settings, tools, has_resources, starter, waits, gone: CancellationToken::new() }
     }
 
     /// The stack, if it was used already.
@@ -273,12 +280,16 @@ fn definition(tool: &Tool) -> model::Tool {
         .idempotent(reads || tool.effect == ToolEffect::AddsOnce)
         .open_world(false);
     let defined = model::Tool::new(tool.name, tool.description.clone(), Arc::new(schema));
-    defined.with_title(tool.title).with_annotations(annotations)
+    let mut meta = MetaObject::default();
+    // Claude Code hides tools behind a search otherwise, and no first request has them.
+    meta.insert("anthropic/alwaysLoad".to_owned(), true.into());
+    defined.with_title(tool.title).with_annotations(annotations).with_meta(meta)
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let mut capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().build();
+        capabilities.resources = self.shared.has_resources.then(Default::default);
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("callstack", env!("CARGO_PKG_VERSION")).with_title("Call stack"))
             .with_instructions(INSTRUCTIONS)
