@@ -1402,6 +1402,34 @@ fn a_server_leaves_nothing_where_nobody_uses_it() {
     assert_eq!(server.end(), Some(0));
 }
 
+/// A conversation that begins learns where the work stands: by a hook, or from the description of the server.
+#[test]
+fn a_conversation_that_begins_learns_where_the_work_stands() {
+    let project = Project::new();
+    let instructions = |project: &Project| {
+        let told = project.server(&[]).greet("2025-06-18")["instructions"].as_str().unwrap().to_owned();
+        assert!(told.chars().count() <= 2_048);
+        told
+    };
+    assert!(!instructions(&project).contains("not finished"), "there is no stack");
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    server.push("one", "Cart");
+    assert!(instructions(&project).contains("Open frames: f2 (Cart), f1 (Shop). Others work on them."));
+    // The conversation has ended without a word, and its lease is over.
+    for frame in ["f1", "f2"] {
+        project.stack().set_status(frame, FrameStatus::Blocked, None).unwrap();
+        project.stack().set_status(frame, FrameStatus::InProgress, None).unwrap();
+    }
+    let told = instructions(&project);
+    assert!(told.contains(r#"Nobody works on f2 (Cart): activate {"frame": "f2"} goes on with it"#), "{told}");
+    let session = Session { project, server };
+    let (begun, _) = session.run_hook("session-start", None, json!({}));
+    let begun: Value = serde_json::from_str(&begun).unwrap();
+    let context = begun["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(context.contains("Open frames") && context.contains("<title>Cart</title>"), "{context}");
+}
+
 /// Hosts add tools to each request for a server with resources, and Claude Code hides tools that do not say that they are always needed.
 #[test]
 fn a_server_costs_no_more_than_its_tools() {

@@ -82,7 +82,11 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
     let serving = async {
         match http {
             Some(address) => http::serve(address, shared.clone(), output).await,
-            None => serve_pipe(shared.clone()).await,
+            None => {
+                let looking = shared.clone();
+                let _ = spawn_blocking(move || looking.look_around()).await;
+                serve_pipe(shared.clone()).await
+            }
         }
     };
     let exit = select! {

@@ -1,6 +1,6 @@
 //! The server as the protocol sees it: what it offers, and the way of a request to a tool, a resource or a prompt.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,9 @@ use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 
-/// The description of the server that hosts give to their agents. Claude Code cuts it at 2,048 characters.
+/// At this number of characters, Claude Code cuts the description of a server.
+const LONGEST_INSTRUCTIONS: usize = 2_048;
+/// The description of the server that hosts give to their agents.
 pub const INSTRUCTIONS: &str = "\
 A call stack for your work instead of a chat log. Work is a tree of frames: each has a task, criteria and results, and outlives \
 your conversation.
@@ -58,6 +60,8 @@ pub struct Shared {
     has_resources: bool,
     /// The conversation of the calls that name none.
     starter: Option<Caller>,
+    /// Where the work stood when the server began, for the conversation that has started it.
+    standing: OnceLock<String>,
     waits: Semaphore,
     /// Cancelled when the client of the standard input has gone.
     pub gone: CancellationToken,
@@ -73,12 +77,42 @@ impl Shared {
     ) -> Self {
         let tools = conversation::chosen(tools);
         let (opened, waits) = (Mutex::default(), Semaphore::new(MOST_WAITS));
-        Self { folder, opened, settings, tools, has_resources, starter, waits, gone: CancellationToken::new() }
+        Self {
+            folder,
+            opened,
+            settings,
+            tools,
+            has_resources,
+            starter,
+            standing: OnceLock::new(),
+            waits,
+            gone: CancellationToken::new(),
+        }
     }
 
     /// The stack, if it was used already.
     pub fn used(&self) -> Option<Stack> {
         self.lock().clone()
+    }
+
+    /// Looks where the work stands, for the instructions. A stack that cannot be opened is told of by the first call.
+    pub fn look_around(&self) {
+        let Ok(Some(stack)) = self.open(false) else { return };
+        let stack = caller::as_conversation(&stack, self.starter.as_ref());
+        let conversation = Conversation::new(&stack, &self.settings);
+        if let (None, Some(standing)) = (conversation.place(), conversation.standing()) {
+            let _ = self.standing.set(standing);
+        }
+    }
+
+    fn instructions(&self) -> String {
+        let Some(standing) = self.standing.get() else { return INSTRUCTIONS.to_owned() };
+        let all = format!("{INSTRUCTIONS}\n{standing}");
+        match all.char_indices().nth(LONGEST_INSTRUCTIONS) {
+            // A list that is cut off says less than none.
+            Some(_) => INSTRUCTIONS.to_owned(),
+            None => all,
+        }
     }
 
     /// Does what is due between calls.
@@ -292,7 +326,7 @@ impl ServerHandler for Server {
         capabilities.resources = self.shared.has_resources.then(Default::default);
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("callstack", env!("CARGO_PKG_VERSION")).with_title("Call stack"))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(self.shared.instructions())
     }
 
     async fn list_tools(
@@ -381,6 +415,6 @@ mod tests {
 
     #[test]
     fn the_instructions_are_not_cut_by_any_host() {
-        assert!(INSTRUCTIONS.chars().count() <= 2_048);
+        assert!(INSTRUCTIONS.chars().count() <= LONGEST_INSTRUCTIONS);
     }
 }

@@ -3,28 +3,64 @@
 
 use super::Conversation;
 use crate::error::Result;
-use crate::frame::FrameStatus;
+use crate::frame::{FrameStatus, Handle};
 use crate::tree::Command;
 
 impl Conversation<'_> {
-    /// The text for a conversation that begins, goes on, or was compacted: the context of its frame, or what else is in progress. `None`: there
-    /// is nothing to tell.
+    /// The text for a conversation that begins, goes on, or was compacted: the context of its frame, or where the work of others stands, with the
+    /// context of the frame with which it can go on. `None`: there is nothing to tell.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall); the storage errors.
     pub fn begun(&self) -> Result<Option<String>> {
-        let Some(own) = self.place() else {
-            let open = self.stack.read(|tree| tree.with_status(FrameStatus::InProgress).count());
-            return Ok((open > 0).then(|| {
-                format!(
-                    "The call stack of this project (tools of callstack) has {open} frames in progress, none of this conversation: status \
-                     shows them; activate goes on in one; push begins a new task."
-                )
-            }));
+        if let Some(own) = self.place() {
+            let context = self.stack.context(own, self.settings)?;
+            let name = self.name(own);
+            return Ok(Some(format!(
+                "You are in frame {name} of the call stack (tools of callstack).\n{}",
+                context.xml
+            )));
+        }
+        let Some(standing) = self.standing() else { return Ok(None) };
+        let next =
+            self.left_behind().map(|frame| Ok::<_, crate::Error>((frame, self.stack.context(frame, self.settings)?)));
+        Ok(Some(match next.transpose()? {
+            Some((frame, context)) => format!("{standing}\nThe context of {}:\n{}", self.name(frame), context.xml),
+            None => standing,
+        }))
+    }
+
+    /// A short text for a conversation that is in no frame: what is open in the stack, and how it goes on with that. `None`: nothing is open.
+    pub fn standing(&self) -> Option<String> {
+        let open = self.open_frames();
+        if open.is_empty() {
+            return None;
+        }
+        let next = match self.left_behind() {
+            Some(frame) => format!(
+                "Nobody works on {}: activate {{\"frame\": \"{frame}\"}} goes on with it, if that is what the user wants.",
+                self.name(frame)
+            ),
+            None => "Others work on them.".to_owned(),
         };
-        let context = self.stack.context(own, self.settings)?;
-        let name = self.name(own);
-        Ok(Some(format!("You are in frame {name} of the call stack (tools of callstack).\n{}", context.xml)))
+        Some(format!(
+            "The call stack of this project (tools of callstack) has work that is not finished.{open} {next} For other work, push begins a task."
+        ))
+    }
+
+    /// The newest frame in progress on which nobody works, with nothing in progress below it.
+    fn left_behind(&self) -> Option<Handle> {
+        let now = self.stack.now();
+        self.stack.read(|tree| {
+            let is_left = |handle: &Handle| {
+                let holder = tree.node(*handle).record().held_by();
+                let is_busy = |below: Handle| tree.node(below).status() == FrameStatus::InProgress;
+                !holder.is_some_and(|holder| holder.holds(now)) && !tree.descendants(*handle).any(is_busy)
+            };
+            tree.with_status(FrameStatus::InProgress)
+                .filter(is_left)
+                .max_by_key(|handle| tree.node(*handle).record().updated_at)
+        })
     }
 
     /// The text beside what the person has written: what changes in the context of the frame. `None`: the conversation is in no frame.
