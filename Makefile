@@ -171,7 +171,7 @@ rust-short:
 # The library with no features, and the program without its agent.
 features:
 	$(CARGO) test --no-default-features
-	$(CARGO) test -p callstack-cli --no-default-features --test without_agent --target-dir target/features
+	$(CARGO) test -p callstack-cli --no-default-features --test without_agent --test without_proxy --target-dir target/features
 
 # Installs the library into a temporary folder, and builds and runs C and C++ programs with it: the library as it is released, under
 # valgrind if that is installed; the unoptimized one without it.

@@ -9,6 +9,8 @@ use crate::commands::shell::{CompletionArguments, ManArguments};
 use crate::common_options::CommonOptions;
 use crate::exit::Exit;
 use crate::mcp::{HookArguments, McpArguments};
+#[cfg(feature = "proxy")]
+use crate::proxy::ProxyArguments;
 
 /// Shows and changes the call stack of agents: a tree of frames, each with a task, criteria and results.
 #[derive(Parser)]
@@ -34,6 +36,19 @@ pub enum Subcommand {
     #[cfg(not(all(unix, feature = "agent")))]
     #[command(hide = true, disable_help_flag = true)]
     Agent {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+    /// Stands between an agent and its model, and folds each conversation on its way.
+    ///
+    /// The first line of the output ends with a URL: give it to the agent in place of the model's. It has a secret, and works on
+    /// this machine alone. What is not folded passes as it came. When the program is ended, it says what the requests have used.
+    #[cfg(feature = "proxy")]
+    Proxy(ProxyArguments),
+    /// In a build without the proxy: takes its arguments, to say so.
+    #[cfg(not(feature = "proxy"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Proxy {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
@@ -75,7 +90,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "heap",
         ],
     ),
-    ("Run", &["work", "agent", "runs", "mcp", "init"]),
+    ("Run", &["work", "agent", "runs", "mcp", "proxy", "init"]),
     ("Files", &["import", "export", "copy", "compact", "postgres", "schema", "completions", "man"]),
 ];
 
@@ -128,6 +143,16 @@ const NO_AGENT: &str = if cfg!(unix) {
 #[cfg(not(all(unix, feature = "agent")))]
 pub fn no_agent() -> clap::Error {
     let message = NO_AGENT;
+    command().error(clap::error::ErrorKind::InvalidSubcommand, message)
+}
+
+/// The error for a command that needs the proxy, in a build without it.
+#[cfg(not(feature = "proxy"))]
+pub fn no_proxy(name: &str) -> clap::Error {
+    let message = format!(
+        "this build of callstack has no `{name}`, because it was made without the feature `proxy`; install it with its default \
+         features: cargo install callstack-cli, or in a checkout: cargo install --path cli"
+    );
     command().error(clap::error::ErrorKind::InvalidSubcommand, message)
 }
 

@@ -7,17 +7,21 @@ mod chart;
 mod clock;
 mod commands;
 mod common_options;
+mod ending;
 mod exit;
 mod export;
 mod failure;
 mod folder;
 mod holding;
 mod input;
+mod log;
 mod mcp;
 mod output;
 mod prices;
 #[cfg(unix)]
 mod process_group;
+#[cfg(feature = "proxy")]
+mod proxy;
 mod run_lock;
 mod runtime;
 mod same_stack;
@@ -57,6 +61,10 @@ fn main() -> ExitCode {
         Subcommand::Agent(arguments) => agent::start(&arguments, output),
         #[cfg(not(all(unix, feature = "agent")))]
         Subcommand::Agent { .. } => return refused(&arguments::no_agent()),
+        #[cfg(feature = "proxy")]
+        Subcommand::Proxy(arguments) => proxy::start(&arguments, output),
+        #[cfg(not(feature = "proxy"))]
+        Subcommand::Proxy { .. } => return refused(&arguments::no_proxy("proxy")),
         Subcommand::Mcp(arguments) => mcp::start(arguments, StackFolder::new(stack, is_repeated), output),
         Subcommand::Hook(arguments) => mcp::run_hook(&arguments, &StackFolder::new(stack, is_repeated)),
         Subcommand::Completions(arguments) => shell::write_completions(&arguments, arguments::command(), output),

@@ -250,6 +250,10 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<postgres::Grants>(),
         #[cfg(feature = "postgres")]
         schema::of::<postgres::Stacks>(),
+        #[cfg(feature = "proxy")]
+        schema::of::<crate::proxy::ProxyAddress>(),
+        #[cfg(feature = "proxy")]
+        schema::of::<crate::proxy::ProxyUsage>(),
         schema::of::<push::Pushed>(),
         schema::of::<ready::Ready>(),
         schema::of::<reopen::Reopened>(),

@@ -6,7 +6,6 @@
 mod caller;
 mod hook;
 mod http;
-mod log;
 mod messages;
 mod person;
 mod progress;
@@ -30,9 +29,11 @@ use tokio::select;
 use tokio::task::spawn_blocking;
 use tokio::time::interval;
 
+use crate::ending::ended;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
+use crate::log;
 use crate::output::Output;
 use crate::runtime::runtime;
 use caller::Caller;
@@ -62,7 +63,7 @@ pub struct McpArguments {
 
 /// Serves until the client has gone, or somebody ends the program.
 pub fn start(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
-    log::start(arguments.log.as_deref())?;
+    log::start(log::Errors::Warnings, arguments.log.as_deref())?;
     let runtime = runtime("server")?;
     let exit = runtime.block_on(serve(arguments, folder, output));
     // A read of the standard input cannot be given up.
@@ -129,29 +130,6 @@ async fn poll(shared: Arc<Shared>) -> Result<Exit, Failure> {
         let shared = shared.clone();
         // A poll that fails is repeated.
         let _ = spawn_blocking(move || shared.poll()).await;
-    }
-}
-
-/// Waits until somebody ends the program.
-#[cfg(unix)]
-async fn ended() -> Exit {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let (Ok(mut ended), Ok(mut interrupted)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    select! {
-        _ = ended.recv() => Exit::Done,
-        _ = interrupted.recv() => Exit::Interrupted,
-    }
-}
-
-#[cfg(not(unix))]
-async fn ended() -> Exit {
-    match tokio::signal::ctrl_c().await {
-        Ok(()) => Exit::Interrupted,
-        Err(_) => std::future::pending().await,
     }
 }
 

@@ -1,6 +1,6 @@
-//! What the server writes down for people: its own warnings on the standard error, which hosts show or keep, and with `--log`
-//! all calls in a file. It says which tools were called, for which frames, and which kind of error refused a call. It holds no texts of
-//! the work, and therefore nothing of what the library writes down, which has whole errors and messages.
+//! What servers write down for people: on the standard error, which hosts show or keep, and with `--log` all calls in a file. It says
+//! which tools were called, for which frames, which requests passed, and which kind of error refused one. It holds no texts of the work,
+//! and therefore nothing of what libraries write down, which has whole errors and messages.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, stderr};
@@ -22,11 +22,31 @@ const OURS: &str = "callstack";
 /// The size from which on a file is put aside at the start of a server, in bytes.
 const LONGEST: u64 = 4 << 20;
 
+/// What goes to the standard error.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Errors {
+    /// What goes wrong.
+    Warnings,
+    /// All that happens.
+    #[cfg(feature = "proxy")]
+    All,
+}
+
+impl Errors {
+    fn level(self) -> LevelFilter {
+        match self {
+            Self::Warnings => LevelFilter::WARN,
+            #[cfg(feature = "proxy")]
+            Self::All => LevelFilter::INFO,
+        }
+    }
+}
+
 /// Begins to write. Lines of several servers in one file do not mix.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn start(file: Option<&Path>) -> Result<(), Failure> {
+pub fn start(errors: Errors, file: Option<&Path>) -> Result<(), Failure> {
     let to_file = file.map(|path| open(path).map_err(|error| unwritable(path, &error))).transpose()?.map(|file| {
         let all = Targets::new()
             .with_default(Level::WARN)
@@ -34,8 +54,11 @@ pub fn start(file: Option<&Path>) -> Result<(), Failure> {
             .with_target("rmcp", LevelFilter::OFF);
         layer().with_ansi(false).with_writer(Mutex::new(file)).with_filter(all)
     });
-    let ours =
-        Targets::new().with_default(Level::ERROR).with_target(OURS, Level::WARN).with_target("rmcp", LevelFilter::OFF);
+    let level = errors.level();
+    let ours = Targets::new()
+        .with_default(level.min(LevelFilter::ERROR))
+        .with_target(OURS, level)
+        .with_target("rmcp", LevelFilter::OFF);
     let to_error = layer().with_ansi(false).without_time().with_writer(stderr).with_filter(ours);
     registry().with(to_error).with(to_file).init();
     Ok(())

@@ -1,0 +1,155 @@
+//! Bodies that were compressed on their way: gzip, deflate, Brotli and Zstandard. They are only decoded: a folded request is sent
+//! without an encoding, since it is short, and every server takes that.
+
+use std::io::{self, Read, Write};
+
+use brotli_decompressor::{Decompressor, DecompressorWriter};
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::write;
+use http::HeaderMap;
+use http::header::CONTENT_ENCODING;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+
+/// The buffer of a decoder, in bytes.
+const BUFFER: usize = 1 << 16;
+
+/// How a body is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    Identity,
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+impl Encoding {
+    /// The encoding that the headers name. `None`: one that is unknown, or several.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let mut named = headers.get_all(CONTENT_ENCODING).iter();
+        let Some(name) = named.next() else { return Some(Self::Identity) };
+        if named.next().is_some() {
+            return None;
+        }
+        match name.to_str().ok()?.trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => Some(Self::Identity),
+            "gzip" | "x-gzip" => Some(Self::Gzip),
+            "deflate" => Some(Self::Deflate),
+            "br" => Some(Self::Brotli),
+            "zstd" => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The whole body, if it has at most this length.
+    pub fn decoded(self, body: &[u8], longest: u64) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Identity => Ok(body.to_vec()),
+            Self::Gzip => whole(MultiGzDecoder::new(body), longest),
+            // By the standard it is zlib's form; some senders leave that away.
+            Self::Deflate => {
+                whole(ZlibDecoder::new(body), longest).or_else(|_| whole(DeflateDecoder::new(body), longest))
+            }
+            Self::Brotli => whole(Decompressor::new(body, BUFFER), longest),
+            Self::Zstd => {
+                let mut frames = body;
+                let mut decoded = Vec::new();
+                while !frames.is_empty() {
+                    let frame = StreamingDecoder::new(&mut frames).map_err(io::Error::other)?;
+                    decoded.append(&mut whole(frame, longest.saturating_sub(decoded.len() as u64))?);
+                }
+                Ok(decoded)
+            }
+        }
+    }
+}
+
+fn whole(decoder: impl Read, longest: u64) -> io::Result<Vec<u8>> {
+    let mut decoded = Vec::new();
+    decoder.take(longest + 1).read_to_end(&mut decoded)?;
+    match decoded.len() as u64 > longest {
+        true => Err(io::Error::other("the decoded body is too long")),
+        false => Ok(decoded),
+    }
+}
+
+/// Decodes a body whose pieces come one after the other.
+pub enum Decoder {
+    Identity,
+    Gzip(Box<write::MultiGzDecoder<Vec<u8>>>),
+    Deflate(Box<write::ZlibDecoder<Vec<u8>>>),
+    Brotli(Box<DecompressorWriter<Vec<u8>>>),
+    Zstd(Box<Frames>),
+}
+
+/// Frames of Zstandard, of which a block is decoded when it is there as a whole.
+pub struct Frames {
+    decoder: FrameDecoder,
+    waiting: Vec<u8>,
+}
+
+impl Decoder {
+    pub fn new(encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::Identity => Self::Identity,
+            Encoding::Gzip => Self::Gzip(Box::new(write::MultiGzDecoder::new(Vec::new()))),
+            Encoding::Deflate => Self::Deflate(Box::new(write::ZlibDecoder::new(Vec::new()))),
+            Encoding::Brotli => Self::Brotli(Box::new(DecompressorWriter::new(Vec::new(), BUFFER))),
+            Encoding::Zstd => Self::Zstd(Box::new(Frames { decoder: FrameDecoder::new(), waiting: Vec::new() })),
+        }
+    }
+
+    /// Hands on what the next piece of the body adds.
+    pub fn decode(&mut self, piece: &[u8], mut next: impl FnMut(&[u8])) -> io::Result<()> {
+        let decoded = match self {
+            Self::Identity => {
+                next(piece);
+                return Ok(());
+            }
+            Self::Gzip(decoder) => {
+                decoder.write_all(piece)?;
+                decoder.flush()?;
+                decoder.get_mut()
+            }
+            Self::Deflate(decoder) => {
+                decoder.write_all(piece)?;
+                decoder.flush()?;
+                decoder.get_mut()
+            }
+            Self::Brotli(decoder) => {
+                decoder.write_all(piece)?;
+                decoder.get_mut()
+            }
+            Self::Zstd(frames) => return frames.decode(piece, next),
+        };
+        next(decoded);
+        decoded.clear();
+        Ok(())
+    }
+}
+
+impl Frames {
+    /// The longest header of a frame: less of it cannot be read.
+    const LONGEST_HEADER: usize = 18;
+
+    fn decode(&mut self, piece: &[u8], mut next: impl FnMut(&[u8])) -> io::Result<()> {
+        if self.decoder.is_finished() && self.waiting.is_empty() && self.decoder.bytes_read_from_source() > 0 {
+            // An answer is one frame; what is behind it has no text.
+            return Ok(());
+        }
+        self.waiting.extend_from_slice(piece);
+        let has_begun = self.decoder.bytes_read_from_source() > 0;
+        if !has_begun && self.waiting.len() < Self::LONGEST_HEADER {
+            return Ok(());
+        }
+        let mut decoded = vec![0; BUFFER];
+        loop {
+            let (read, written) = self.decoder.decode_from_to(&self.waiting, &mut decoded).map_err(io::Error::other)?;
+            self.waiting.drain(..read.min(self.waiting.len()));
+            next(&decoded[..written]);
+            if written == 0 && (read == 0 || self.decoder.is_finished()) {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! `callstack proxy`: stands between an agent and its model on this machine, folds each conversation on its way, and passes on all else
+//! as it came.
+//!
+//! The agent uses the URL of this proxy in place of the model's. What is not folded keeps its bytes, in both directions, and answers
+//! pass at once; their usage is read in passing.
+
+mod body;
+mod encoding;
+mod exchange;
+mod folding;
+mod forwarding;
+mod headers;
+mod idle;
+mod listening;
+mod meter;
+mod totals;
+mod upstream;
+mod wire;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use callstack_core::fold::{FoldSettings, Wire};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::select;
+
+use self::forwarding::Forwarding;
+use self::listening::Listening;
+pub use self::totals::{ProxyUsage, Totals};
+use self::upstream::Upstream;
+use crate::ending::ended;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::log;
+use crate::output::{Output, Page, Report};
+use crate::runtime::runtime;
+
+/// The wires of requests over HTTP.
+const WIRES: [&str; 4] = ["anthropic", "responses", "chat", "gemini"];
+
+#[derive(Args)]
+pub struct ProxyArguments {
+    /// The beginning of the model's URLs, such as https://api.anthropic.com.
+    #[arg(long, value_name = "URL")]
+    upstream: String,
+    /// Serve at this address of this machine. Default: a free port of 127.0.0.1.
+    #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), hide_default_value = true)]
+    listen: SocketAddr,
+    #[command(flatten)]
+    options: ProxyOptions,
+}
+
+/// How a proxy treats requests.
+#[derive(Args)]
+pub struct ProxyOptions {
+    /// Only watch: send each request as it came.
+    #[arg(long)]
+    pub no_fold: bool,
+    /// The wire of requests whose path does not tell it: anthropic, responses, chat or gemini.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(WIRES).try_map(|name| name.parse::<Wire>()), hide_possible_values = true)]
+    pub wire: Option<Wire>,
+    /// Cut a connection on which nothing has moved for so long.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    pub idle: u32,
+}
+
+/// A proxy that is ready.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProxyAddress {
+    /// The upstream, without a password.
+    upstream: String,
+    /// The URL for agents, in place of that of the upstream. It has a secret: who knows it may use the proxy.
+    url: String,
+}
+
+impl Report for ProxyAddress {
+    const KIND: &'static str = "proxyAddress";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.raw(&format!("serving {} at {}\n", self.upstream, self.url))
+    }
+}
+
+/// A proxy that has its address, and serves when it is told to.
+pub struct Proxy {
+    listening: Listening,
+    forwarding: Arc<Forwarding>,
+    idle: Duration,
+}
+
+impl Proxy {
+    /// # Errors
+    /// If the URL of the upstream or the address cannot be used.
+    pub async fn new(upstream: &str, address: SocketAddr, options: &ProxyOptions) -> Result<Self, Failure> {
+        let idle = Duration::from_secs(options.idle.into());
+        let forwarding = Forwarding {
+            upstream: Upstream::new(upstream, idle)?,
+            fold: (!options.no_fold).then(FoldSettings::default),
+            wire: options.wire,
+            totals: Arc::default(),
+        };
+        Ok(Self { listening: Listening::new(address).await?, forwarding: Arc::new(forwarding), idle })
+    }
+
+    /// The URL for agents. It has a secret.
+    pub fn url(&self) -> String {
+        self.listening.url()
+    }
+
+    /// The upstream, without a password.
+    pub fn upstream(&self) -> String {
+        self.forwarding.upstream.to_string()
+    }
+
+    /// What its requests use.
+    pub fn totals(&self) -> Arc<Totals> {
+        self.forwarding.totals.clone()
+    }
+
+    /// Serves until the future is dropped.
+    pub async fn serve(self) {
+        self.listening.serve(self.forwarding, self.idle).await;
+    }
+}
+
+/// Serves until somebody ends the program, and says what its requests have used.
+pub fn start(arguments: &ProxyArguments, output: Output) -> Result<Exit, Failure> {
+    log::start(log::Errors::All, None)?;
+    hide_texts_of_panics();
+    let runtime = runtime("proxy")?;
+    let exit = runtime.block_on(async {
+        let proxy = Proxy::new(&arguments.upstream, arguments.listen, &arguments.options).await?;
+        let totals = proxy.totals();
+        output.stream(&ProxyAddress { upstream: proxy.upstream(), url: proxy.url() })?;
+        let exit = select! {
+            exit = ended() => exit,
+            () = proxy.serve() => Exit::Done,
+        };
+        output.stream(&totals.so_far())?;
+        Ok(exit)
+    });
+    // A request that is being folded is not waited for.
+    runtime.shutdown_background();
+    exit
+}
+
+/// A panic within the engine says where it was, and not what it had read.
+pub fn hide_texts_of_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!("panic at {place}");
+    }));
+}

@@ -1,0 +1,9 @@
+//! Tests of `callstack proxy`, as an agent and a provider see it.
+#![cfg(unix)]
+
+mod answers;
+mod callers;
+mod faults;
+mod network;
+mod requests;
+mod world;
