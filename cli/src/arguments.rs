@@ -11,6 +11,8 @@ use crate::exit::Exit;
 use crate::mcp::{HookArguments, McpArguments};
 #[cfg(feature = "proxy")]
 use crate::proxy::ProxyArguments;
+#[cfg(feature = "proxy")]
+use crate::run_agent::RunArguments;
 
 /// Shows and changes the call stack of agents: a tree of frames, each with a task, criteria and results.
 #[derive(Parser)]
@@ -52,6 +54,20 @@ pub enum Subcommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Runs an agent of another maker on the call stack: claude, codex, gemini, qwen or copilot.
+    ///
+    /// The agent gets the tools of the stack, and each of its requests is folded, for this run alone: no file of yours changes. It has
+    /// your terminal, and its exit code is that of this command. At the end, one line on the standard error says what its requests have
+    /// used. Any other agent: callstack run --wire anthropic --base-url-variable NAME -- COMMAND.
+    #[cfg(feature = "proxy")]
+    Run(RunArguments),
+    /// In a build without the proxy: takes its arguments, to say so.
+    #[cfg(not(feature = "proxy"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Run {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// Serves the stack to agents of other programs, by the Model Context Protocol.
     ///
     /// Claude Code, Codex, Cursor, VS Code, Zed and others start it: their settings name the command `callstack mcp`. It uses the
@@ -90,7 +106,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "heap",
         ],
     ),
-    ("Run", &["work", "agent", "runs", "mcp", "proxy", "init"]),
+    ("Run", &["run", "work", "agent", "runs", "mcp", "proxy", "init"]),
     ("Files", &["import", "export", "copy", "compact", "postgres", "schema", "completions", "man"]),
 ];
 

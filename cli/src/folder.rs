@@ -98,6 +98,12 @@ impl StackFolder {
         }
     }
 
+    /// The password of a server.
+    #[cfg(feature = "proxy")]
+    pub fn password(&self) -> Option<String> {
+        self.server.as_ref().and_then(ServerStack::password)
+    }
+
     /// The variables with which a command that this program starts finds the same stack, wherever it goes. A password is apart, because
     /// commands print the other one.
     ///

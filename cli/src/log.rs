@@ -30,6 +30,9 @@ pub enum Errors {
     /// All that happens.
     #[cfg(feature = "proxy")]
     All,
+    /// Nothing: the terminal is another program's.
+    #[cfg(feature = "proxy")]
+    Nothing,
 }
 
 impl Errors {
@@ -38,6 +41,8 @@ impl Errors {
             Self::Warnings => LevelFilter::WARN,
             #[cfg(feature = "proxy")]
             Self::All => LevelFilter::INFO,
+            #[cfg(feature = "proxy")]
+            Self::Nothing => LevelFilter::OFF,
         }
     }
 }

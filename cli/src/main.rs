@@ -22,6 +22,8 @@ mod prices;
 mod process_group;
 #[cfg(feature = "proxy")]
 mod proxy;
+#[cfg(feature = "proxy")]
+mod run_agent;
 mod run_lock;
 mod runtime;
 mod same_stack;
@@ -63,8 +65,18 @@ fn main() -> ExitCode {
         Subcommand::Agent { .. } => return refused(&arguments::no_agent()),
         #[cfg(feature = "proxy")]
         Subcommand::Proxy(arguments) => proxy::start(&arguments, output),
+        #[cfg(feature = "proxy")]
+        Subcommand::Run(arguments) => {
+            // The exit code is the agent's.
+            return match run_agent::start(arguments, &StackFolder::new(stack, is_repeated), output) {
+                Ok(code) => ExitCode::from(code),
+                Err(failure) => failed(&failure, output).into(),
+            };
+        }
         #[cfg(not(feature = "proxy"))]
         Subcommand::Proxy { .. } => return refused(&arguments::no_proxy("proxy")),
+        #[cfg(not(feature = "proxy"))]
+        Subcommand::Run { .. } => return refused(&arguments::no_proxy("run")),
         Subcommand::Mcp(arguments) => mcp::start(arguments, StackFolder::new(stack, is_repeated), output),
         Subcommand::Hook(arguments) => mcp::run_hook(&arguments, &StackFolder::new(stack, is_repeated)),
         Subcommand::Completions(arguments) => shell::write_completions(&arguments, arguments::command(), output),

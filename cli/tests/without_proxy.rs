@@ -5,7 +5,7 @@ use std::process::Command;
 
 #[test]
 fn it_says_that_it_has_no_proxy_and_how_to_get_one() {
-    for arguments in [&["proxy"][..], &["proxy", "--help"]] {
+    for arguments in [&["proxy"][..], &["proxy", "--help"], &["run", "claude", "--model", "m"]] {
         let output = Command::new(env!("CARGO_BIN_EXE_callstack")).args(arguments).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
@@ -14,5 +14,5 @@ fn it_says_that_it_has_no_proxy_and_how_to_get_one() {
     }
     let output = Command::new(env!("CARGO_BIN_EXE_callstack")).arg("--help").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(!text.contains("  proxy ") && text.contains("  runs "), "{text}");
+    assert!(!text.contains("  proxy ") && !text.contains("  run ") && text.contains("  runs "), "{text}");
 }

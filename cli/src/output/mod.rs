@@ -111,6 +111,18 @@ impl Output {
         Ok(writer.flush()?)
     }
 
+    /// Writes a report in one line to the standard error, beside the output of another program. That this fails cannot be said anywhere.
+    #[cfg(feature = "proxy")]
+    pub fn aside<R: Report>(self, report: &R) {
+        let (mut errors, medium) = (io::stderr().lock(), Medium::errors());
+        let _ = match self.is_json {
+            true => serde_json::to_writer(&mut errors, &envelope(report))
+                .map_err(io::Error::from)
+                .and_then(|()| writeln!(errors)),
+            false => report.write(&mut Page::new(&mut errors, medium)),
+        };
+    }
+
     /// Writes a failure to the standard error. That this fails too cannot be said anywhere.
     pub fn failure(self, failure: &Failure) {
         let _ = self.write(failure, &mut io::stderr().lock(), Medium::errors());

@@ -22,6 +22,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::token::Token;
 
+/// The header in which a client can send the secret, if others may see its URL. It ends here.
+pub const SECRET_HEADER: &str = "x-callstack-secret";
 /// How many clients are connected at the same time.
 const MOST_CONNECTIONS: usize = 4096;
 /// The pause after a connection that could not be accepted.
@@ -33,7 +35,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
-    secret: Arc<Token>,
+    pub secret: Arc<Token>,
 }
 
 impl Listening {
@@ -54,7 +56,12 @@ impl Listening {
 
     /// The URL in place of that of the upstream. It has the secret.
     pub fn url(&self) -> String {
-        format!("http://{}/{}", self.address, self.secret)
+        format!("{}/{}", self.origin(), self.secret)
+    }
+
+    /// The same without the secret.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Serves until the future is dropped. `idle`: after which time of silence a connection is cut.
@@ -91,14 +98,18 @@ impl Listening {
 async fn answer(
     forwarding: Arc<Forwarding>,
     secret: Arc<Token>,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<Body>, hyper::Error> {
     if !is_meant(request.headers()) {
         tracing::warn!("a request for another host, or of a page in a browser, was refused");
         return Ok(bare(StatusCode::FORBIDDEN));
     }
     let whole = request.uri().path_and_query().map_or("", |path| path.as_str()).to_owned();
-    match below_secret(&whole, &secret) {
+    let path = match request.headers_mut().remove(SECRET_HEADER) {
+        Some(given) => secret.is(given.as_bytes()).then_some(&*whole),
+        None => below_secret(&whole, &secret),
+    };
+    match path {
         Some(path) => forwarding.forward(path, request).await,
         None => {
             tracing::warn!("a request without the secret was refused");

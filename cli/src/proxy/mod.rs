@@ -31,6 +31,7 @@ use tokio::select;
 
 use self::forwarding::Forwarding;
 use self::listening::Listening;
+pub use self::listening::SECRET_HEADER;
 pub use self::totals::{ProxyUsage, Totals};
 use self::upstream::Upstream;
 use crate::ending::ended;
@@ -111,6 +112,15 @@ impl Proxy {
     /// The URL for agents. It has a secret.
     pub fn url(&self) -> String {
         self.listening.url()
+    }
+
+    /// The URL for agents that send the secret in the header [`SECRET_HEADER`].
+    pub fn origin(&self) -> String {
+        self.listening.origin()
+    }
+
+    pub fn secret(&self) -> String {
+        self.listening.secret.to_string()
     }
 
     /// The upstream, without a password.

@@ -6,4 +6,5 @@ mod callers;
 mod faults;
 mod network;
 mod requests;
+mod running;
 mod world;

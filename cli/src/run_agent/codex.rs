@@ -1,0 +1,103 @@
+//! Codex: its options `-c` name the provider and the server. What other users of the machine can see of a process must not have the
+//! secret, so that it is in a variable, which Codex sends as a header.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::agent::own;
+use super::launch::{Launch, SERVER, Scene};
+use super::settings_files;
+use crate::failure::Failure;
+use crate::proxy::{Proxy, SECRET_HEADER};
+
+/// The variable with the secret of the proxy.
+const SECRET: &str = "CALLSTACK_PROXY_SECRET";
+/// Where requests go with an account of ChatGPT, and with a key.
+const WITH_ACCOUNT: &str = "https://chatgpt.com/backend-api/codex";
+const WITH_KEY: &str = "https://api.openai.com/v1";
+/// The names of the built-in provider, and of the one in its place: its own settings cannot be overridden.
+const BUILT_IN: &str = "openai";
+const IN_ITS_PLACE: &str = "callstack";
+
+pub fn upstream(scene: &Scene<'_>) -> Result<String, Failure> {
+    let settings = Settings::read(scene);
+    Ok(settings.provider_url().or_else(|| settings.built_in_url()).unwrap_or_else(|| match has_account() {
+        true => WITH_ACCOUNT.to_owned(),
+        false => WITH_KEY.to_owned(),
+    }))
+}
+
+pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failure> {
+    let text = |text: &str| toml_edit::Value::from(text).to_string();
+    let arguments: Vec<String> = scene.arguments.iter().map(|argument| text(argument)).collect();
+    let mut launch = Launch::default();
+    let mut set = |key: String, value: String| launch.arguments.extend(["-c".into(), format!("{key}={value}").into()]);
+    let server = format!("mcp_servers.{SERVER}");
+    set(format!("{server}.command"), text(&scene.program));
+    set(format!("{server}.args"), format!("[{}]", arguments.join(", ")));
+    set(format!("{server}.env_vars"), r#"["PGPASSWORD"]"#.to_owned());
+    let Some(proxy) = proxy else { return Ok(launch) };
+    let settings = Settings::read(scene);
+    let name = if settings.provider_url().is_some() { settings.provider.clone() } else { IN_ITS_PLACE.to_owned() };
+    let provider = format!("model_providers.{name}");
+    if name == IN_ITS_PLACE {
+        set("model_provider".to_owned(), text(IN_ITS_PLACE));
+        // Codex does for a provider of this name what it does for the built-in one.
+        set(format!("{provider}.name"), text("OpenAI"));
+        set(format!("{provider}.wire_api"), text("responses"));
+        set(format!("{provider}.requires_openai_auth"), "true".to_owned());
+    }
+    set(format!("{provider}.base_url"), text(&proxy.origin()));
+    set(format!("{provider}.env_http_headers.{SECRET_HEADER}"), text(SECRET));
+    // Requests over a WebSocket have no body that could be folded.
+    set(format!("{provider}.supports_websockets"), "false".to_owned());
+    Ok(launch.variable(SECRET, proxy.secret()))
+}
+
+/// What the person's settings say about the provider.
+struct Settings {
+    /// The name of the provider.
+    provider: String,
+    table: toml::Table,
+}
+
+impl Settings {
+    fn read(scene: &Scene<'_>) -> Self {
+        let table = settings_files::toml(&home().join("config.toml")).unwrap_or_default();
+        let named = table.get("model_provider").and_then(toml::Value::as_str);
+        let provider =
+            overridden(scene.given).or_else(|| named.map(str::to_owned)).unwrap_or_else(|| BUILT_IN.to_owned());
+        Self { provider, table }
+    }
+
+    /// The URL of a provider that the settings define.
+    fn provider_url(&self) -> Option<String> {
+        let provider = self.table.get("model_providers")?.get(&self.provider)?;
+        provider.get("base_url")?.as_str().map(str::to_owned)
+    }
+
+    fn built_in_url(&self) -> Option<String> {
+        let named = self.table.get("openai_base_url").and_then(toml::Value::as_str);
+        named.map(str::to_owned).or_else(|| own("OPENAI_BASE_URL"))
+    }
+}
+
+/// The provider that the person's arguments name: `-c model_provider=NAME`.
+fn overridden(given: &[OsString]) -> Option<String> {
+    let mut named = given.iter().rev().filter_map(|given| given.to_str()?.split_once("model_provider="));
+    named.next().map(|(_, name)| name.trim_matches(['"', '\'']).to_owned())
+}
+
+/// Whether Codex is logged in with an account. Its keys are not read.
+fn has_account() -> bool {
+    let Some(login) = settings_files::json(&home().join("auth.json")) else { return own("OPENAI_API_KEY").is_none() };
+    match login.get("auth_mode").and_then(serde_json::Value::as_str) {
+        Some(mode) => !mode.eq_ignore_ascii_case("apikey"),
+        None => login.get("tokens").is_some_and(|tokens| !tokens.is_null()),
+    }
+}
+
+fn home() -> PathBuf {
+    env::var_os("CODEX_HOME").map_or_else(|| settings_files::home().join(".codex"), PathBuf::from)
+}

@@ -1,0 +1,129 @@
+//! What an agent gets for one run: variables, arguments before the person's, and the entry of the stack's server.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::agent::own;
+use super::gemini::LentFolder;
+use crate::failure::Failure;
+use crate::folder::{StackFolder, VARIABLE};
+use crate::proxy::Proxy;
+
+/// The name of the server in the settings of every agent.
+pub const SERVER: &str = "callstack";
+/// Variables that send requests to a proxy of the network.
+const NETWORK_PROXIES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+const NO_PROXIES: [&str; 2] = ["NO_PROXY", "no_proxy"];
+/// The address of the proxy, which no proxy of the network can reach.
+const LOOPBACK: &str = "127.0.0.1";
+
+/// Where an agent is run.
+pub struct Scene<'a> {
+    /// A folder that is gone after the run.
+    pub files: &'a Path,
+    /// The command of the stack's server.
+    pub program: String,
+    pub arguments: Vec<String>,
+    /// The person's arguments for the agent.
+    pub given: &'a [OsString],
+    /// Variables by which commands of the agent find the stack that the person has named.
+    stack: Vec<(&'static str, OsString)>,
+}
+
+impl<'a> Scene<'a> {
+    /// # Errors
+    /// If a path is no text.
+    pub fn new(files: &'a Path, folder: &StackFolder, given: &'a [OsString]) -> Result<Self, Failure> {
+        let program = env::current_exe().map_err(|error| Failure::of_file("find", "this program", &error))?;
+        let named = folder.named_without_password()?;
+        let mut arguments = vec!["mcp".to_owned()];
+        let mut stack = Vec::new();
+        if let Some(named) = named {
+            arguments.extend(["--stack".to_owned(), named.clone()]);
+            stack.push((VARIABLE, named.into()));
+        }
+        stack.extend(folder.password().map(|password| ("PGPASSWORD", password.into())));
+        Ok(Self { files, program: program.to_string_lossy().into_owned(), arguments, given, stack })
+    }
+
+    /// The entry of the server, as most agents write it, with more keys.
+    pub fn entry(&self, more: Value) -> Value {
+        let mut entry = json!({ "command": self.program, "args": self.arguments });
+        if let (Value::Object(entry), Value::Object(more)) = (&mut entry, more) {
+            entry.extend(more);
+        }
+        entry
+    }
+
+    /// Writes a file for this run, which nobody else may read.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn file(&self, name: &str, content: &Value) -> Result<PathBuf, Failure> {
+        let path = self.files.join(name);
+        std::fs::write(&path, content.to_string())
+            .map_err(|error| Failure::of_file("write", path.display(), &error))?;
+        Ok(path)
+    }
+
+    /// True if the person gives the agent an option, as `--name` or `--name=value`.
+    pub fn gives(&self, option: &str) -> bool {
+        self.given
+            .iter()
+            .filter_map(|given| given.to_str())
+            .any(|given| given.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
+    }
+}
+
+/// What an agent gets for this run.
+#[derive(Default)]
+pub struct Launch {
+    pub variables: Vec<(String, OsString)>,
+    /// Before those of the person.
+    pub arguments: Vec<OsString>,
+    /// What the person must know.
+    pub notes: Vec<String>,
+    /// What it writes there comes back after the run.
+    pub lent: Option<LentFolder>,
+}
+
+impl Launch {
+    pub fn variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.to_owned(), value.into()));
+        self
+    }
+
+    pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Names the proxy by a variable, in place of the upstream.
+    pub fn proxied_by(self, variable: &str, proxy: Option<&Proxy>) -> Self {
+        match proxy {
+            Some(proxy) => self.variable(variable, proxy.url()),
+            None => self,
+        }
+    }
+
+    /// With the stack that the person has named, and with requests for the proxy that take no other way.
+    pub fn on(mut self, scene: &Scene<'_>) -> Self {
+        self.variables.extend(scene.stack.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        if NETWORK_PROXIES.iter().any(|name| own(name).is_some()) {
+            for name in NO_PROXIES {
+                let others = own("NO_PROXY").or_else(|| own("no_proxy"));
+                let all = others.map_or_else(|| LOOPBACK.to_owned(), |others| format!("{others},{LOOPBACK}"));
+                self = self.variable(name, all);
+            }
+        }
+        self
+    }
+}

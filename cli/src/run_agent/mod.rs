@@ -1,0 +1,103 @@
+//! `callstack run`: an agent of another maker on the call stack, by one command. It gets the tools of the stack and a proxy before its
+//! model, for this run alone: by its environment, its arguments, and files in a temporary folder. No file of the person's changes.
+
+mod agent;
+mod claude;
+mod codex;
+mod copilot;
+mod gemini;
+mod launch;
+mod process;
+mod qwen;
+mod settings_files;
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use callstack_core::fold::Wire;
+use clap::Args;
+use tokio::select;
+
+use self::agent::Agent;
+use self::launch::Scene;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::log;
+use crate::output::{Output, note};
+use crate::proxy::{Proxy, ProxyOptions, hide_texts_of_panics};
+use crate::runtime::runtime;
+
+#[derive(Args)]
+pub struct RunArguments {
+    #[command(flatten)]
+    proxy: ProxyOptions,
+    /// The beginning of the model's URLs. Default: that of the agent's own settings, else that of its vendor.
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// For any other agent: the variable by which it learns the beginning of its model's URLs. Needs --wire.
+    #[arg(long, value_name = "NAME", requires = "wire")]
+    base_url_variable: Option<String>,
+    /// Write a line for each request, and what goes wrong, at the end of this file.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// The agent: claude, codex, gemini, qwen or copilot, or the path of one of them; with --base-url-variable any command.
+    #[arg(value_name = "AGENT")]
+    agent: OsString,
+    /// Its own arguments.
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+/// Runs the agent until it ends. Returns its exit code.
+pub fn start(arguments: RunArguments, folder: &StackFolder, output: Output) -> Result<u8, Failure> {
+    log::start(log::Errors::Nothing, arguments.log.as_deref())?;
+    hide_texts_of_panics();
+    let runtime = runtime("proxy")?;
+    let code = runtime.block_on(run(arguments, folder, output));
+    // A request that is being folded is not waited for.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(arguments: RunArguments, folder: &StackFolder, output: Output) -> Result<u8, Failure> {
+    let RunArguments { proxy: options, upstream, base_url_variable, agent: program, arguments, .. } = arguments;
+    let agent = match base_url_variable {
+        Some(variable) => Agent::Other { variable, wire: options.wire.unwrap_or(Wire::Chat) },
+        None => Agent::named(&program)?,
+    };
+    let program = process::find(&program)?;
+    let files = tempfile::tempdir().map_err(|error| Failure::of_file("make", "a temporary folder", &error))?;
+    let scene = Scene::new(files.path(), folder, &arguments)?;
+    let upstream = match upstream {
+        Some(given) => Some(given),
+        None => agent.upstream(&scene)?,
+    };
+    // Without an upstream the agent's requests cannot be led here: it gets the tools alone.
+    let proxy = match &upstream {
+        Some(upstream) => Some(Proxy::new(upstream, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &options).await?),
+        None => None,
+    };
+    let mut launch = agent.launch(&scene, proxy.as_ref())?;
+    let lent = launch.lent.take();
+    launch.notes.iter().for_each(|text| note(text));
+    let totals = proxy.as_ref().map(Proxy::totals);
+    let serving = async {
+        match proxy {
+            Some(proxy) => proxy.serve().await,
+            None => std::future::pending().await,
+        }
+    };
+    let code = select! {
+        code = process::run(&program, launch, arguments) => code?,
+        () = serving => Exit::Failed as u8,
+    };
+    if let Some(Err(error)) = lent.map(|lent| lent.give_back()) {
+        note(&format!("some files of the agent could not be brought back into its folder: {error}"));
+    }
+    if let Some(totals) = totals {
+        output.aside(&totals.so_far());
+    }
+    Ok(code)
+}

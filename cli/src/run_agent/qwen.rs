@@ -1,0 +1,71 @@
+//! Qwen Code: it reads defaults of the system from a file that a variable names. What is there gives way to the person's settings.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use callstack_core::fold::Wire;
+use serde_json::{Map, Value, json};
+
+use super::agent::{own, vendor};
+use super::launch::{Launch, SERVER, Scene};
+use super::settings_files;
+use crate::failure::Failure;
+use crate::proxy::Proxy;
+
+const BASE_URL: &str = "OPENAI_BASE_URL";
+/// The variable of the file with the defaults of the system, and where that is without it.
+const DEFAULTS: &str = "QWEN_CODE_SYSTEM_DEFAULTS_PATH";
+const USUAL_DEFAULTS: &str = "/etc/qwen-code/system-defaults.json";
+
+pub fn upstream() -> Result<String, Failure> {
+    let of_settings = || {
+        let folder = env::var_os("QWEN_HOME").map_or_else(|| settings_files::home().join(".qwen"), PathBuf::from);
+        let settings = settings_files::json(&folder.join("settings.json"))?;
+        let named = [format!("/env/{BASE_URL}"), "/security/auth/baseUrl".to_owned()];
+        named.iter().find_map(|pointer| settings.pointer(pointer)?.as_str().map(str::to_owned))
+    };
+    Ok(own(BASE_URL).or_else(of_settings).unwrap_or_else(|| vendor(Wire::Chat).to_owned()))
+}
+
+pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failure> {
+    let usual = own(DEFAULTS).unwrap_or_else(|| USUAL_DEFAULTS.to_owned());
+    let mut defaults = settings_files::json(Path::new(&usual)).unwrap_or_else(|| json!({}));
+    let more = json!({
+        // The person has asked for these tools, and they change nothing but the stack: no question before each.
+        "mcpServers": { SERVER: scene.entry(json!({ "trust": true })) },
+        // Qwen Code hides the tools of servers until it searches for them, unless it has no such search.
+        "tools": { "exclude": ["tool_search"] },
+    });
+    if let (Value::Object(defaults), Value::Object(more)) = (&mut defaults, more) {
+        merge(defaults, more);
+    }
+    let file = scene.file("system-defaults.json", &defaults)?;
+    Ok(Launch::default().variable(DEFAULTS, file).proxied_by(BASE_URL, proxy))
+}
+
+/// Adds settings to others: objects are merged, lists are joined.
+fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(Value::Object(into)), Value::Object(from)) => merge(into, from),
+            (Some(Value::Array(into)), Value::Array(from)) => into.extend(from),
+            (_, value) => drop(into.insert(key, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_of_the_system_stay() {
+        let mut all = json!({ "tools": { "exclude": ["a"], "b": 1 }, "mcpServers": { "other": {} } });
+        let more = json!({ "tools": { "exclude": ["c"] }, "mcpServers": { "callstack": { "d": 2 } } });
+        if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
+            merge(all, more);
+        }
+        let expected = json!({ "tools": { "exclude": ["a", "c"], "b": 1 }, "mcpServers": { "other": {}, "callstack": { "d": 2 } } });
+        assert_eq!(all, expected);
+    }
+}
