@@ -29,6 +29,9 @@ pub struct Transcript {
     pub place: Option<Handle>,
     /// True if the conversation has said in which frames it is. Otherwise only the stack can know it.
     pub has_frames: bool,
+    /// True if the request offers the stack's tools to the model: requests for titles, summaries and the like do not. A list of messages
+    /// alone says nothing about tools, and counts as one that does.
+    pub has_tools: bool,
 }
 
 /// An item of a conversation.
@@ -69,7 +72,14 @@ pub fn transcript(wire: Wire, request: &str, settings: &FoldSettings, seen: &mut
             items.push(TranscriptItem { frame: walk.frame_of(place), entry: with_id(entry, id) });
         }
     }
-    Some(Transcript { items, place: walk.place(), has_frames: !walk.segments.is_empty() })
+    let tools = Value { text: request, start: 0 }.get("tools");
+    let is_list = request.trim_start().starts_with('[');
+    Some(Transcript {
+        items,
+        place: walk.place(),
+        has_frames: !walk.segments.is_empty(),
+        has_tools: is_list || tools.is_some_and(|tools| names.may_be_in(tools.text)),
+    })
 }
 
 /// For each item, a number that is the same in each request that repeats it: marks of a prompt cache move, hosts shorten old outcomes, and

@@ -104,6 +104,12 @@ proptest! {
     }
 }
 
+/// A request that offers the tools of the stack.
+#[cfg(feature = "sqlite")]
+fn offering(request: String) -> String {
+    request.replacen('{', r#"{"tools":[{"name":"mcp__callstack__pop"}],"#, 1)
+}
+
 /// The texts in the log of a frame, and what each entry is.
 #[cfg(feature = "sqlite")]
 fn log(stack: &Stack, frame: &str) -> Vec<String> {
@@ -128,7 +134,7 @@ fn what_is_watched_is_in_the_logs_and_the_usage_of_frames_once() {
     let rounds = shop();
     let usage = || Some(ModelRequest { output: 10, ..ModelRequest::new("large") });
     let watch = |end: usize, watched: &mut Watched| {
-        let body = request(Wire::Anthropic, &rounds[..end]);
+        let body = offering(request(Wire::Anthropic, &rounds[..end]));
         let place = conversation.watch(Wire::Anthropic, &body, &fold, usage(), watched).unwrap();
         place.map(|place| place.to_string())
     };
@@ -160,10 +166,17 @@ fn a_conversation_that_names_no_frame_is_in_its_own() {
     let stack = stack.as_actor(Actor::new(HolderKind::Conversation, "claude/1/agent"));
     let (settings, fold) = (Settings::default(), FoldSettings::default());
     let conversation = Conversation::new(&stack, &settings);
-    let body = request(Wire::Anthropic, &[shell("ls", "src").words("Look.")]);
+    let body = offering(request(Wire::Anthropic, &[shell("ls", "src").words("Look.")]));
     let watch = |watched: &mut Watched| conversation.watch(Wire::Anthropic, &body, &fold, None, watched).unwrap();
     assert_eq!(watch(&mut Watched::default()), None, "it is in no frame, and nothing is recorded");
     let frame = stack.push(NewFrame::new("Look around")).unwrap();
     assert_eq!(watch(&mut Watched::default()), Some(frame));
     assert!(log(&stack, "f1").contains(&"user Look.".to_owned()));
+    // What a host asks beside the conversation costs, and is no part of what was said.
+    let title = r#"{"messages": [{"role": "user", "content": "A title for: Look."}]}"#;
+    let usage = ModelRequest { output: 7, ..ModelRequest::new("small") };
+    let mut watched = Watched::default();
+    assert_eq!(conversation.watch(Wire::Anthropic, title, &fold, Some(usage), &mut watched).unwrap(), Some(frame));
+    assert_eq!(stack.usage(frame).unwrap().own[0].output, 7);
+    assert!(!log(&stack, "f1").iter().any(|line| line.contains("A title")));
 }

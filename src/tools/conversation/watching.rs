@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Conversation;
 use crate::error::Result;
-use crate::fold::{FoldSettings, Seen, Wire, transcript};
+use crate::fold::{FoldSettings, Seen, Transcript, Wire, transcript};
 use crate::frame::{FrameRef, Handle, ModelRequest};
 use crate::tree::Command;
 
@@ -27,7 +27,8 @@ const KEPT_BEFORE: usize = 1_000;
 impl Conversation<'_> {
     /// Records what a request says that was not recorded before: each item in the log of the frame in which the conversation was, with the time
     /// of now. What was said in no frame is in the log of the next one, whose task it is as a rule. Records what the request has used too, for the frame in which the conversation is. All of it is one commit. Returns that frame;
-    /// `None` if the conversation is in none, and nothing was recorded.
+    /// `None` if the conversation is in none, and nothing was recorded. Of a request that offers the model none of the stack's tools, such as
+    /// one for a title, only the usage is recorded, unless it is a subagent's.
     ///
     /// ```
     /// use callstack_core::fold::{FoldSettings, Wire};
@@ -39,7 +40,7 @@ impl Conversation<'_> {
     /// let shop = stack.push(NewFrame::new("Shop"))?;
     /// let settings = Settings::default();
     /// let conversation = Conversation::new(&stack, &settings);
-    /// let request = r#"{"messages": [{"role": "user", "content": "Build the shop."}]}"#;
+    /// let request = r#"{"messages": [{"role": "user", "content": "Build the shop."}], "tools": [{"name": "mcp__callstack__push"}]}"#;
     /// let (fold, mut watched) = (FoldSettings::default(), Watched::default());
     /// let usage = ModelRequest { output: 210, ..ModelRequest::new("large") };
     /// let place = conversation.watch(Wire::Anthropic, request, &fold, Some(usage), &mut watched)?;
@@ -60,6 +61,12 @@ impl Conversation<'_> {
     ) -> Result<Option<Handle>> {
         let mut seen = watched.seen.clone();
         let said = transcript(wire, request, settings, &mut seen).unwrap_or_default();
+        // What a host asks beside the conversation, such as a title for it, is no part of what was said. Its costs are.
+        let is_subagent = self.stack.actor().is_some_and(|actor| !actor.caller.is_empty());
+        let (said, seen) = match said.has_tools || is_subagent {
+            true => (said, seen),
+            false => (Transcript::default(), watched.seen.clone()),
+        };
         // A conversation that names no frame is where the stack knows it to be: its frame was begun by another one, or before a compaction.
         let place = self.place();
         let known = |frame: Option<Handle>| if said.has_frames { frame } else { frame.or(place) };
