@@ -3,6 +3,7 @@
 #[cfg(all(unix, feature = "agent"))]
 mod agent;
 mod arguments;
+mod caller;
 mod chart;
 mod clock;
 mod commands;
@@ -64,11 +65,11 @@ fn main() -> ExitCode {
         #[cfg(not(all(unix, feature = "agent")))]
         Subcommand::Agent { .. } => return refused(&arguments::no_agent()),
         #[cfg(feature = "proxy")]
-        Subcommand::Proxy(arguments) => proxy::start(&arguments, output),
+        Subcommand::Proxy(arguments) => proxy::start(&arguments, StackFolder::new(stack, is_repeated), output),
         #[cfg(feature = "proxy")]
         Subcommand::Run(arguments) => {
             // The exit code is the agent's.
-            return match run_agent::start(arguments, &StackFolder::new(stack, is_repeated), output) {
+            return match run_agent::start(arguments, StackFolder::new(stack, is_repeated), output) {
                 Ok(code) => ExitCode::from(code),
                 Err(failure) => failed(&failure, output).into(),
             };

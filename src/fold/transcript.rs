@@ -82,6 +82,15 @@ pub fn transcript(wire: Wire, request: &str, settings: &FoldSettings, seen: &mut
     })
 }
 
+/// A number for the words with which a conversation begins: where a host does not name its conversations, those that begin with other words are
+/// others. `None` for what cannot be understood, and for a request without words.
+pub fn beginning(wire: Wire, request: &str) -> Option<u64> {
+    let settings = FoldSettings::default();
+    let conversation = wire::read(wire, request, &CallNames::new(&settings.tools, &settings.server))?;
+    let first = conversation.items.iter().find(|item| matches!(item.kind, Kind::Words))?;
+    Some(fingerprint(&[said_by(request, first).as_bytes()]))
+}
+
 /// For each item, a number that is the same in each request that repeats it: marks of a prompt cache move, hosts shorten old outcomes, and
 /// what is before an item goes at a compaction.
 fn ids(request: &str, conversation: &Conversation<'_>, pairs: &[Option<usize>]) -> Vec<u64> {

@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::caller::{self, ARGUMENT, Caller};
+use crate::caller::{self, ARGUMENT, Caller};
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -3,7 +3,6 @@
 //! Whatever the version of the protocol, a server keeps no state of a connection: frames have handles, and the stack knows which
 //! conversation holds which frame.
 
-mod caller;
 mod hook;
 mod http;
 mod messages;
@@ -29,6 +28,7 @@ use tokio::select;
 use tokio::task::spawn_blocking;
 use tokio::time::interval;
 
+use crate::caller::Caller;
 use crate::ending::ended;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -36,7 +36,6 @@ use crate::folder::StackFolder;
 use crate::log;
 use crate::output::Output;
 use crate::runtime::runtime;
-use caller::Caller;
 pub use hook::{HookArguments, run as run_hook};
 use messages::Lines;
 use server::{Server, Shared};

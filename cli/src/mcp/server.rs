@@ -19,10 +19,10 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::caller::{self, Caller};
 use super::person::{self, Outcome, Way};
 use super::progress::Progress;
 use super::{prompts, resources};
+use crate::caller::{self, Caller};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;

@@ -13,6 +13,7 @@ use super::body::Error;
 use super::folding::Removed;
 use super::meter::{Meter, Usage};
 use super::totals::Totals;
+use super::watching::{Watcher, Watching, used};
 use super::wire::Conversation;
 use crate::output::duration;
 
@@ -30,6 +31,8 @@ pub struct Exchange {
     conversation: Option<Conversation>,
     session: Option<String>,
     pub removed: Removed,
+    /// Who records it, and what.
+    pub watched: Option<(Arc<Watcher>, Watching)>,
     status: Option<StatusCode>,
     meter: Option<Meter>,
     is_finished: bool,
@@ -52,6 +55,7 @@ impl Exchange {
             conversation,
             session,
             removed: Removed::default(),
+            watched: None,
             status: None,
             meter: None,
             is_finished: false,
@@ -70,7 +74,8 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let usage = self.meter.take().map(Meter::finish).unwrap_or_default();
         let status = self.status.map_or(0, |status| status.as_u16());
-        let took = duration(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let milliseconds = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took = duration(milliseconds);
         let request = &self.request;
         if !self.conversation.is_some_and(|conversation| conversation.is_asked) {
             self.totals.add_other();
@@ -79,6 +84,9 @@ impl Drop for Exchange {
         }
         let has_failed = !self.is_finished || usage.error.is_some() || status >= 400 || status == 0;
         self.totals.add(&usage, self.removed, has_failed);
+        if let Some((watcher, watching)) = self.watched.take() {
+            watcher.watch(Watching { request: used(&usage, milliseconds, has_failed), ..watching });
+        }
         let Usage { model, uncached, read, written, output, error, .. } = usage;
         let error = error.or_else(|| (!self.is_finished).then(|| "cut".to_owned()));
         let (session, model) = (self.session.as_deref(), model.as_deref());

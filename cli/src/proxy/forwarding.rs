@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use callstack_core::fold::{FoldSettings, Wire};
+use callstack_core::frame::ModelRequest;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
@@ -18,6 +20,7 @@ use super::folding::{self, FoldedBody, Removed};
 use super::headers::{end_connection, is_signed, upgrade_to};
 use super::totals::Totals;
 use super::upstream::{Unanswered, Upstream};
+use super::watching::{Watcher, Watching, caller_of};
 use super::wire;
 
 /// Passes requests on.
@@ -28,6 +31,8 @@ pub struct Forwarding {
     /// The wire of requests whose paths do not tell.
     pub wire: Option<Wire>,
     pub totals: Arc<Totals>,
+    /// Who records what conversations say and use.
+    pub watcher: Arc<Watcher>,
 }
 
 impl Forwarding {
@@ -43,11 +48,20 @@ impl Forwarding {
         let conversation = wire::conversation(&head.method, bare_path, self.wire);
         let mut exchange = Exchange::new(self.totals.clone(), &head.method, bare_path, &head.headers, conversation);
         let body = match conversation {
-            Some(conversation) => {
-                let (body, removed) = self.folded(conversation.wire, &mut head, incoming).await?;
-                exchange.removed = removed;
-                body
-            }
+            Some(conversation) => match self.whole(conversation.wire, &head.headers, incoming).await? {
+                Ok((encoding, whole)) => {
+                    if conversation.is_asked {
+                        let (wire, body) = (conversation.wire, whole.clone());
+                        let (caller, request) = (caller_of(&head.headers), ModelRequest::default());
+                        let watching = Watching { caller, wire, encoding, body, request };
+                        exchange.watched = Some((self.watcher.clone(), watching));
+                    }
+                    let (body, removed) = self.folded(conversation.wire, encoding, &mut head, whole).await;
+                    exchange.removed = removed;
+                    body
+                }
+                Err(body) => body,
+            },
             None => body::passed_on(incoming),
         };
         if let Some(protocol) = &protocol {
@@ -71,29 +85,34 @@ impl Forwarding {
         Ok(Response::from_parts(head, Body::new(Passing::new(incoming, exchange))))
     }
 
-    /// The body to send, and what is no longer in it. The headers are those of the body then.
-    async fn folded(&self, wire: Wire, head: &mut Parts, incoming: Incoming) -> Result<(Body, Removed), hyper::Error> {
-        let as_it_came = |body| Ok((body, Removed::default()));
-        let Some(settings) = &self.fold else { return as_it_came(body::passed_on(incoming)) };
-        let Some(encoding) = foldable(wire, &head.headers) else { return as_it_came(body::passed_on(incoming)) };
-        let whole = match body::read(incoming, folding::LONGEST).await? {
-            Read::Whole(whole) => whole,
+    /// The whole body of a request with a conversation, and how it is encoded. The inner error is the body as it comes, if it cannot be
+    /// read.
+    async fn whole(
+        &self,
+        wire: Wire,
+        headers: &HeaderMap,
+        incoming: Incoming,
+    ) -> Result<Result<(Encoding, Bytes), Body>, hyper::Error> {
+        let Some(encoding) = foldable(wire, headers) else { return Ok(Err(body::passed_on(incoming))) };
+        Ok(match body::read(incoming, folding::LONGEST).await? {
+            Read::Whole(whole) => Ok((encoding, whole)),
             Read::TooLong(rest) => {
-                tracing::warn!(
-                    "a request of the wire {wire} goes on as it came: it has more than {} bytes",
-                    folding::LONGEST
-                );
-                return as_it_came(rest);
+                let longest = folding::LONGEST;
+                tracing::warn!("a request of the wire {wire} goes on as it came: it has more than {longest} bytes");
+                Err(rest)
             }
-        };
-        let Some(FoldedBody { bytes, removed }) =
-            folding::folded(wire, encoding, whole.clone(), settings.clone()).await
-        else {
-            return as_it_came(full(whole));
+        })
+    }
+
+    /// The body to send, and what is no longer in it. The headers are those of the body then.
+    async fn folded(&self, wire: Wire, encoding: Encoding, head: &mut Parts, whole: Bytes) -> (Body, Removed) {
+        let Some(settings) = self.fold.clone() else { return (full(whole), Removed::default()) };
+        let Some(FoldedBody { bytes, removed }) = folding::folded(wire, encoding, whole.clone(), settings).await else {
+            return (full(whole), Removed::default());
         };
         head.headers.remove(CONTENT_ENCODING);
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
-        Ok((full(bytes), removed))
+        (full(bytes), removed)
     }
 
     /// The answer in place of one that has not come.

@@ -15,6 +15,7 @@ mod listening;
 mod meter;
 mod totals;
 mod upstream;
+mod watching;
 mod wire;
 
 use std::io;
@@ -34,9 +35,11 @@ use self::listening::Listening;
 pub use self::listening::SECRET_HEADER;
 pub use self::totals::{ProxyUsage, Totals};
 use self::upstream::Upstream;
+pub use self::watching::Watcher;
 use crate::ending::ended;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::folder::StackFolder;
 use crate::log;
 use crate::output::{Output, Page, Report};
 use crate::runtime::runtime;
@@ -98,13 +101,21 @@ pub struct Proxy {
 impl Proxy {
     /// # Errors
     /// If the URL of the upstream or the address cannot be used.
-    pub async fn new(upstream: &str, address: SocketAddr, options: &ProxyOptions) -> Result<Self, Failure> {
+    ///
+    /// `folder`: the stack of the frames in whose logs and usage the conversations are.
+    pub async fn new(
+        upstream: &str,
+        address: SocketAddr,
+        options: &ProxyOptions,
+        folder: Arc<StackFolder>,
+    ) -> Result<Self, Failure> {
         let idle = Duration::from_secs(options.idle.into());
         let forwarding = Forwarding {
             upstream: Upstream::new(upstream, idle)?,
             fold: (!options.no_fold).then(FoldSettings::default),
             wire: options.wire,
             totals: Arc::default(),
+            watcher: Arc::new(Watcher::new(folder, FoldSettings::default())),
         };
         Ok(Self { listening: Listening::new(address).await?, forwarding: Arc::new(forwarding), idle })
     }
@@ -133,6 +144,11 @@ impl Proxy {
         self.forwarding.totals.clone()
     }
 
+    /// Who records what its conversations say.
+    pub fn watcher(&self) -> Arc<Watcher> {
+        self.forwarding.watcher.clone()
+    }
+
     /// Serves until the future is dropped.
     pub async fn serve(self) {
         self.listening.serve(self.forwarding, self.idle).await;
@@ -140,18 +156,19 @@ impl Proxy {
 }
 
 /// Serves until somebody ends the program, and says what its requests have used.
-pub fn start(arguments: &ProxyArguments, output: Output) -> Result<Exit, Failure> {
+pub fn start(arguments: &ProxyArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
     log::start(log::Errors::All, None)?;
     hide_texts_of_panics();
     let runtime = runtime("proxy")?;
     let exit = runtime.block_on(async {
-        let proxy = Proxy::new(&arguments.upstream, arguments.listen, &arguments.options).await?;
-        let totals = proxy.totals();
+        let proxy = Proxy::new(&arguments.upstream, arguments.listen, &arguments.options, Arc::new(folder)).await?;
+        let (totals, watcher) = (proxy.totals(), proxy.watcher());
         output.stream(&ProxyAddress { upstream: proxy.upstream(), url: proxy.url() })?;
         let exit = select! {
             exit = ended() => exit,
             () = proxy.serve() => Exit::Done,
         };
+        watcher.finish();
         output.stream(&totals.so_far())?;
         Ok(exit)
     });

@@ -14,6 +14,7 @@ mod settings_files;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use callstack_core::fold::Wire;
 use clap::Args;
@@ -51,7 +52,7 @@ pub struct RunArguments {
 }
 
 /// Runs the agent until it ends. Returns its exit code.
-pub fn start(arguments: RunArguments, folder: &StackFolder, output: Output) -> Result<u8, Failure> {
+pub fn start(arguments: RunArguments, folder: StackFolder, output: Output) -> Result<u8, Failure> {
     log::start(log::Errors::Nothing, arguments.log.as_deref())?;
     hide_texts_of_panics();
     let runtime = runtime("proxy")?;
@@ -61,7 +62,7 @@ pub fn start(arguments: RunArguments, folder: &StackFolder, output: Output) -> R
     code
 }
 
-async fn run(arguments: RunArguments, folder: &StackFolder, output: Output) -> Result<u8, Failure> {
+async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Result<u8, Failure> {
     let RunArguments { proxy: options, upstream, base_url_variable, agent: program, arguments, .. } = arguments;
     let agent = match base_url_variable {
         Some(variable) => Agent::Other { variable, wire: options.wire.unwrap_or(Wire::Chat) },
@@ -69,20 +70,23 @@ async fn run(arguments: RunArguments, folder: &StackFolder, output: Output) -> R
     };
     let program = process::find(&program)?;
     let files = tempfile::tempdir().map_err(|error| Failure::of_file("make", "a temporary folder", &error))?;
-    let scene = Scene::new(files.path(), folder, &arguments)?;
+    let folder = Arc::new(folder);
+    let scene = Scene::new(files.path(), &folder, &arguments)?;
     let upstream = match upstream {
         Some(given) => Some(given),
         None => agent.upstream(&scene)?,
     };
     // Without an upstream the agent's requests cannot be led here: it gets the tools alone.
     let proxy = match &upstream {
-        Some(upstream) => Some(Proxy::new(upstream, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &options).await?),
+        Some(upstream) => {
+            Some(Proxy::new(upstream, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &options, folder.clone()).await?)
+        }
         None => None,
     };
     let mut launch = agent.launch(&scene, proxy.as_ref())?;
     let lent = launch.lent.take();
     launch.notes.iter().for_each(|text| note(text));
-    let totals = proxy.as_ref().map(Proxy::totals);
+    let sums = proxy.as_ref().map(|proxy| (proxy.totals(), proxy.watcher()));
     let serving = async {
         match proxy {
             Some(proxy) => proxy.serve().await,
@@ -96,7 +100,8 @@ async fn run(arguments: RunArguments, folder: &StackFolder, output: Output) -> R
     if let Some(Err(error)) = lent.map(|lent| lent.give_back()) {
         note(&format!("some files of the agent could not be brought back into its folder: {error}"));
     }
-    if let Some(totals) = totals {
+    if let Some((totals, watcher)) = sums {
+        watcher.finish();
         output.aside(&totals.so_far());
     }
     Ok(code)

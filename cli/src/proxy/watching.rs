@@ -1,0 +1,158 @@
+//! What conversations say and use, for the logs and the usage of their frames. A thread writes it after the answers, so that no request waits
+//! for the stack.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use bytes::Bytes;
+use callstack_core::fold::{FoldSettings, Wire, beginning};
+use callstack_core::frame::ModelRequest;
+use callstack_core::tools::conversation::{Conversation, Watched};
+use callstack_core::{Settings, Stack};
+use http::HeaderMap;
+
+use super::encoding::Encoding;
+use super::folding::LONGEST;
+use super::meter::Usage;
+use crate::caller::{self, Caller};
+use crate::folder::StackFolder;
+
+/// How many requests may wait for the stack. Others are left out of the logs until their conversation asks again.
+const MOST_WAITING: usize = 256;
+/// How many conversations are kept in mind, those that have asked last.
+const MOST_CONVERSATIONS: usize = 256;
+
+/// A request with its answer.
+pub struct Watching {
+    /// `None`: the host names no conversation.
+    pub caller: Option<Caller>,
+    pub wire: Wire,
+    pub encoding: Encoding,
+    /// As the agent has sent it.
+    pub body: Bytes,
+    pub request: ModelRequest,
+}
+
+/// Hands requests to the thread that records them.
+pub struct Watcher {
+    waiting: Mutex<Option<SyncSender<Watching>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Watcher {
+    /// `folder`: the stack, which somebody may create later.
+    pub fn new(folder: Arc<StackFolder>, fold: FoldSettings) -> Self {
+        let (waiting, requests) = sync_channel(MOST_WAITING);
+        let recorder = Recorder { folder, fold, stack: None, conversations: HashMap::new(), turn: 0 };
+        let thread = thread::spawn(move || recorder.record_all(&requests));
+        Self { waiting: Mutex::new(Some(waiting)), thread: Mutex::new(Some(thread)) }
+    }
+
+    /// Records a request soon. One that finds no place is recorded with the next one of its conversation, but for what it has used.
+    pub fn watch(&self, watching: Watching) {
+        let sent = taken(&self.waiting, |waiting| waiting.as_ref().map(|waiting| waiting.try_send(watching)));
+        if let Some(Err(TrySendError::Full(_))) = sent {
+            tracing::warn!("a request is not in the usage of its frame: the stack is too slow");
+        }
+    }
+
+    /// Waits until all is recorded. Later requests are not.
+    pub fn finish(&self) {
+        taken(&self.waiting, Option::take);
+        let thread = taken(&self.thread, Option::take);
+        let _ = thread.map(JoinHandle::join);
+    }
+}
+
+fn taken<T, R>(mutex: &Mutex<T>, take: impl FnOnce(&mut T) -> R) -> R {
+    take(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Writes into the stack.
+struct Recorder {
+    folder: Arc<StackFolder>,
+    fold: FoldSettings,
+    stack: Option<Stack>,
+    /// What was seen of each conversation, with the number of its last request.
+    conversations: HashMap<String, (u64, Watched)>,
+    turn: u64,
+}
+
+impl Recorder {
+    fn record_all(mut self, requests: &Receiver<Watching>) {
+        for watching in requests {
+            if let Err(problem) = self.record(&watching) {
+                tracing::warn!("a request is not in the log of its frame: {problem}");
+            }
+        }
+        if let Some(stack) = self.stack {
+            stack.leave();
+        }
+    }
+
+    fn record(&mut self, watching: &Watching) -> Result<(), String> {
+        let decoded;
+        let body: &[u8] = match watching.encoding {
+            Encoding::Identity => &watching.body,
+            encoding => {
+                decoded = encoding.decoded(&watching.body, LONGEST as u64).map_err(|error| error.to_string())?;
+                &decoded
+            }
+        };
+        // What is no text was told of when it was to be folded.
+        let Ok(text) = std::str::from_utf8(body) else { return Ok(()) };
+        if self.stack.is_none() {
+            self.stack = self.folder.open_to_serve(false).map_err(|failure| failure.for_agents())?;
+        }
+        let Some(stack) = &self.stack else { return Ok(()) };
+        stack.refresh().map_err(|error| error.to_string())?;
+        let stack = caller::as_conversation(stack, watching.caller.as_ref());
+        let name = match &watching.caller {
+            Some(caller) => caller.to_string(),
+            None => beginning(watching.wire, text).unwrap_or_default().to_string(),
+        };
+        self.turn += 1;
+        let (turn, watched) = self.conversations.entry(name).or_default();
+        *turn = self.turn;
+        let settings = Settings::default();
+        let conversation = Conversation::new(&stack, &settings);
+        let (wire, fold) = (watching.wire, &self.fold);
+        let recorded = conversation.watch(wire, text, fold, Some(watching.request.clone()), watched);
+        self.forget_oldest();
+        recorded.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn forget_oldest(&mut self) {
+        if self.conversations.len() > MOST_CONVERSATIONS
+            && let Some(oldest) = self.conversations.iter().min_by_key(|(_, (turn, _))| *turn)
+        {
+            let oldest = oldest.0.clone();
+            self.conversations.remove(&oldest);
+        }
+    }
+}
+
+/// The conversation that a request belongs to, by its headers.
+pub fn caller_of(headers: &HeaderMap) -> Option<Caller> {
+    let text = |name: &str| headers.get(name)?.to_str().ok();
+    if let Some(session) = text("x-claude-code-session-id") {
+        return Caller::of_claude(session, text("x-claude-code-agent-id"));
+    }
+    let codex = ["thread-id", "session-id", "session_id"].iter().find_map(|name| Caller::of("codex", text(name)?));
+    codex.or_else(|| Caller::of("opencode", text("x-session-id")?))
+}
+
+/// What a request has used, as the stack records it.
+pub fn used(usage: &Usage, milliseconds: u64, has_failed: bool) -> ModelRequest {
+    ModelRequest {
+        uncached_input: usage.uncached,
+        cache_read: usage.read,
+        cache_write: usage.written,
+        output: usage.output,
+        duration: milliseconds,
+        failed: has_failed,
+        ..ModelRequest::new(usage.model.clone().unwrap_or_default())
+    }
+}
