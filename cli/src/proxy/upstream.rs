@@ -239,8 +239,8 @@ fn is_here(authority: &Authority) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// A connector that encrypts if the scheme asks for it. The certificates are those of the system, or of `SSL_CERT_FILE`; they are read
-/// only then.
+/// A connector that encrypts if the scheme asks for it. The trusted authorities are those of the system, or of `SSL_CERT_FILE`; they are
+/// read only then.
 fn encrypted<T>(connector: T, scheme: &Scheme) -> Result<HttpsConnector<T>, Failure> {
     let builder = HttpsConnectorBuilder::new();
     let provider = rustls::crypto::ring::default_provider();

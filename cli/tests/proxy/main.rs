@@ -3,6 +3,7 @@
 
 mod answers;
 mod callers;
+mod certificates;
 mod faults;
 mod network;
 mod requests;

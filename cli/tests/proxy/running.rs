@@ -281,7 +281,7 @@ fn what_cannot_be_run_is_refused() {
 #[test]
 fn the_agent_is_in_the_foreground_of_the_terminal() {
     let machine = Machine::new();
-    let script = "trap 'echo interrupted' INT; test -t 0 && test -t 1 && echo terminal; read answer; echo \"got $answer\"; exit 5";
+    let script = "trap 'echo interrupted' INT; test -t 0 && test -t 1 && echo terminal; until read answer; do :; done; echo \"got $answer\"; exit 5";
     let agent = machine.agent("claude", script).display().to_string();
     let home = machine.path("home").display().to_string();
     let program = Path::new(env!("CARGO_BIN_EXE_callstack"));
