@@ -2,9 +2,10 @@
 // One job in a real coding agent with a scripted model: sub-tasks of some steps, each of which reads a file of 3 KB. In one
 // conversation, on the stack by MCP, or on the stack with each request folded.
 
+import { spawn } from "node:child_process"
+import { createInterface } from "node:readline"
 import { hosts, run } from "./hosts.mjs"
 import { startModel } from "./model.mjs"
-import { startProxy } from "./proxy.mjs"
 
 /** The hosts that tell the server which conversation calls. In the others the agent names its frame in each call. */
 const NAMES_CONVERSATIONS = ["claude", "codex", "pi"]
@@ -61,6 +62,27 @@ function script(name, mode, areas, steps) {
   return answers
 }
 
+/** Starts `callstack proxy` before a model: `{url, close()}`. `close` returns what the proxy has read of the answers. */
+async function startProxy(program, upstream) {
+  const child = spawn(program, ["proxy", "--json", "--upstream", upstream], { stdio: ["ignore", "pipe", "ignore"] })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const next = async () => JSON.parse((await lines.next()).value).data
+  const { url } = await next()
+  const close = () => {
+    child.kill("SIGTERM")
+    return next()
+  }
+  return { url, close }
+}
+
+/** What two counts of the same requests differ in, by more than each request is rounded. */
+function differences(bill, usage) {
+  const pairs = { uncached: "uncachedTokens", read: "readTokens", write: "writtenTokens" }
+  return Object.entries(pairs)
+    .filter(([own, other]) => Math.abs(bill[own] - usage[other]) > bill.requests)
+    .map(([own, other]) => `the model has counted ${bill[own]} (${own}), and the proxy ${usage[other]}`)
+}
+
 /**
  * Runs a job, and returns what its requests cost: `{requests, peak, total, read, write, uncached, cost}` in tokens of four
  * characters, as the provider of the host bills them.
@@ -80,7 +102,7 @@ export async function job(name, mode, { areas = 12, steps = 8, program }) {
   })
   // The extension of pi folds by itself.
   const { noMcp, extension } = hosts[name]
-  const proxy = mode === "folded" && !noMcp ? await startProxy(model.url) : undefined
+  const proxy = mode === "folded" && !noMcp ? await startProxy(program, model.url) : undefined
   const files = {}
   for (let area = 0; area < areas; area++) {
     for (let step = 0; step < steps; step++) {
@@ -91,7 +113,7 @@ export async function job(name, mode, { areas = 12, steps = 8, program }) {
   const own = mode === "linear" ? undefined : extension
   const result = await run(name, { url: proxy?.url ?? model.url, files, mcp, extension: own, timeout: 900_000 })
   const bill = model.bill()
-  await proxy?.close()
+  if (proxy) problems.push(...differences(bill, await proxy.close()))
   await model.close()
   if (done < answers.length || problems.length > 0) {
     const what = [...new Set(problems)].slice(0, 4).join("\n")
