@@ -280,15 +280,15 @@ native-postgres:
 	$(CARGO) build --profile dist -p callstack-postgres-native
 	@$(call use,dist,$(LIBRARY_WITH_POSTGRES))
 
-# The program `callstack` as it is released, without its agent, which needs a network: target/dist/callstack.
+# The program `callstack` as it is released, with all but its own agent: target/dist/callstack.
 program:
-	$(CARGO) build --profile dist -p callstack-cli --no-default-features
+	$(CARGO) build --profile dist -p callstack-cli --no-default-features --features proxy
 	@$(call use,dist,callstack)
 	@scripts/size target/dist/callstack
 
 # The same program with stacks in PostgreSQL: target/native/callstack-postgres.
 program-postgres:
-	$(CARGO) build --profile dist -p callstack-cli --no-default-features --features postgres
+	$(CARGO) build --profile dist -p callstack-cli --no-default-features --features proxy,postgres
 	mkdir -p $(NATIVE) && cp target/dist/callstack $(NATIVE)/callstack-postgres
 
 bench:
@@ -326,7 +326,7 @@ bench-tokens: native $(NODE_MODULES)
 	$(NPM) run bench:tokens --prefix bindings
 
 # What a job costs in Claude Code, Codex, Gemini CLI, Copilot CLI, Qwen Code and pi with a scripted model: in one conversation, on
-# the stack, and on the stack with each request folded. Installs the hosts (1.6 GB) and writes the table of docs/fold.md. Takes eight
+# the stack, and on the stack with each request folded by `callstack proxy`. Installs the hosts (1.6 GB) and writes the table of docs/fold.md. Takes eight
 # minutes. Only some of them, without the table: make bench-hosts HOSTS="codex claude"
 bench-hosts: native program $(NODE_MODULES)
 	$(NPM) run build --prefix bindings

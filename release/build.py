@@ -66,8 +66,8 @@ def install_target(platform: Platform) -> None:
 
 
 def program(platform: Platform) -> Path:
-    """Builds the program without its agent, which needs a network."""
-    cargo(platform, "callstack-cli", ["--no-default-features"], [])
+    """Builds the program without its own agent."""
+    cargo(platform, "callstack-cli", ["--no-default-features", "--features=proxy"], [])
     program = built(platform) / platform.program
     if platform.is_windows:
         clear_time(program)

@@ -47,7 +47,7 @@ class Product:
 
 
 LIBRARY = Product("callstack-core", ("--features=capi",))
-PROGRAM = Product("callstack-cli", ("--no-default-features",))
+PROGRAM = Product("callstack-cli", ("--no-default-features", "--features=proxy"))
 
 
 def linked(product: Product, platform: Platform) -> list[Component]:
