@@ -16,6 +16,9 @@ const SECRET: &str = "CALLSTACK_PROXY_SECRET";
 /// Where requests go with an account of ChatGPT, and with a key.
 const WITH_ACCOUNT: &str = "https://chatgpt.com/backend-api/codex";
 const WITH_KEY: &str = "https://api.openai.com/v1";
+/// The mode in which a model writes programs, and the key of the servers whose tools it calls directly all the same.
+const CODE_MODE: &str = "features.code_mode";
+const DIRECT_TOOLS: &str = "direct_only_tool_namespaces";
 /// The names of the built-in provider, and of the one in its place: its own settings cannot be overridden.
 const BUILT_IN: &str = "openai";
 const IN_ITS_PLACE: &str = "callstack";
@@ -37,8 +40,13 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     set(format!("{server}.command"), text(&scene.program));
     set(format!("{server}.args"), format!("[{}]", arguments.join(", ")));
     set(format!("{server}.env_vars"), r#"["PGPASSWORD"]"#.to_owned());
-    let Some(proxy) = proxy else { return Ok(launch) };
     let settings = Settings::read(scene);
+    // Newer models write programs that call tools, and a program cannot be folded: these tools are called directly.
+    set(format!("{CODE_MODE}.{DIRECT_TOOLS}"), settings.direct_tools().to_string());
+    if settings.has_code_mode() {
+        set(format!("{CODE_MODE}.enabled"), "true".to_owned());
+    }
+    let Some(proxy) = proxy else { return Ok(launch) };
     let name = if settings.provider_url().is_some() { settings.provider.clone() } else { IN_ITS_PLACE.to_owned() };
     let provider = format!("model_providers.{name}");
     if name == IN_ITS_PLACE {
@@ -55,7 +63,7 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     Ok(launch.variable(SECRET, proxy.secret()))
 }
 
-/// What the person's settings say about the provider.
+/// What the person's settings say.
 struct Settings {
     /// The name of the provider.
     provider: String,
@@ -69,6 +77,22 @@ impl Settings {
         let provider =
             overridden(scene.given).or_else(|| named.map(str::to_owned)).unwrap_or_else(|| BUILT_IN.to_owned());
         Self { provider, table }
+    }
+
+    fn code_mode(&self) -> Option<&toml::Value> {
+        self.table.get("features")?.get("code_mode")
+    }
+
+    /// A table of settings replaces a simple switch.
+    fn has_code_mode(&self) -> bool {
+        self.code_mode().and_then(toml::Value::as_bool) == Some(true)
+    }
+
+    /// The servers whose tools are called directly: those of the person, and ours.
+    fn direct_tools(&self) -> toml_edit::Array {
+        let own = self.code_mode().and_then(|mode| mode.get(DIRECT_TOOLS)?.as_array());
+        let own = own.into_iter().flatten().filter_map(toml::Value::as_str).map(str::to_owned);
+        own.chain([format!("mcp__{SERVER}")]).collect()
     }
 
     /// The URL of a provider that the settings define.

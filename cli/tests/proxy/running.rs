@@ -183,9 +183,11 @@ fn arguments_of_codex_have_no_secret() {
         has("model_providers.mine.env_http_headers.x-callstack-secret=\"CALLSTACK_PROXY_SECRET\"")
             && !has("model_provider=")
     );
+    assert!(has("features.code_mode.direct_only_tool_namespaces=[\"mcp__callstack\"]"), "{arguments:?}");
     assert_eq!(arguments[arguments.len() - 2..], ["exec", "Do it"]);
     // The built-in provider has no settings of its own: another one stands in its place.
     fs::remove_file(machine.path("home/.codex/config.toml")).unwrap();
+    machine.put("home/.codex/config.toml", "[features.code_mode]\ndirect_only_tool_namespaces = [\"mcp__own\"]\n");
     machine.output(&["codex"]);
     let arguments = machine.arguments().join("\n");
     assert!(
