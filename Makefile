@@ -333,6 +333,11 @@ bench-hosts: native program $(NODE_MODULES)
 	$(NPM) install --no-audit --no-fund --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/bench.mjs $(HOSTS)
 
+# The same agents under `callstack run`, each with a short job. Installs them; takes a minute. Only some: make test-run HOSTS="codex claude"
+test-run: $(call needs,build)
+	$(NPM) install --no-audit --no-fund --prefix bindings/hosts
+	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/run.mjs $(HOSTS)
+
 # The orchestrator with the real Claude Agent SDK: tokens on the stack and in one session, what it adds for each frame and
 # request, and its memory over 501 frames. Takes 13 minutes on two busy cores, fewer with fewer areas: make bench-flame FLAME_BENCH_AREAS=4
 bench-flame: export FLAME_BENCH_AREAS ?= 20

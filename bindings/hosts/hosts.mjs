@@ -170,10 +170,13 @@ export const hosts = {
   },
 }
 
-/** Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it. */
+/**
+ * Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it; `wrapper` stands before its
+ * command.
+ */
 export async function run(
   name,
-  { url, mcp, window, prompt = "Do the job.", extension, files = {}, timeout = 300_000, world },
+  { url, mcp, window, prompt = "Do the job.", extension, files = {}, timeout = 300_000, world, wrapper = [] },
 ) {
   const host = hosts[name]
   const w = world ?? { root: fs.mkdtempSync(path.join(os.tmpdir(), `host-${name}-`)) }
@@ -189,7 +192,7 @@ export async function run(
   fs.mkdirSync(w.project, { recursive: true })
   for (const [file, text] of Object.entries(files)) put(path.join(w.project, file), text)
   host.setup(w)
-  const [command, ...args] = host.run(w, prompt)
+  const [command, ...args] = [...wrapper, ...host.run(w, prompt)]
   const start = Date.now()
   const child = spawn(command, args, {
     cwd: w.project,

@@ -8,7 +8,7 @@ import { hosts, run } from "./hosts.mjs"
 import { startModel } from "./model.mjs"
 
 /** The hosts that tell the server which conversation calls. In the others the agent names its frame in each call. */
-const NAMES_CONVERSATIONS = ["claude", "codex", "pi"]
+export const NAMES_CONVERSATIONS = ["claude", "codex", "pi"]
 /** Length of the files, in characters. */
 const LENGTH = 3000
 
