@@ -3,10 +3,13 @@
 
 use std::env;
 use std::fmt;
+use std::io;
 
 use callstack_core::text::from_json;
 use callstack_core::{Actor, HolderKind, Stack};
 use serde_json::{Map, Value};
+
+use crate::token::Token;
 
 /// Longest ID of a conversation, in bytes. Longer ones are ignored.
 const LONGEST: usize = 256;
@@ -24,6 +27,8 @@ const CODEX_TURN: &str = "x-codex-turn-metadata";
 /// The argument with which a hook says whose call it is: Claude Code itself names only the call.
 pub const ARGUMENT: &str = "calledBy";
 
+/// The variable by which `callstack run` names the conversation of an agent that does not name it: with the host, such as `gemini/4f0c…`.
+pub const VARIABLE: &str = "CALLSTACK_CONVERSATION";
 /// The variables in which hosts name the conversation of the processes that they start, and the hosts.
 const VARIABLES: [(&str, &str); 3] =
     [("CLAUDE_CODE_SESSION_ID", "claude"), ("CODEX_THREAD_ID", "codex"), ("OPENCODE_SESSION_ID", "opencode")];
@@ -48,7 +53,16 @@ impl Caller {
         }
     }
 
-    /// The conversation that has started this process, if its host names it.
+    /// A new conversation of an agent, for one run of it.
+    ///
+    /// # Errors
+    /// If the system has no random number.
+    pub fn of_run(agent: &str) -> io::Result<Self> {
+        let name = Token::random()?.to_string();
+        Ok(Self(format!("{}/{}", agent.replace('/', "-"), &name[..name.len().min(12)])))
+    }
+
+    /// The conversation that has started this process, if its host names it, or `callstack run`.
     pub fn of_environment() -> Option<Self> {
         Self::of_variables(|name| env::var(name).ok())
     }
@@ -81,7 +95,8 @@ impl Caller {
     }
 
     fn of_variables(look_up: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        VARIABLES.iter().find_map(|(name, host)| Self::of(host, &look_up(name)?))
+        let named = VARIABLES.iter().find_map(|(name, host)| Self::of(host, &look_up(name)?));
+        named.or_else(|| look_up(VARIABLE)?.split_once('/').and_then(|(host, id)| Self::of(host, id)))
     }
 
     pub fn as_str(&self) -> &str {

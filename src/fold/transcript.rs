@@ -32,6 +32,8 @@ pub struct Transcript {
     /// True if the request offers the stack's tools to the model: requests for titles, summaries and the like do not. A list of messages
     /// alone says nothing about tools, and counts as one that does.
     pub has_tools: bool,
+    /// The model that is asked, if the request names it.
+    pub model: Option<String>,
 }
 
 /// An item of a conversation.
@@ -72,13 +74,15 @@ pub fn transcript(wire: Wire, request: &str, settings: &FoldSettings, seen: &mut
             items.push(TranscriptItem { frame: walk.frame_of(place), entry: with_id(entry, id) });
         }
     }
-    let tools = Value { text: request, start: 0 }.get("tools");
+    let whole = Value { text: request, start: 0 };
+    let tools = whole.get("tools");
     let is_list = request.trim_start().starts_with('[');
     Some(Transcript {
         items,
         place: walk.place(),
         has_frames: !walk.segments.is_empty(),
         has_tools: is_list || tools.is_some_and(|tools| names.may_be_in(tools.text)),
+        model: whole.get("model").and_then(Value::string),
     })
 }
 

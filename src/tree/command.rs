@@ -295,8 +295,8 @@ pub enum Command {
     RecordConversation {
         /// For each frame, what was said in it: lines for its log, as for [`Command::AppendLog`].
         logs: Vec<(FrameRef, Vec<Value>)>,
-        /// The frame in which a model was asked, and the request.
-        usage: Option<(FrameRef, Box<ModelRequest>)>,
+        /// The frame in which a model was asked, and the requests.
+        usage: Vec<(FrameRef, ModelRequest)>,
     },
     /// Append lines to the frame's own log, `logs/{id}.jsonl` in the stack's folder.
     AppendLog {

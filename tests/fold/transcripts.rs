@@ -153,6 +153,7 @@ fn what_is_watched_is_in_the_logs_and_the_usage_of_frames_once() {
     let beginning = ["user Build the shop.", "call mcp__callstack__push"];
     assert_eq!(outer[..2], beginning, "what led to the task is in its log: {outer:#?}");
     assert_eq!(outer.iter().filter(|line| beginning[0] == *line).count(), 1, "{outer:#?}");
+    // What was asked before the first frame counts for that one.
     let outputs = ["f1", "f2"].map(|frame| stack.usage(frame).unwrap().own[0].output);
     assert_eq!(outputs, [30, 10], "three requests in f1, one in f2");
 }

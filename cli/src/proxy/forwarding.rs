@@ -22,6 +22,7 @@ use super::totals::Totals;
 use super::upstream::{Unanswered, Upstream};
 use super::watching::{Watcher, Watching, caller_of};
 use super::wire;
+use crate::caller::Caller;
 
 /// Passes requests on.
 pub struct Forwarding {
@@ -31,6 +32,8 @@ pub struct Forwarding {
     /// The wire of requests whose paths do not tell.
     pub wire: Option<Wire>,
     pub totals: Arc<Totals>,
+    /// The conversation of requests that name none.
+    pub conversation: Option<Caller>,
     /// Who records what conversations say and use.
     pub watcher: Arc<Watcher>,
 }
@@ -52,7 +55,8 @@ impl Forwarding {
                 Ok((encoding, whole)) => {
                     if conversation.is_asked {
                         let (wire, body) = (conversation.wire, whole.clone());
-                        let (caller, request) = (caller_of(&head.headers), ModelRequest::default());
+                        let caller = caller_of(&head.headers).or_else(|| self.conversation.clone());
+                        let request = ModelRequest::default();
                         let watching = Watching { caller, wire, encoding, body, request };
                         exchange.watched = Some((self.watcher.clone(), watching));
                     }

@@ -36,6 +36,7 @@ pub use self::listening::SECRET_HEADER;
 pub use self::totals::{ProxyUsage, Totals};
 use self::upstream::Upstream;
 pub use self::watching::Watcher;
+use crate::caller::Caller;
 use crate::ending::ended;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -102,12 +103,13 @@ impl Proxy {
     /// # Errors
     /// If the URL of the upstream or the address cannot be used.
     ///
-    /// `folder`: the stack of the frames in whose logs and usage the conversations are.
+    /// `folder`: the stack of the frames in whose logs and usage the conversations are. `conversation`: that of requests that name none.
     pub async fn new(
         upstream: &str,
         address: SocketAddr,
         options: &ProxyOptions,
         folder: Arc<StackFolder>,
+        conversation: Option<Caller>,
     ) -> Result<Self, Failure> {
         let idle = Duration::from_secs(options.idle.into());
         let forwarding = Forwarding {
@@ -115,7 +117,8 @@ impl Proxy {
             fold: (!options.no_fold).then(FoldSettings::default),
             wire: options.wire,
             totals: Arc::default(),
-            watcher: Arc::new(Watcher::new(folder, FoldSettings::default())),
+            conversation: conversation.clone(),
+            watcher: Arc::new(Watcher::new(folder, FoldSettings::default(), conversation)),
         };
         Ok(Self { listening: Listening::new(address).await?, forwarding: Arc::new(forwarding), idle })
     }
@@ -161,7 +164,8 @@ pub fn start(arguments: &ProxyArguments, folder: StackFolder, output: Output) ->
     hide_texts_of_panics();
     let runtime = runtime("proxy")?;
     let exit = runtime.block_on(async {
-        let proxy = Proxy::new(&arguments.upstream, arguments.listen, &arguments.options, Arc::new(folder)).await?;
+        let proxy =
+            Proxy::new(&arguments.upstream, arguments.listen, &arguments.options, Arc::new(folder), None).await?;
         let (totals, watcher) = (proxy.totals(), proxy.watcher());
         output.stream(&ProxyAddress { upstream: proxy.upstream(), url: proxy.url() })?;
         let exit = select! {

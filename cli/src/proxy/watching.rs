@@ -42,10 +42,10 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// `folder`: the stack, which somebody may create later.
-    pub fn new(folder: Arc<StackFolder>, fold: FoldSettings) -> Self {
+    /// `folder`: the stack, which somebody may create later. `conversation`: that of requests that name none, which ends with this.
+    pub fn new(folder: Arc<StackFolder>, fold: FoldSettings, conversation: Option<Caller>) -> Self {
         let (waiting, requests) = sync_channel(MOST_WAITING);
-        let recorder = Recorder { folder, fold, stack: None, conversations: HashMap::new(), turn: 0 };
+        let recorder = Recorder { folder, fold, conversation, stack: None, conversations: HashMap::new(), turn: 0 };
         let thread = thread::spawn(move || recorder.record_all(&requests));
         Self { waiting: Mutex::new(Some(waiting)), thread: Mutex::new(Some(thread)) }
     }
@@ -74,6 +74,8 @@ fn taken<T, R>(mutex: &Mutex<T>, take: impl FnOnce(&mut T) -> R) -> R {
 struct Recorder {
     folder: Arc<StackFolder>,
     fold: FoldSettings,
+    /// The conversation of requests that name none.
+    conversation: Option<Caller>,
     stack: Option<Stack>,
     /// What was seen of each conversation, with the number of its last request.
     conversations: HashMap<String, (u64, Watched)>,
@@ -87,9 +89,29 @@ impl Recorder {
                 tracing::warn!("a request is not in the log of its frame: {problem}");
             }
         }
+        if let (Ok(()), Some(conversation)) = (self.open(), &self.conversation)
+            && let Err(error) = self.in_conversation(Some(conversation), |conversation| conversation.ended())
+        {
+            tracing::warn!("frames stay with the conversation that has ended: {error}");
+        }
         if let Some(stack) = self.stack {
             stack.leave();
         }
+    }
+
+    /// Does something in the name of a conversation. As long as there is no stack, an empty one stands for it.
+    fn in_conversation<T>(&self, caller: Option<&Caller>, act: impl FnOnce(&Conversation<'_>) -> T) -> T {
+        let stack = self.stack.clone().unwrap_or_else(Stack::in_memory);
+        act(&Conversation::new(&caller::as_conversation(&stack, caller), &Settings::default()))
+    }
+
+    /// Opens the stack if there is one, or looks for what is new in it.
+    fn open(&mut self) -> Result<(), String> {
+        match &self.stack {
+            Some(stack) => stack.refresh().map(drop).map_err(|error| error.to_string())?,
+            None => self.stack = self.folder.open_to_serve(false).map_err(|failure| failure.for_agents())?,
+        }
+        Ok(())
     }
 
     fn record(&mut self, watching: &Watching) -> Result<(), String> {
@@ -103,23 +125,17 @@ impl Recorder {
         };
         // What is no text was told of when it was to be folded.
         let Ok(text) = std::str::from_utf8(body) else { return Ok(()) };
-        if self.stack.is_none() {
-            self.stack = self.folder.open_to_serve(false).map_err(|failure| failure.for_agents())?;
-        }
-        let Some(stack) = &self.stack else { return Ok(()) };
-        stack.refresh().map_err(|error| error.to_string())?;
-        let stack = caller::as_conversation(stack, watching.caller.as_ref());
+        self.open()?;
         let name = match &watching.caller {
             Some(caller) => caller.to_string(),
             None => beginning(watching.wire, text).unwrap_or_default().to_string(),
         };
         self.turn += 1;
-        let (turn, watched) = self.conversations.entry(name).or_default();
-        *turn = self.turn;
-        let settings = Settings::default();
-        let conversation = Conversation::new(&stack, &settings);
-        let (wire, fold) = (watching.wire, &self.fold);
-        let recorded = conversation.watch(wire, text, fold, Some(watching.request.clone()), watched);
+        let (_, mut watched) = self.conversations.remove(&name).unwrap_or_default();
+        let recorded = self.in_conversation(watching.caller.as_ref(), |conversation| {
+            conversation.watch(watching.wire, text, &self.fold, Some(watching.request.clone()), &mut watched)
+        });
+        self.conversations.insert(name, (self.turn, watched));
         self.forget_oldest();
         recorded.map(drop).map_err(|error| error.to_string())
     }

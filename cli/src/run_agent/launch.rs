@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::agent::own;
 use super::gemini::LentFolder;
+use crate::caller::{self, Caller};
 use crate::failure::Failure;
 use crate::folder::{StackFolder, VARIABLE};
 use crate::proxy::Proxy;
@@ -31,12 +32,19 @@ pub struct Scene<'a> {
     pub given: &'a [OsString],
     /// Variables by which commands of the agent find the stack that the person has named.
     stack: Vec<(&'static str, OsString)>,
+    /// The name of the conversation, for agents that do not name theirs.
+    conversation: String,
 }
 
 impl<'a> Scene<'a> {
     /// # Errors
     /// If a path is no text.
-    pub fn new(files: &'a Path, folder: &StackFolder, given: &'a [OsString]) -> Result<Self, Failure> {
+    pub fn new(
+        files: &'a Path,
+        folder: &StackFolder,
+        given: &'a [OsString],
+        conversation: &Caller,
+    ) -> Result<Self, Failure> {
         let program = env::current_exe().map_err(|error| Failure::of_file("find", "this program", &error))?;
         let named = folder.named_without_password()?;
         let mut arguments = vec!["mcp".to_owned()];
@@ -46,12 +54,20 @@ impl<'a> Scene<'a> {
             stack.push((VARIABLE, named.into()));
         }
         stack.extend(folder.password().map(|password| ("PGPASSWORD", password.into())));
-        Ok(Self { files, program: program.to_string_lossy().into_owned(), arguments, given, stack })
+        Ok(Self {
+            files,
+            program: program.to_string_lossy().into_owned(),
+            arguments,
+            given,
+            stack,
+            conversation: conversation.to_string(),
+        })
     }
 
     /// The entry of the server, as most agents write it, with more keys.
     pub fn entry(&self, more: Value) -> Value {
-        let mut entry = json!({ "command": self.program, "args": self.arguments });
+        let variables = json!({ caller::VARIABLE: self.conversation });
+        let mut entry = json!({ "command": self.program, "args": self.arguments, "env": variables });
         if let (Value::Object(entry), Value::Object(more)) = (&mut entry, more) {
             entry.extend(more);
         }

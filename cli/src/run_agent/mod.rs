@@ -22,6 +22,7 @@ use tokio::select;
 
 use self::agent::Agent;
 use self::launch::Scene;
+use crate::caller::Caller;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -31,6 +32,7 @@ use crate::proxy::{Proxy, ProxyOptions, hide_texts_of_panics};
 use crate::runtime::runtime;
 
 #[derive(Args)]
+#[command(override_usage = "callstack run [OPTIONS] AGENT [ARGUMENTS]...")]
 pub struct RunArguments {
     #[command(flatten)]
     proxy: ProxyOptions,
@@ -43,12 +45,11 @@ pub struct RunArguments {
     /// Write a line for each request, and what goes wrong, at the end of this file.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// The agent: claude, codex, gemini, qwen or copilot, or the path of one of them; with --base-url-variable any command.
-    #[arg(value_name = "AGENT")]
-    agent: OsString,
-    /// Its own arguments.
-    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
-    arguments: Vec<OsString>,
+    /// The agent: claude, codex, gemini, qwen or copilot, or the path of one of them; with --base-url-variable any command. What
+    /// follows are its own arguments.
+    // In one list, so that options behind the agent are the agent's.
+    #[arg(value_name = "AGENT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
 }
 
 /// Runs the agent until it ends. Returns its exit code.
@@ -63,7 +64,8 @@ pub fn start(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
 }
 
 async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Result<u8, Failure> {
-    let RunArguments { proxy: options, upstream, base_url_variable, agent: program, arguments, .. } = arguments;
+    let RunArguments { proxy: options, upstream, base_url_variable, mut command, .. } = arguments;
+    let program = command.remove(0);
     let agent = match base_url_variable {
         Some(variable) => Agent::Other { variable, wire: options.wire.unwrap_or(Wire::Chat) },
         None => Agent::named(&program)?,
@@ -71,16 +73,25 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     let program = process::find(&program)?;
     let files = tempfile::tempdir().map_err(|error| Failure::of_file("make", "a temporary folder", &error))?;
     let folder = Arc::new(folder);
-    let scene = Scene::new(files.path(), &folder, &arguments)?;
+    let conversation = Caller::of_run(&program.file_stem().unwrap_or_default().to_string_lossy())
+        .map_err(|error| Failure::new(Exit::Failed, "io", format!("no name can be made for the run: {error}")))?;
+    let scene = Scene::new(files.path(), &folder, &command, &conversation)?;
     let upstream = match upstream {
         Some(given) => Some(given),
         None => agent.upstream(&scene)?,
     };
     // Without an upstream the agent's requests cannot be led here: it gets the tools alone.
     let proxy = match &upstream {
-        Some(upstream) => {
-            Some(Proxy::new(upstream, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &options, folder.clone()).await?)
-        }
+        Some(upstream) => Some(
+            Proxy::new(
+                upstream,
+                SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+                &options,
+                folder.clone(),
+                Some(conversation),
+            )
+            .await?,
+        ),
         None => None,
     };
     let mut launch = agent.launch(&scene, proxy.as_ref())?;
@@ -94,7 +105,7 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
         }
     };
     let code = select! {
-        code = process::run(&program, launch, arguments) => code?,
+        code = process::run(&program, launch, &command) => code?,
         () = serving => Exit::Failed as u8,
     };
     if let Some(Err(error)) = lent.map(|lent| lent.give_back()) {

@@ -61,7 +61,7 @@ fn is_program(file: &Path) -> bool {
 ///
 /// # Errors
 /// If it cannot be started.
-pub async fn run(program: &Path, launch: Launch, arguments: Vec<OsString>) -> Result<u8, Failure> {
+pub async fn run(program: &Path, launch: Launch, arguments: &[OsString]) -> Result<u8, Failure> {
     let failed = |error: io::Error| Failure::of_file("run", program.display(), &error);
     let signals = Signals::new().map_err(failed)?;
     let mut command = Command::new(program);

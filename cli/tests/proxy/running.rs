@@ -260,6 +260,17 @@ fn requests_for_the_proxy_take_no_proxy_of_the_network() {
 }
 
 #[test]
+fn options_behind_the_agent_are_the_agents() {
+    let machine = Machine::new();
+    machine.agent("claude", "exit 0");
+    for given in [&["--help"][..], &["--json", "--stack", "a"], &["-p", "--", "--no-fold"], &["--version"]] {
+        let output = machine.output(&[&["claude"], given].concat());
+        assert!(output.stdout.is_empty() && errors(&output).starts_with("0 requests"), "{given:?}");
+        assert_eq!(machine.arguments()[2..], *given);
+    }
+}
+
+#[test]
 fn what_cannot_be_run_is_refused() {
     let machine = Machine::new();
     for (arguments, code, why) in [

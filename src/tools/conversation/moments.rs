@@ -3,7 +3,7 @@
 
 use super::Conversation;
 use crate::error::Result;
-use crate::frame::{FrameStatus, Handle};
+use crate::frame::{FrameStatus, Handle, Hold, Release};
 use crate::tree::Command;
 
 impl Conversation<'_> {
@@ -46,6 +46,21 @@ impl Conversation<'_> {
         Some(format!(
             "The call stack of this project (tools of callstack) has work that is not finished.{open} {next} For other work, push begins a task."
         ))
+    }
+
+    /// The conversation ends, or its program does: others can go on with its frames at once, and so can the conversation itself if it comes
+    /// back before.
+    ///
+    /// # Errors
+    /// The storage errors.
+    pub fn ended(&self) -> Result<()> {
+        let Some(caller) = self.caller else { return Ok(()) };
+        let held: Vec<Hold> = self.stack.read(|tree| {
+            let own = tree.way_back(caller).into_iter();
+            own.filter_map(|frame| Some(Hold::of(frame, tree.node(frame).record().held_by()?))).collect()
+        });
+        let interrupt = |hold| Command::Release { hold, release: Release::Interrupted {} };
+        held.into_iter().try_for_each(|hold| self.stack.execute(interrupt(hold)).map(drop))
     }
 
     /// The newest frame in progress on which nobody works, with nothing in progress below it.

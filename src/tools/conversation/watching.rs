@@ -19,14 +19,16 @@ pub struct Watched {
     compared: HashSet<Handle>,
     /// What was said in no frame: it is in the log of the frame that begins next.
     before: Vec<Value>,
+    /// What was used in no frame, which counts for that one too.
+    used_before: Vec<ModelRequest>,
 }
 
-/// Number of items in no frame that are kept for the next one, the newest.
+/// Number of items, and of requests, in no frame that are kept for the next one, the newest.
 const KEPT_BEFORE: usize = 1_000;
 
 impl Conversation<'_> {
     /// Records what a request says that was not recorded before: each item in the log of the frame in which the conversation was, with the time
-    /// of now. What was said in no frame is in the log of the next one, whose task it is as a rule. Records what the request has used too, for the frame in which the conversation is. All of it is one commit. Returns that frame;
+    /// of now. What was said in no frame is in the log of the next one, whose task it is as a rule; so is what was used. Records what the request has used too, for the frame in which the conversation is. All of it is one commit. Returns that frame;
     /// `None` if the conversation is in none, and nothing was recorded. Of a request that offers the model none of the stack's tools, such as
     /// one for a title, only the usage is recorded, unless it is a subagent's.
     ///
@@ -63,6 +65,7 @@ impl Conversation<'_> {
         let said = transcript(wire, request, settings, &mut seen).unwrap_or_default();
         // What a host asks beside the conversation, such as a title for it, is no part of what was said. Its costs are.
         let is_subagent = self.stack.actor().is_some_and(|actor| !actor.caller.is_empty());
+        let model = said.model.clone();
         let (said, seen) = match said.has_tools || is_subagent {
             true => (said, seen),
             false => (Transcript::default(), watched.seen.clone()),
@@ -95,12 +98,21 @@ impl Conversation<'_> {
         }
         logs.retain(|_, entries| !entries.is_empty());
         let here = known(said.place).filter(exists);
-        let usage = here.zip(usage).map(|(frame, request)| (FrameRef::from(frame), Box::new(request)));
-        if usage.is_some() || !logs.is_empty() {
+        let mut used = watched.used_before.clone();
+        used.extend(usage.map(|usage| match (usage.model.is_empty(), model) {
+            (true, Some(model)) => ModelRequest { model, ..usage },
+            _ => usage,
+        }));
+        used.drain(..used.len().saturating_sub(KEPT_BEFORE));
+        let usage = match here {
+            Some(frame) => used.drain(..).map(|request| (FrameRef::from(frame), request)).collect(),
+            None => Vec::new(),
+        };
+        if !usage.is_empty() || !logs.is_empty() {
             let logs = logs.into_iter().map(|(frame, entries)| (frame.into(), entries)).collect();
             self.stack.execute(Command::RecordConversation { logs, usage })?;
         }
-        (watched.seen, watched.before) = (seen, before);
+        (watched.seen, watched.before, watched.used_before) = (seen, before, used);
         watched.compared.extend(compared);
         Ok(here)
     }

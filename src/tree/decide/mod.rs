@@ -131,8 +131,8 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
             for (frame, entries) in logs {
                 draft.append_entries(tree.resolve(&frame)?, entries)?;
             }
-            if let Some((frame, request)) = usage {
-                draft.record_usage(tree.resolve(&frame)?, request);
+            for (frame, request) in usage {
+                draft.record_usage(tree.resolve(&frame)?, Box::new(request));
             }
         }
         Command::AppendLog { frame, entries } => draft.append_entries(tree.resolve(&frame)?, entries)?,
