@@ -302,7 +302,7 @@ fn subagents_of_a_host_with_hooks_need_no_call_of_ours() {
     let handed = session.call_as(None, "plan", json!({ "frames": frames, "handOver": true }));
     assert!(handed.len() < 700, "the prompts are lines: {handed}");
     for (frame, title) in [("f2", "Cart"), ("f3", "Mail")] {
-        let line = format!("Your task is frame {frame} ({title}) of the call stack.");
+        let line = format!("Your task on the call stack is frame {frame} ({title}).");
         assert!(handed.contains(&line), "{handed}");
         let input = json!({ "description": title, "prompt": format!("{line} Be brief."), "subagent_type": "general" });
         let (said, errors) =
@@ -344,6 +344,14 @@ fn the_answer_of_a_subagent_without_a_frame_is_kept() {
     session.named("docs", "Review the docs");
     let (cart, docs) = (session.frame("f2"), session.frame("f3"));
     assert_eq!((cart.status, docs.results.as_deref()), (FrameStatus::InProgress, Some("Docs are fine")));
+    // It can also call a tool before.
+    session.hook("subagent-start", Some("mail"), json!({ "agent_type": "general" }));
+    ends_with(&session.call("mail", "record", json!({ "decisions": ["Retry"] })), "You are in f4 (subagent).");
+    session.named("mail", "Look at the mail");
+    session.hook("subagent-stop", Some("mail"), json!({ "last_assistant_message": "Mail works" }));
+    let mail = session.frame("f4");
+    assert_eq!((mail.success_criteria.as_str(), mail.results.as_deref()), ("Look at the mail", Some("Mail works")));
+    assert_eq!(session.frame("f2").status, FrameStatus::InProgress);
 }
 
 /// Without hooks, the prompt has all that the subagent needs, which pops the frame by its handle.
@@ -370,7 +378,7 @@ fn a_frame_can_be_handed_over_again() {
     let question = json!({ "status": "blocked", "results": "Half", "question": "Which rate?" });
     server.done(Some("first"), "pop", question);
     let again = json!({ "frame": "f2", "answer": "20 %", "handOver": true });
-    assert!(server.done(Some("lead"), "activate", again).contains("Your task is frame f2 (Cart)"));
+    assert!(server.done(Some("lead"), "activate", again).contains("Your task on the call stack is frame f2 (Cart)"));
     ends_with(&server.done(Some("second"), "activate", json!({ "frame": "f2" })), "You are in f2 (Cart).");
     server.refused(Some("third"), "activate", json!({ "frame": "f2" }));
 }

@@ -332,7 +332,7 @@ fn work_that_was_handed_over_is_no_stretch() {
     let handed = Round::call(
         "push",
         json!({ "title": "Cart", "handOver": true }),
-        "f2 (Cart) has begun, for a subagent. Give it this prompt:\nYour task is frame f2 (Cart).\nYou are in f1 (Shop).",
+        "f2 (Cart) has begun, for a subagent. Give it this prompt:\nYour task on the call stack is frame f2 (Cart).\nYou are in f1 (Shop).",
     );
     let rounds = [push("f1", "Shop").words("Build."), handed, shell("ls", "files")];
     for wire in Wire::ALL.iter().copied() {

@@ -58,7 +58,7 @@ test("subagents work in frames of their own, and the frame of a session outlives
   const world = await makeWorld((request, { folder }) => {
     const first = said({ ...request, messages: request.messages.slice(0, 1) })
     const count = request.results.length
-    if (first.includes("Your task is frame f2")) {
+    if (first.includes("Your task on the call stack is frame f2")) {
       if (count === 0) return on("activate", { frame: "f2" })
       if (count === 1) return { calls: [call("Write", { file_path: join(folder, "cart.ts"), content: "export {}" })] }
       if (count === 2) return on("pop", { status: "completed", results: "cart.ts adds up" })

@@ -33,7 +33,15 @@ pub struct HookArguments {
     /// The event.
     #[arg(value_enum)]
     event: HookEvent,
+    /// The hook is one of `callstack run`. Then those of an installed plugin do nothing.
+    #[arg(long, hide = true)]
+    of_run: bool,
 }
+
+/// The variable that `callstack run` sets for an agent that gets its hooks for the run.
+pub const OF_RUN: &str = "CALLSTACK_RUN";
+/// The seconds after which Claude Code gives a hook up.
+const TIMEOUT: u64 = 10;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum HookEvent {
@@ -53,6 +61,37 @@ enum HookEvent {
     PreCompact,
     /// The agent ends its turn: reminds it once of its open frame.
     Stop,
+}
+
+impl HookEvent {
+    /// The name in the settings of Claude Code, and for which tools it is meant.
+    fn in_settings(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::SessionStart => ("SessionStart", None),
+            Self::UserPromptSubmit => ("UserPromptSubmit", None),
+            Self::PreToolUse => ("PreToolUse", Some("mcp__.*callstack.*|Agent|Task")),
+            Self::PostToolUse => ("PostToolUse", Some("Write|Edit|MultiEdit|NotebookEdit|Agent|Task")),
+            Self::SubagentStart => ("SubagentStart", None),
+            Self::SubagentStop => ("SubagentStop", None),
+            Self::PreCompact => ("PreCompact", None),
+            Self::Stop => ("Stop", None),
+        }
+    }
+}
+
+/// The hooks as the settings of Claude Code name them. `command`: the command of a hook, before the event.
+pub fn hooks_of_claude(command: &str) -> Value {
+    let mut hooks = Map::new();
+    for event in HookEvent::value_variants() {
+        let (name, matcher) = event.in_settings();
+        let word = event.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        let hook = json!({ "type": "command", "command": format!("{command} {word}"), "timeout": TIMEOUT });
+        let mut entry = Map::new();
+        entry.extend(matcher.map(|matcher| ("matcher".to_owned(), matcher.into())));
+        entry.insert("hooks".to_owned(), json!([hook]));
+        hooks.insert(name.to_owned(), json!([entry]));
+    }
+    json!({ "hooks": hooks })
 }
 
 /// An event of Claude Code.
@@ -105,6 +144,9 @@ impl Event {
 
 /// Runs a hook.
 pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Failure> {
+    if env::var_os(OF_RUN).is_some() && !arguments.of_run {
+        return Ok(Exit::Done);
+    }
     match answer(arguments.event, folder) {
         Ok(Some(answer)) => println!("{answer}"),
         Ok(None) => {}
@@ -210,4 +252,16 @@ fn called(event: &Event, conversation: &Conversation<'_>) -> Result<(), Error> {
 /// The answer that adds a text to the conversation.
 fn added(event: &str, text: &str) -> Value {
     json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plugin_has_the_same_hooks() {
+        let plugin = concat!(env!("CARGO_MANIFEST_DIR"), "/../bindings/claude-code/hooks/hooks.json");
+        let plugin: Value = serde_json::from_str(&std::fs::read_to_string(plugin).unwrap()).unwrap();
+        assert_eq!(plugin, hooks_of_claude("callstack hook"));
+    }
 }

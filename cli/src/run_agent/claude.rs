@@ -10,9 +10,12 @@ use super::agent::{own, vendor};
 use super::launch::{Launch, SERVER, Scene};
 use super::settings_files;
 use crate::failure::Failure;
+use crate::mcp::{OF_RUN, hooks_of_claude};
 use crate::proxy::Proxy;
 
 const BASE_URL: &str = "ANTHROPIC_BASE_URL";
+/// The name of the plugin of a run.
+const PLUGIN: &str = "callstack-run";
 /// Variables with which requests go to other clouds, whose URLs are not led here.
 const CLOUDS: [&str; 3] = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
 
@@ -28,9 +31,17 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     let servers = json!({ "mcpServers": { SERVER: scene.entry(json!({ "type": "stdio", "alwaysLoad": true })) } });
     let file = scene.file("mcp.json", &servers)?;
     // In one word each: these options take all words that follow them.
+    // A plugin for this run has the hooks, beside the settings and plugins of the person.
+    let command = format!("{} hook --of-run", shlex::try_quote(&scene.program).unwrap_or_default());
+    scene
+        .file("plugin/.claude-plugin/plugin.json", &json!({ "name": PLUGIN, "version": env!("CARGO_PKG_VERSION") }))?;
+    let hooks = scene.file("plugin/hooks/hooks.json", &hooks_of_claude(&command))?;
+    let plugin = hooks.ancestors().nth(2).unwrap_or(&hooks).display().to_string();
     let mut launch = Launch::default()
         .argument(format!("--mcp-config={}", file.display()))
-        .argument(format!("--allowedTools=mcp__{SERVER}"));
+        .argument(format!("--plugin-dir={plugin}"))
+        .argument(format!("--allowedTools=mcp__{SERVER}"))
+        .variable(OF_RUN, "1");
     let Some(proxy) = proxy else {
         return Ok(launch.note("requests to Bedrock, Vertex and Foundry are not folded: the agent has the tools alone"));
     };

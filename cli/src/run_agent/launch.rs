@@ -80,7 +80,9 @@ impl<'a> Scene<'a> {
     /// If it cannot be written.
     pub fn file(&self, name: &str, content: &Value) -> Result<PathBuf, Failure> {
         let path = self.files.join(name);
-        std::fs::write(&path, content.to_string())
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        folder
+            .and_then(|()| std::fs::write(&path, content.to_string()))
             .map_err(|error| Failure::of_file("write", path.display(), &error))?;
         Ok(path)
     }

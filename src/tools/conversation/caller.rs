@@ -13,8 +13,9 @@ use crate::vocabulary::{Place, ToolRole};
 
 /// The number of open frames that a refusal lists.
 const LISTED: usize = 12;
-/// The words before the frame in the prompt for a subagent.
-const HAND_OVER: &str = "Your task is frame ";
+/// The words before the frame in the prompt for a subagent. Claude Code makes a number of the first 21 characters of a prompt, which stands before
+/// the system prompt: they are the same for all, so that subagents read one another's prompt caches.
+const HAND_OVER: &str = "Your task on the call stack is frame ";
 /// The value of `frame` that begins another task.
 const NEW: &str = "new";
 
@@ -318,7 +319,7 @@ impl<'a> Conversation<'a> {
     }
 
     pub(super) fn task_line(&self, frame: Handle) -> String {
-        format!("{HAND_OVER}{} of the call stack.", self.name(frame))
+        format!("{HAND_OVER}{}.", self.name(frame))
     }
 
     /// An answer that ends with the frame in which the conversation is: compaction may have removed every other mention.

@@ -223,8 +223,11 @@ impl Conversation<'_> {
     /// [up to date](crate::Stack::refresh).
     pub fn call(&self, name: &str, arguments: &str) -> Called {
         let entry = TABLE.iter().find(|entry| entry.name == name);
-        let called = entry.map_or_else(|| Err("there is no such tool".into()), |entry| (entry.run)(self, arguments));
-        called.unwrap_or_else(Refusal::into)
+        let run = |entry: &Entry| {
+            self.make_late_frame(arguments)?;
+            (entry.run)(self, arguments)
+        };
+        entry.map_or_else(|| Err("there is no such tool".into()), run).unwrap_or_else(Refusal::into)
     }
 }
 

@@ -1,10 +1,13 @@
 //! The frames of subagents: a host that starts one for a call of a conversation says so here. A subagent works in a frame of its own, below
 //! that of its session, or in the frame that its prompt hands over.
 
+use serde_json::Value;
+
 use super::caller::{Conversation, frame_in_prompt, is_handed_over, place};
 use crate::error::Result;
 use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Identity, PopStatus};
 use crate::stack::Stack;
+use crate::text::from_json;
 use crate::tree::Tree;
 
 impl Conversation<'_> {
@@ -31,6 +34,16 @@ impl Conversation<'_> {
             tree.place_of(&agent.name).is_some() || tree.held().any(waits)
         });
         if is_known { Ok(()) } else { self.frame_of(agent, title).map(drop) }
+    }
+
+    /// Makes the frame of a subagent of which nobody knew at its beginning whether one was handed over to it: then it would name that.
+    pub(super) fn make_late_frame(&self, arguments: &str) -> Result<()> {
+        let agent = self.stack.actor().filter(|agent| self.tells_agents && is_subagent(agent));
+        let names_frame = || from_json::<Value>(arguments).is_ok_and(|arguments| !arguments["frame"].is_null());
+        match agent.filter(|_| !names_frame()) {
+            Some(agent) => self.frame_of(agent, "subagent").map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Names the frame of a subagent by the call of this conversation that has started it: its description in a few words, and its prompt. This
