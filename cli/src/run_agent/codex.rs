@@ -40,6 +40,8 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     set(format!("{server}.command"), text(&scene.program));
     set(format!("{server}.args"), format!("[{}]", arguments.join(", ")));
     set(format!("{server}.env_vars"), r#"["PGPASSWORD"]"#.to_owned());
+    // The person has asked for these tools, and they change nothing but the stack: no question before each.
+    set(format!("{server}.default_tools_approval_mode"), text("approve"));
     let settings = Settings::read(scene);
     // Newer models write programs that call tools, and a program cannot be folded: these tools are called directly.
     set(format!("{CODE_MODE}.{DIRECT_TOOLS}"), settings.direct_tools().to_string());
