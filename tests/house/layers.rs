@@ -71,6 +71,7 @@ const PROGRAM: Layers = &[
     ("chart", &[]),
     ("clock", &[]),
     ("exit", &[]),
+    ("ending", &["exit"]),
     ("process_group", &[]),
     ("run_lock", &[]),
     ("same_stack", &[]),
@@ -78,6 +79,7 @@ const PROGRAM: Layers = &[
     ("failure", &["exit", "same_stack"]),
     ("input", &["exit", "failure"]),
     ("output", &["exit", "failure"]),
+    ("log", &["exit", "failure"]),
     ("prices", &["exit", "failure"]),
     ("runtime", &["exit", "failure"]),
     ("server", &["exit", "failure"]),
@@ -86,6 +88,7 @@ const PROGRAM: Layers = &[
     ("common_options", &["folder"]),
     ("export", &["chart", "output"]),
     ("view", &["chart", "failure", "output", "token"]),
+    ("proxy", &["ending", "exit", "failure", "log", "output", "runtime", "token"]),
     (
         "commands",
         &[
@@ -100,6 +103,7 @@ const PROGRAM: Layers = &[
             "output",
             "prices",
             "process_group",
+            "proxy",
             "run_lock",
             "same_stack",
             "view",
@@ -109,8 +113,9 @@ const PROGRAM: Layers = &[
         "agent",
         &["commands", "common_options", "exit", "failure", "folder", "output", "process_group", "run_lock", "runtime"],
     ),
-    ("mcp", &["clock", "exit", "failure", "folder", "output", "runtime", "token"]),
-    ("arguments", &["agent", "commands", "common_options", "exit", "mcp"]),
+    ("mcp", &["clock", "ending", "exit", "failure", "folder", "log", "output", "runtime", "token"]),
+    ("run_agent", &["exit", "failure", "folder", "log", "output", "proxy", "runtime"]),
+    ("arguments", &["agent", "commands", "common_options", "exit", "mcp", "proxy", "run_agent"]),
 ];
 
 const POSTGRES: Layers = &[

@@ -62,7 +62,7 @@ impl Agent {
     pub fn upstream(&self, scene: &Scene<'_>) -> Result<Option<String>, Failure> {
         match self {
             Self::Claude => claude::upstream(scene),
-            Self::Codex => codex::upstream(scene).map(Some),
+            Self::Codex => codex::upstream(scene),
             Self::Gemini => Ok(Some(own(gemini::BASE_URL).unwrap_or_else(|| vendor(Wire::Gemini).to_owned()))),
             Self::Qwen => qwen::upstream().map(Some),
             Self::Copilot => Ok(own(copilot::BASE_URL)),

@@ -23,12 +23,17 @@ const DIRECT_TOOLS: &str = "direct_only_tool_namespaces";
 const BUILT_IN: &str = "openai";
 const IN_ITS_PLACE: &str = "callstack";
 
-pub fn upstream(scene: &Scene<'_>) -> Result<String, Failure> {
+pub fn upstream(scene: &Scene<'_>) -> Result<Option<String>, Failure> {
     let settings = Settings::read(scene);
-    Ok(settings.provider_url().or_else(|| settings.built_in_url()).unwrap_or_else(|| match has_account() {
+    let built_in = || match has_account() {
         true => WITH_ACCOUNT.to_owned(),
         false => WITH_KEY.to_owned(),
-    }))
+    };
+    Ok(match settings.provider_url() {
+        Some(url) => Some(url),
+        None if settings.provider == BUILT_IN => Some(settings.built_in_url.unwrap_or_else(built_in)),
+        None => None,
+    })
 }
 
 pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failure> {
@@ -48,7 +53,11 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     if settings.has_code_mode() {
         set(format!("{CODE_MODE}.enabled"), "true".to_owned());
     }
-    let Some(proxy) = proxy else { return Ok(launch) };
+    let Some(proxy) = proxy else {
+        let provider = &settings.provider;
+        return Ok(launch
+            .note(format!("nothing is folded, because the URL of the built-in provider {provider} cannot be set")));
+    };
     let name = if settings.provider_url().is_some() { settings.provider.clone() } else { IN_ITS_PLACE.to_owned() };
     let provider = format!("model_providers.{name}");
     if name == IN_ITS_PLACE {
@@ -69,16 +78,21 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
 struct Settings {
     /// The name of the provider.
     provider: String,
+    /// The URL of the built-in provider.
+    built_in_url: Option<String>,
     table: toml::Table,
 }
 
 impl Settings {
     fn read(scene: &Scene<'_>) -> Self {
         let table = settings_files::toml(&home().join("config.toml")).unwrap_or_default();
-        let named = table.get("model_provider").and_then(toml::Value::as_str);
-        let provider =
-            overridden(scene.given).or_else(|| named.map(str::to_owned)).unwrap_or_else(|| BUILT_IN.to_owned());
-        Self { provider, table }
+        let named = |key: &str| {
+            overridden(scene.given, key).or_else(|| table.get(key).and_then(toml::Value::as_str).map(str::to_owned))
+        };
+        let local = scene.gives("--oss").then(|| "of --oss".to_owned());
+        let provider = local.or_else(|| named("model_provider")).unwrap_or_else(|| BUILT_IN.to_owned());
+        let built_in_url = named("openai_base_url");
+        Self { provider, built_in_url, table }
     }
 
     fn code_mode(&self) -> Option<&toml::Value> {
@@ -102,17 +116,16 @@ impl Settings {
         let provider = self.table.get("model_providers")?.get(&self.provider)?;
         provider.get("base_url")?.as_str().map(str::to_owned)
     }
-
-    fn built_in_url(&self) -> Option<String> {
-        let named = self.table.get("openai_base_url").and_then(toml::Value::as_str);
-        named.map(str::to_owned).or_else(|| own("OPENAI_BASE_URL"))
-    }
 }
 
-/// The provider that the person's arguments name: `-c model_provider=NAME`.
-fn overridden(given: &[OsString]) -> Option<String> {
-    let mut named = given.iter().rev().filter_map(|given| given.to_str()?.split_once("model_provider="));
-    named.next().map(|(_, name)| name.trim_matches(['"', '\'']).to_owned())
+/// A setting that the person's arguments name: `-c KEY=VALUE`.
+fn overridden(given: &[OsString], key: &str) -> Option<String> {
+    given.iter().rev().find_map(|given| {
+        let text = given.to_str()?;
+        let setting = text.strip_prefix("--config=").or_else(|| text.strip_prefix("-c")).unwrap_or(text);
+        let (named, value) = setting.split_once('=')?;
+        (named.trim() == key).then(|| value.trim().trim_matches(['"', '\'']).to_owned())
+    })
 }
 
 /// Whether Codex is logged in with an account. Its keys are not read.

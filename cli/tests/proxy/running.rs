@@ -185,7 +185,13 @@ fn arguments_of_codex_have_no_secret() {
     );
     assert!(has("features.code_mode.direct_only_tool_namespaces=[\"mcp__callstack\"]"), "{arguments:?}");
     assert_eq!(arguments[arguments.len() - 2..], ["exec", "Do it"]);
-    // The built-in provider has no settings of its own: another one stands in its place.
+    // Other built-in providers cannot be led elsewhere.
+    let output = machine.output(&["codex", "-c", "model_provider='ollama'"]);
+    assert!(
+        errors(&output).contains("nothing is folded, because the URL of the built-in provider ollama cannot be set")
+    );
+    assert!(!machine.arguments().iter().any(|argument| argument.starts_with("model_providers.")));
+    // The one of OpenAI has no settings of its own: another one stands in its place.
     fs::remove_file(machine.path("home/.codex/config.toml")).unwrap();
     machine.put("home/.codex/config.toml", "[features.code_mode]\ndirect_only_tool_namespaces = [\"mcp__own\"]\n");
     machine.output(&["codex"]);
