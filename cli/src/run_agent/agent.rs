@@ -64,7 +64,7 @@ impl Agent {
             Self::Claude => claude::upstream(scene),
             Self::Codex => codex::upstream(scene),
             Self::Gemini => Ok(Some(own(gemini::BASE_URL).unwrap_or_else(|| vendor(Wire::Gemini).to_owned()))),
-            Self::Qwen => qwen::upstream().map(Some),
+            Self::Qwen => Ok(Some(qwen::upstream())),
             Self::Copilot => Ok(own(copilot::BASE_URL)),
             Self::Other { variable, wire } => Ok(Some(own(variable).unwrap_or_else(|| vendor(*wire).to_owned()))),
         }

@@ -17,14 +17,17 @@ const BASE_URL: &str = "OPENAI_BASE_URL";
 const DEFAULTS: &str = "QWEN_CODE_SYSTEM_DEFAULTS_PATH";
 const USUAL_DEFAULTS: &str = "/etc/qwen-code/system-defaults.json";
 
-pub fn upstream() -> Result<String, Failure> {
-    let of_settings = || {
-        let folder = env::var_os("QWEN_HOME").map_or_else(|| settings_files::home().join(".qwen"), PathBuf::from);
-        let settings = settings_files::json(&folder.join("settings.json"))?;
-        let named = [format!("/env/{BASE_URL}"), "/security/auth/baseUrl".to_owned()];
-        named.iter().find_map(|pointer| settings.pointer(pointer)?.as_str().map(str::to_owned))
-    };
-    Ok(own(BASE_URL).or_else(of_settings).unwrap_or_else(|| vendor(Wire::Chat).to_owned()))
+pub fn upstream() -> String {
+    let named = [format!("/env/{BASE_URL}"), "/security/auth/baseUrl".to_owned()];
+    let settings = settings();
+    let of_settings = || named.iter().find_map(|pointer| settings.pointer(pointer)?.as_str().map(str::to_owned));
+    own(BASE_URL).or_else(of_settings).unwrap_or_else(|| vendor(Wire::Chat).to_owned())
+}
+
+/// The person's settings.
+fn settings() -> Value {
+    let folder = env::var_os("QWEN_HOME").map_or_else(|| settings_files::home().join(".qwen"), PathBuf::from);
+    settings_files::json(&folder.join("settings.json")).unwrap_or_default()
 }
 
 pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failure> {
@@ -40,7 +43,14 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
         merge(defaults, more);
     }
     let file = scene.file("system-defaults.json", &defaults)?;
-    Ok(Launch::default().variable(DEFAULTS, file).proxied_by(BASE_URL, proxy))
+    let launch = Launch::default().variable(DEFAULTS, file).proxied_by(BASE_URL, proxy);
+    let has_models =
+        settings().get("modelProviders").and_then(Value::as_object).is_some_and(|models| !models.is_empty());
+    Ok(match has_models {
+        true => launch
+            .note("requests to the `modelProviders` of Qwen Code's settings go there directly, and are not folded"),
+        false => launch,
+    })
 }
 
 /// Adds settings to others: objects are merged, lists are joined.
