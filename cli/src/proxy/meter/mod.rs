@@ -120,7 +120,9 @@ mod tests {
         deflate.write_all(ANTHROPIC.as_bytes()).unwrap();
         let deflate = deflate.finish().unwrap();
         let zstd = ruzstd::encoding::compress_to_vec(ANTHROPIC.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
-        for (name, body) in [("gzip", gzip), ("deflate", deflate), ("zstd", zstd)] {
+        let mut brotli = Vec::new();
+        brotli::BrotliCompress(&mut ANTHROPIC.as_bytes(), &mut brotli, &Default::default()).unwrap();
+        for (name, body) in [("gzip", gzip), ("deflate", deflate), ("br", brotli), ("zstd", zstd)] {
             for piece in [1, 50, 100_000] {
                 assert_anthropic(&usage_of(Wire::Anthropic, "text/event-stream", Some(name), &body, piece));
             }
