@@ -50,7 +50,7 @@ const WIRES: [&str; 4] = ["anthropic", "responses", "chat", "gemini"];
 
 #[derive(Args)]
 pub struct ProxyArguments {
-    /// The beginning of the model's URLs, such as https://api.anthropic.com.
+    /// The beginning of the model's URLs, such as `https://api.anthropic.com`.
     #[arg(long, value_name = "URL")]
     upstream: String,
     /// Serve at this address of this machine. Default: a free port of 127.0.0.1.
