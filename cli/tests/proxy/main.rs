@@ -8,4 +8,5 @@ mod faults;
 mod network;
 mod requests;
 mod running;
+mod watching;
 mod world;

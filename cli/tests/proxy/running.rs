@@ -117,7 +117,8 @@ const WORKS: &str = "trap 'exit 7' TERM; trap 'echo interrupted >>signals' INT; 
 fn an_agent_has_the_stack_and_the_proxy_and_its_exit_code_stays() {
     let upstream = Upstream::saying(ANSWER);
     let machine = Machine::new();
-    machine.agent("claude", &format!("cp \"${{1#--mcp-config=}}\" mcp.json; {WORKS}"));
+    let copies = "cp \"${1#--mcp-config=}\" mcp.json; cp -r \"${2#--plugin-dir=}\" plugin";
+    machine.agent("claude", &format!("{copies}; {WORKS}"));
     let mut run = machine.run(&["--stack", "plan", "claude", "-p", "Do it", "--mcp-config", "own.json"]);
     let child = working(&machine, run.env("ANTHROPIC_BASE_URL", format!("{}/base", upstream.url())));
     let url = machine.variable("ANTHROPIC_BASE_URL").unwrap();
@@ -136,12 +137,18 @@ fn an_agent_has_the_stack_and_the_proxy_and_its_exit_code_stays() {
         "{line}"
     );
     let arguments = machine.arguments();
-    assert_eq!(arguments[1..], ["--allowedTools=mcp__callstack", "-p", "Do it", "--mcp-config", "own.json"]);
+    assert_eq!(arguments[2..], ["--allowedTools=mcp__callstack", "-p", "Do it", "--mcp-config", "own.json"]);
     assert!(!PathBuf::from(arguments[0].strip_prefix("--mcp-config=").unwrap()).exists(), "the files are gone");
     let servers: Value = serde_json::from_str(&fs::read_to_string(machine.path("mcp.json")).unwrap()).unwrap();
     let stack = fs::canonicalize(machine.folder.path()).unwrap().join("plan").display().to_string();
-    let entry = json!({ "command": env!("CARGO_BIN_EXE_callstack"), "args": ["mcp", "--stack", stack], "type": "stdio", "alwaysLoad": true });
-    assert_eq!(servers["mcpServers"]["callstack"], entry);
+    let mut entry = servers["mcpServers"]["callstack"].clone();
+    let conversation = entry.as_object_mut().unwrap().remove("env").unwrap()["CALLSTACK_CONVERSATION"].to_string();
+    assert!(conversation.starts_with("\"claude/"), "{conversation}");
+    let expected = json!({ "command": env!("CARGO_BIN_EXE_callstack"), "args": ["mcp", "--stack", stack], "type": "stdio", "alwaysLoad": true });
+    assert_eq!(entry, expected);
+    let hooks = fs::read_to_string(machine.path("plugin/hooks/hooks.json")).unwrap();
+    assert!(hooks.contains("hook --of-run session-start"), "{hooks}");
+    assert_eq!(machine.variable("CALLSTACK_RUN").as_deref(), Some("1"), "an installed plugin is quiet");
     assert_eq!(machine.variable("CALLSTACK_DIR"), Some(stack));
 }
 
@@ -206,7 +213,7 @@ fn arguments_of_codex_have_no_secret() {
 fn a_base_url_in_the_settings_of_claude_is_the_upstream() {
     let upstream = Upstream::saying(ANSWER);
     let machine = Machine::new();
-    machine.agent("claude", &format!("cp \"${{3#--settings=}}\" settings.json; {WORKS}"));
+    machine.agent("claude", &format!("cp \"${{4#--settings=}}\" settings.json; {WORKS}"));
     let settings = json!({ "env": { "ANTHROPIC_BASE_URL": upstream.url() } }).to_string();
     machine.put("home/.claude/settings.json", &format!("// mine\n{settings}"));
     let child = working(&machine, &mut machine.run(&["claude"]));
@@ -272,7 +279,7 @@ fn options_behind_the_agent_are_the_agents() {
     for given in [&["--help"][..], &["--json", "--stack", "a"], &["-p", "--", "--no-fold"], &["--version"]] {
         let output = machine.output(&[&["claude"], given].concat());
         assert!(output.stdout.is_empty() && errors(&output).starts_with("0 requests"), "{given:?}");
-        assert_eq!(machine.arguments()[2..], *given);
+        assert_eq!(machine.arguments()[3..], *given);
     }
 }
 
