@@ -3,12 +3,14 @@
 
 use std::env;
 use std::fmt;
+#[cfg(feature = "proxy")]
 use std::io;
 
 use callstack_core::text::from_json;
 use callstack_core::{Actor, HolderKind, Stack};
 use serde_json::{Map, Value};
 
+#[cfg(feature = "proxy")]
 use crate::token::Token;
 
 /// Longest ID of a conversation, in bytes. Longer ones are ignored.
@@ -57,6 +59,7 @@ impl Caller {
     ///
     /// # Errors
     /// If the system has no random number.
+    #[cfg(feature = "proxy")]
     pub fn of_run(agent: &str) -> io::Result<Self> {
         let name = Token::random()?.to_string();
         Ok(Self(format!("{}/{}", agent.replace('/', "-"), &name[..name.len().min(12)])))

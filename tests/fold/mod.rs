@@ -5,3 +5,5 @@ mod rule;
 mod transcripts;
 mod turns;
 mod validity;
+#[cfg(all(feature = "sqlite", feature = "tools"))]
+mod watching;

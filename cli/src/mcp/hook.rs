@@ -41,6 +41,7 @@ pub struct HookArguments {
 /// The variable that `callstack run` sets for an agent that gets its hooks for the run.
 pub const OF_RUN: &str = "CALLSTACK_RUN";
 /// The seconds after which Claude Code gives a hook up.
+#[cfg(feature = "proxy")]
 const TIMEOUT: u64 = 10;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -63,6 +64,7 @@ enum HookEvent {
     Stop,
 }
 
+#[cfg(feature = "proxy")]
 impl HookEvent {
     /// The name in the settings of Claude Code, and for which tools it is meant.
     fn in_settings(self) -> (&'static str, Option<&'static str>) {
@@ -80,6 +82,7 @@ impl HookEvent {
 }
 
 /// The hooks as the settings of Claude Code name them. `command`: the command of a hook, before the event.
+#[cfg(feature = "proxy")]
 pub fn hooks_of_claude(command: &str) -> Value {
     let mut hooks = Map::new();
     for event in HookEvent::value_variants() {
@@ -254,7 +257,7 @@ fn added(event: &str, text: &str) -> Value {
     json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "proxy"))]
 mod tests {
     use super::*;
 

@@ -36,7 +36,9 @@ use crate::folder::StackFolder;
 use crate::log;
 use crate::output::Output;
 use crate::runtime::runtime;
-pub use hook::{HookArguments, OF_RUN, hooks_of_claude, run as run_hook};
+pub use hook::{HookArguments, run as run_hook};
+#[cfg(feature = "proxy")]
+pub use hook::{OF_RUN, hooks_of_claude};
 use messages::Lines;
 use server::{Server, Shared};
 

@@ -37,7 +37,7 @@ pub struct Watching {
 
 /// Hands requests to the thread that records them.
 pub struct Watcher {
-    waiting: Mutex<Option<SyncSender<Watching>>>,
+    waiting: Mutex<Option<SyncSender<Box<Watching>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -52,7 +52,7 @@ impl Watcher {
 
     /// Records a request soon. One that finds no place is recorded with the next one of its conversation, but for what it has used.
     pub fn watch(&self, watching: Watching) {
-        let sent = taken(&self.waiting, |waiting| waiting.as_ref().map(|waiting| waiting.try_send(watching)));
+        let sent = taken(&self.waiting, |waiting| waiting.as_ref().map(|waiting| waiting.try_send(watching.into())));
         if let Some(Err(TrySendError::Full(_))) = sent {
             tracing::warn!("a request is not in the usage of its frame: the stack is too slow");
         }
@@ -83,7 +83,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn record_all(mut self, requests: &Receiver<Watching>) {
+    fn record_all(mut self, requests: &Receiver<Box<Watching>>) {
         for watching in requests {
             if let Err(problem) = self.record(&watching) {
                 tracing::warn!("a request is not in the log of its frame: {problem}");

@@ -1,0 +1,84 @@
+//! What the requests of conversations say and use, in the logs and the usage of frames.
+
+use callstack_core::fold::{FoldSettings, Wire};
+use callstack_core::frame::ModelRequest;
+use callstack_core::tools::conversation::{Conversation, Watched};
+use callstack_core::{Actor, HolderKind, LogQuery, NewFrame, Settings, Stack, StackOptions};
+use serde_json::Value;
+use support::conversations::{request, shell};
+
+use super::transcripts::shop;
+
+/// A request that offers the tools of the stack.
+fn offering(request: String) -> String {
+    request.replacen('{', r#"{"tools":[{"name":"mcp__callstack__pop"}],"#, 1)
+}
+
+/// The texts in the log of a frame, and what each entry is.
+fn log(stack: &Stack, frame: &str) -> Vec<String> {
+    let page = stack.log(frame).read(&LogQuery::default()).unwrap();
+    let line = |entry: &Value| match entry["calls"][0]["name"].as_str() {
+        Some(name) => format!("call {name}"),
+        None => format!("{} {}", entry["role"].as_str().unwrap(), entry["text"].as_str().unwrap()),
+    };
+    page.lines.iter().map(|kept| line(&kept.entry)).collect()
+}
+
+#[test]
+fn what_is_watched_is_in_the_logs_and_the_usage_of_frames_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    stack.push(NewFrame::new("Shop")).unwrap();
+    stack.push(NewFrame::new("Cart").below("f1")).unwrap();
+    let stack = stack.as_actor(Actor::new(HolderKind::Conversation, "codex/1"));
+    let (settings, fold) = (Settings::default(), FoldSettings::default());
+    let conversation = Conversation::new(&stack, &settings);
+    let rounds = shop();
+    let usage = || Some(ModelRequest { output: 10, ..ModelRequest::new("large") });
+    let watch = |end: usize, watched: &mut Watched| {
+        let body = offering(request(Wire::Anthropic, &rounds[..end]));
+        let place = conversation.watch(Wire::Anthropic, &body, &fold, usage(), watched).unwrap();
+        place.map(|place| place.to_string())
+    };
+    let mut watched = Watched::default();
+    assert_eq!(watch(1, &mut watched).as_deref(), Some("f1"));
+    assert_eq!(watch(3, &mut watched).as_deref(), Some("f2"));
+    assert_eq!(watch(4, &mut watched).as_deref(), Some("f1"));
+    // A process that begins anew finds in the logs what was recorded.
+    assert_eq!(watch(5, &mut Watched::default()).as_deref(), Some("f1"));
+    let said = log(&stack, "f2");
+    let expected = ["assistant I read what is there.", "call mcp__callstack__pop"];
+    assert!(expected.iter().all(|line| said.iter().filter(|said| said == line).count() == 1), "{said:#?}");
+    assert_eq!(said.iter().filter(|line| line.contains("struct Cart")).count(), 1, "{said:#?}");
+    let outer = log(&stack, "f1");
+    assert!(!outer.iter().any(|line| line.contains("struct Cart")), "{outer:#?}");
+    let beginning = ["user Build the shop.", "call mcp__callstack__push"];
+    assert_eq!(outer[..2], beginning, "what led to the task is in its log: {outer:#?}");
+    assert_eq!(outer.iter().filter(|line| beginning[0] == *line).count(), 1, "{outer:#?}");
+    // What was asked before the first frame counts for that one.
+    let outputs = ["f1", "f2"].map(|frame| stack.usage(frame).unwrap().own[0].output);
+    assert_eq!(outputs, [30, 10], "three requests in f1, one in f2");
+}
+
+/// A conversation that names no frame is where the stack knows it to be.
+#[test]
+fn a_conversation_that_names_no_frame_is_in_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let stack = stack.as_actor(Actor::new(HolderKind::Conversation, "claude/1/agent"));
+    let (settings, fold) = (Settings::default(), FoldSettings::default());
+    let conversation = Conversation::new(&stack, &settings);
+    let body = offering(request(Wire::Anthropic, &[shell("ls", "src").words("Look.")]));
+    let watch = |watched: &mut Watched| conversation.watch(Wire::Anthropic, &body, &fold, None, watched).unwrap();
+    assert_eq!(watch(&mut Watched::default()), None, "it is in no frame, and nothing is recorded");
+    let frame = stack.push(NewFrame::new("Look around")).unwrap();
+    assert_eq!(watch(&mut Watched::default()), Some(frame));
+    assert!(log(&stack, "f1").contains(&"user Look.".to_owned()));
+    // What a host asks beside the conversation costs, and is no part of what was said.
+    let title = r#"{"messages": [{"role": "user", "content": "A title for: Look."}]}"#;
+    let usage = ModelRequest { output: 7, ..ModelRequest::new("small") };
+    let mut watched = Watched::default();
+    assert_eq!(conversation.watch(Wire::Anthropic, title, &fold, Some(usage), &mut watched).unwrap(), Some(frame));
+    assert_eq!(stack.usage(frame).unwrap().own[0].output, 7);
+    assert!(!log(&stack, "f1").iter().any(|line| line.contains("A title")));
+}
