@@ -333,6 +333,11 @@ bench-hosts: native program $(NODE_MODULES)
 	$(NPM) install --no-audit --no-fund --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/bench.mjs $(HOSTS)
 
+# The same job in Claude Code with subagents: its own, and those to which frames are handed over. Writes the table of docs/mcp.md.
+bench-handover: native program $(NODE_MODULES)
+	$(NPM) install --no-audit --no-fund --prefix bindings/hosts
+	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/handover.mjs
+
 # The same agents under `callstack run`, each with a short job. Installs them; takes a minute. Only some: make test-run HOSTS="codex claude"
 test-run: $(call needs,build)
 	$(NPM) install --no-audit --no-fund --prefix bindings/hosts

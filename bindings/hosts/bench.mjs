@@ -4,13 +4,10 @@
 //
 //   node bench.mjs [HOST…]    CALLSTACK is the program
 
-import fs from "node:fs"
 import { hosts } from "./hosts.mjs"
 import { job } from "./job.mjs"
+import { intoDocument } from "./table.mjs"
 
-const DOCUMENT = new URL("../../docs/fold.md", import.meta.url)
-const BEGIN = "<!-- make bench-hosts -->\n"
-const END = "<!-- end -->\n"
 const NAMES = {
   codex: "Codex",
   claude: "Claude Code",
@@ -41,12 +38,9 @@ for (const name of chosen.length > 0 ? chosen : Object.keys(NAMES)) {
   }
 }
 if (chosen.length === 0) {
-  const head = [
+  intoDocument("fold.md", "make bench-hosts", [
     "| host | sub-tasks | one conversation: peak; cost | on the stack | on the stack, folded |",
     "|---|---:|---:|---:|---:|",
-  ]
-  const text = fs.readFileSync(DOCUMENT, "utf8")
-  const [begin, end] = [text.indexOf(BEGIN) + BEGIN.length, text.indexOf(END)]
-  if (begin < BEGIN.length || end < begin) throw new Error(`docs/fold.md has no place for the table: ${BEGIN}${END}`)
-  fs.writeFileSync(DOCUMENT, `${text.slice(0, begin)}${[...head, ...rows].join("\n")}\n${text.slice(end)}`)
+    ...rows,
+  ])
 }

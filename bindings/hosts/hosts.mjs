@@ -45,6 +45,7 @@ export const hosts = {
       "--allowedTools",
       "Bash",
       "mcp__callstack",
+      ...(w.allowed ?? []),
       "--setting-sources",
       "project",
     ],
@@ -172,17 +173,18 @@ export const hosts = {
 
 /**
  * Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it; `wrapper` stands before its
- * command.
+ * command; `allowed` are more tools that Claude Code may use.
  */
 export async function run(
   name,
-  { url, mcp, window, prompt = "Do the job.", extension, files = {}, timeout = 300_000, world, wrapper = [] },
+  { url, mcp, window, prompt = "Do the job.", extension, files = {}, timeout = 300_000, world, wrapper = [], allowed },
 ) {
   const host = hosts[name]
   const w = world ?? { root: fs.mkdtempSync(path.join(os.tmpdir(), `host-${name}-`)) }
   Object.assign(w, {
     url,
     window,
+    allowed,
     mcp: host.noMcp ? undefined : mcp,
     extension,
     home: path.join(w.root, "home"),

@@ -23,6 +23,21 @@ function printed(seed, length) {
   return text.slice(0, length)
 }
 
+/** The files of a job, by their names. */
+export function filesOf(areas, steps) {
+  const files = {}
+  for (let area = 0; area < areas; area++) {
+    for (let step = 0; step < steps; step++) {
+      files[`data/${area}-${step}.txt`] = printed(area * 100 + step + 1, LENGTH)
+    }
+  }
+  return files
+}
+
+/** What is known when an area is read. */
+export const resultsOf = (area, steps) =>
+  `Area ${area} read: ${steps} parts, sum ${area * 17 + 3}; the values are in data/${area}-*.txt. Nothing failed.`
+
 /**
  * What the model does, one answer after the other, whatever it is shown: folding must not change the work.
  *
@@ -37,7 +52,7 @@ function script(name, mode, areas, steps) {
   const answers = []
   for (let area = 0; area < areas; area++) {
     const criteria = `The module ${area} is read and its figures are known.`
-    const results = `Area ${area} read: ${steps} parts, sum ${area * 17 + 3}; the values are in data/${area}-*.txt. Nothing failed.`
+    const results = resultsOf(area, steps)
     if (isOnStack) {
       const args = {
         ...named("new"),
@@ -103,12 +118,7 @@ export async function job(name, mode, { areas = 12, steps = 8, program }) {
   // The extension of pi folds by itself.
   const { noMcp, extension } = hosts[name]
   const proxy = mode === "folded" && !noMcp ? await startProxy(program, model.url) : undefined
-  const files = {}
-  for (let area = 0; area < areas; area++) {
-    for (let step = 0; step < steps; step++) {
-      files[`data/${area}-${step}.txt`] = printed(area * 100 + step + 1, LENGTH)
-    }
-  }
+  const files = filesOf(areas, steps)
   const mcp = mode === "linear" ? undefined : { command: program, args: ["mcp"] }
   const own = mode === "linear" ? undefined : extension
   const result = await run(name, { url: proxy?.url ?? model.url, files, mcp, extension: own, timeout: 900_000 })

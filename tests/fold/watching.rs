@@ -82,3 +82,25 @@ fn a_conversation_that_names_no_frame_is_in_its_own() {
     assert_eq!(stack.usage(frame).unwrap().own[0].output, 7);
     assert!(!log(&stack, "f1").iter().any(|line| line.contains("A title")));
 }
+
+/// A subagent to which a frame was handed over works in it, and need not enter it.
+#[test]
+fn a_subagent_is_in_the_frame_that_its_prompt_hands_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let (settings, fold) = (Settings::default(), FoldSettings::default());
+    let lead = whole.as_actor(Actor::new(HolderKind::Conversation, "claude/1"));
+    let call =
+        |name: &str, arguments: &str| Conversation::new(&lead, &settings).call(name, arguments).answer.text.unwrap();
+    call("push", r#"{"title": "Shop", "successCriteria": "It is open"}"#);
+    let handed = call("push", r#"{"title": "Cart", "successCriteria": "It works", "handOver": true}"#);
+    let prompt = handed.lines().skip(1).collect::<Vec<_>>().join("\n");
+    let body = offering(request(Wire::Anthropic, &[shell("ls", "src").words(prompt)]));
+    let agent = whole.as_actor(Actor::new(HolderKind::Conversation, "claude/1/a").caller("claude/1"));
+    let watched = &mut Watched::default();
+    let place = Conversation::new(&agent, &settings).watch(Wire::Anthropic, &body, &fold, None, watched).unwrap();
+    assert_eq!(place.map(|place| place.to_string()).as_deref(), Some("f2"));
+    assert!(log(&whole, "f2").contains(&"tool src".to_owned()), "{:?}", log(&whole, "f2"));
+    // It does not hold the frame, which is still to be entered or finished.
+    assert!(whole.frame("f2").unwrap().holder.unwrap().name.is_empty());
+}

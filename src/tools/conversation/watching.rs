@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use super::Conversation;
+use super::caller::{Conversation, frame_in_prompt, is_handed_over};
 use crate::error::Result;
 use crate::fold::{FoldSettings, Seen, Transcript, Wire, transcript};
 use crate::frame::{FrameRef, Handle, ModelRequest};
@@ -17,6 +17,8 @@ pub struct Watched {
     seen: Seen,
     /// The frames whose logs were compared with the conversation.
     compared: HashSet<Handle>,
+    /// The frame that was handed over to the conversation, by the words with which it began.
+    task: Option<Handle>,
     /// What was said in no frame: it is in the log of the frame that begins next.
     before: Vec<Value>,
     /// What was used in no frame, which counts for that one too.
@@ -71,7 +73,8 @@ impl Conversation<'_> {
             false => (Transcript::default(), watched.seen.clone()),
         };
         // A conversation that names no frame is where the stack knows it to be: its frame was begun by another one, or before a compaction.
-        let place = self.place();
+        let task = watched.task.or_else(|| said.items.iter().find_map(|item| self.task_in(&item.entry)));
+        let place = self.place().or(task);
         let known = |frame: Option<Handle>| if said.has_frames { frame } else { frame.or(place) };
         let exists = |frame: &Handle| self.stack.read(|tree| frame.index() < tree.len());
         let mut logs: BTreeMap<Handle, Vec<Value>> = BTreeMap::new();
@@ -113,7 +116,15 @@ impl Conversation<'_> {
             self.stack.execute(Command::RecordConversation { logs, usage })?;
         }
         (watched.seen, watched.before, watched.used_before) = (seen, before, used);
+        watched.task = task;
         watched.compared.extend(compared);
         Ok(here)
+    }
+
+    /// The frame that words hand over: its subagent need not enter it.
+    fn task_in(&self, entry: &Value) -> Option<Handle> {
+        let words = entry["text"].as_str().filter(|_| entry["role"] == "user")?;
+        let frame = frame_in_prompt(words)?;
+        self.stack.read(|tree| (frame.index() < tree.len() && is_handed_over(tree, frame)).then_some(frame))
     }
 }

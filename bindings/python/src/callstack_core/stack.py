@@ -444,8 +444,8 @@ class Stack:
     def resumption(self, frames: Sequence[FrameRef] | None = None) -> Resumption:
         """Returns how a host goes on with frames whose work was interrupted, stopped or answered.
 
-        It is for all that are open if none are given. Each frame comes after those below it, so that it finds their results. A host asks
-        again when something that it waits for has ended.
+        It is for all that are open if none are given. Each frame comes after those below it, so that it finds their
+        results. A host asks again when something that it waits for has ended.
         """
         return self._record("resumption", optional(None if frames is None else write_json(list(frames))))
 
