@@ -4,6 +4,7 @@
 //! The agent uses the URL of this proxy in place of the model's. What is not folded keeps its bytes, in both directions, and answers
 //! pass at once; their usage is read in passing.
 
+mod authorities;
 mod body;
 mod encoding;
 mod exchange;

@@ -20,9 +20,11 @@ use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::RootCertStore;
 use tokio::time::timeout;
 use tower_service::Service;
 
+use super::authorities;
 use super::body::{Body, Error};
 use super::idle::Idle;
 use crate::exit::Exit;
@@ -239,27 +241,17 @@ fn is_here(authority: &Authority) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// A connector that encrypts if the scheme asks for it. The trusted authorities are those of the system, or of `SSL_CERT_FILE`; they are
-/// read only then.
+/// A connector that encrypts if the scheme asks for it. The trusted authorities are read only then.
 fn encrypted<T>(connector: T, scheme: &Scheme) -> Result<HttpsConnector<T>, Failure> {
-    let builder = HttpsConnectorBuilder::new();
-    let provider = rustls::crypto::ring::default_provider();
     let builder = match *scheme == Scheme::HTTPS {
-        true => builder.with_provider_and_platform_verifier(provider).map_err(|error| {
+        true => authorities::trusting().map_err(|error| {
             Failure::new(
                 Exit::Failed,
                 "certificates",
                 format!("the certificates of the system cannot be read: {error}"),
             )
         })?,
-        false => {
-            let config = rustls::ClientConfig::builder_with_provider(provider.into())
-                .with_safe_default_protocol_versions()
-                .map_err(|error| Failure::new(Exit::Failed, "certificates", error.to_string()))?
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth();
-            builder.with_tls_config(config)
-        }
+        false => HttpsConnectorBuilder::new().with_tls_config(authorities::trusting_those(RootCertStore::empty())),
     };
     Ok(builder.https_or_http().enable_http1().wrap_connector(connector))
 }
