@@ -112,6 +112,50 @@ pub fn escape_hidden(json: &str) -> Cow<'_, str> {
     })
 }
 
+/// Bytes that are no text in UTF-8 or UTF-16, with the place of the first fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: it is neither UTF-8 nor UTF-16")]
+#[non_exhaustive]
+pub struct NotText {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The byte in the line, counted from 1.
+    pub column: usize,
+}
+
+/// The text of a file of another program, without its byte order mark: in UTF-8, or in UTF-16, as shells of Windows write it.
+///
+/// ```
+/// use callstack_core::text::decoded;
+/// assert_eq!(decoded(b"\xff\xfeS\0c\0h\0\xe9\0m\0a\0".to_vec()).unwrap(), "Schéma");
+/// assert_eq!(decoded(b"one\ntw\xe9".to_vec()).unwrap_err().to_string(), "line 2, column 3: it is neither UTF-8 nor UTF-16");
+/// ```
+///
+/// # Errors
+/// It is neither.
+pub fn decoded(bytes: Vec<u8>) -> Result<String, NotText> {
+    // Without a mark, the first characters of a file of JSON or a list are ASCII.
+    let read: Option<fn([u8; 2]) -> u16> = match bytes.get(..4) {
+        Some([0xFF, 0xFE, ..] | [1..=0x7F, 0, 1..=0x7F, 0]) => Some(u16::from_le_bytes),
+        Some([0xFE, 0xFF, ..] | [0, 1..=0x7F, 0, 1..=0x7F]) => Some(u16::from_be_bytes),
+        _ => None,
+    };
+    let mut text = match read {
+        Some(read) if bytes.len() % 2 == 0 => {
+            let units = bytes.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
+            char::decode_utf16(units).map(|character| character.unwrap_or(REPLACEMENT)).collect()
+        }
+        _ => String::from_utf8(bytes).map_err(|error| {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = before.split(|byte| *byte == b'\n').count();
+            let column = 1 + before.iter().rev().take_while(|byte| **byte != b'\n').count();
+            NotText { line, column }
+        })?,
+    };
+    text.drain(..text.len() - without_mark(&text).len());
+    Ok(text)
+}
+
 /// Returns a text without the byte order mark at its beginning, which is no part of what it says. What reads a file that is no JSON
 /// calls this first.
 pub fn without_mark(text: &str) -> &str {
@@ -144,6 +188,11 @@ fn whole_characters(json: &str) -> Cow<'_, str> {
     }
     whole.push_str(&json[rest..]);
     Cow::Owned(whole)
+}
+
+/// True if JSON has an escape of one half of a character, which [`readable_json`] replaces.
+pub(crate) fn has_half_characters(json: &str) -> bool {
+    matches!(whole_characters(json), Cow::Owned(whole) if whole != json)
 }
 
 /// Returns JSON of another program as a parser can read it: [without a mark](without_mark), and with U+FFFD for each escape of one half

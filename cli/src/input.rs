@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use callstack_core::text::without_mark;
+use callstack_core::text::decoded;
 use callstack_core::{FrameRef, Handle};
 
 use crate::exit::Exit;
@@ -42,24 +42,19 @@ pub fn text(argument: String) -> Result<String, Failure> {
     texts([Some(argument)]).map(|[text]| text.unwrap_or_default())
 }
 
-/// The content of a file without a byte order mark; `-` is the standard input.
+/// The content of a file without a byte order mark, in UTF-8 or UTF-16; `-` is the standard input.
 ///
 /// # Errors
-/// If it cannot be read, or is not UTF-8.
+/// If it cannot be read, or is no text.
 pub fn content(file: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    match file == Path::new(STANDARD_INPUT) {
-        true => io::stdin()
-            .lock()
-            .read_to_string(&mut text)
-            .map_err(|error| Failure::of_file("read", "the standard input", &error))?,
-        false => {
-            text = fs::read_to_string(file).map_err(|error| Failure::of_file("read", file.display(), &error))?;
-            text.len()
-        }
+    let mut bytes = Vec::new();
+    let read = match file == Path::new(STANDARD_INPUT) {
+        true => io::stdin().lock().read_to_end(&mut bytes).map(drop),
+        false => fs::read(file).map(|read| bytes = read),
     };
-    text.drain(..text.len() - without_mark(&text).len());
-    Ok(text)
+    let failed = |error: &io::Error| Failure::of_file("read", name(file), error);
+    read.map_err(|error| failed(&error))?;
+    decoded(bytes).map_err(|error| failed(&io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
 /// The content of a file, to be read from its beginning piece by piece. It is not the standard input.

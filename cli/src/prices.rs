@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use callstack_core::frame::Prices;
-use callstack_core::text::{from_json, without_mark};
+use callstack_core::text::{decoded, from_json};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -43,10 +43,10 @@ fn read(path: &Path) -> Result<Prices, Failure> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(wrong("it is larger than 1 MiB".to_owned()));
     }
-    let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
+    let text = decoded(bytes).map_err(|error| wrong(error.to_string()))?;
     let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     let read: Result<Prices, String> = match is_toml {
-        true => toml::from_str(without_mark(&text)).map_err(|error| error.to_string()),
+        true => toml::from_str(&text).map_err(|error| error.to_string()),
         false => from_json(&text).map_err(|error| error.to_string()),
     };
     let prices = read.map_err(wrong)?;

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// What a blocked frame waits for, and the answer.
 ///
 /// In JSON: `{"question": "Which VAT rate?", "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}`.
-/// The answer and its time are omitted until there is one. A frame can also be resumed without an answer.
+/// The answer and its time are omitted until there is one. A frame can also be resumed without an answer. What waits to begin has
+/// `"unbegun": true`, and `"until": 1798761600000` if a time ends the wait.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -15,6 +16,13 @@ pub struct Question {
     /// True if nobody has asked: the work was interrupted or stopped, and the text says why. Omitted in JSON if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interruption: bool,
+    /// True: the frame has not begun, and must not before an answer. With the answer it is planned, and a frame that is no work is
+    /// completed ([`Frame::waits_to_begin`](super::Frame::waits_to_begin)). Omitted in JSON if false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unbegun: bool,
+    /// Time at which a frame that has not begun need not wait any more, in milliseconds since the Unix epoch: the time is the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
     /// Time at which the frame was blocked, in milliseconds since the Unix epoch.
     pub asked_at: u64,
     /// The answer. Several answers to one question are lines of one text, in their order.

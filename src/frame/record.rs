@@ -20,7 +20,7 @@ pub const SALVAGED: &str = "[auto-completed: ";
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`task`, `priority`, `correctedAt`, `begunAt`, `dependsOn`,
 /// `placeholder`, `deliveredAt`, `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `limits`, `costs`, `heap`, `registers`,
-/// `retryOf`, `childOrder`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
+/// `retryOf`, `childOrder`, `noWork`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
 /// {"sessionID": "ses_2", "parentSessionID": "ses_1", "status": "completed", "title": "Shopping cart",
@@ -135,6 +135,10 @@ pub struct Frame {
     /// ID of the attempt before this one, if this frame begins another one anew: a sibling that has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<String>,
+    /// What the frame is if it is no work, in a word: a record of another tool that is kept for what it says (`message`), or a frame that
+    /// only holds others together (`tag`). Nobody begins it, and one that has parts, or depends on others, is completed when these are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_work: Option<String>,
     /// Keys of the file that this version does not know. If a documented key is among them, it is renamed
     /// when the frame is added to a tree: `status` becomes `status (unreadable)`. A value nested more than
     /// 100 levels deep, which JSON readers could refuse, is replaced by a text that states this.
@@ -148,7 +152,7 @@ const KEYS: &[&str] = &[
     "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "task", "priority", "correctedAt", "results",
     "resultsCompacted", "createdAt", "begunAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
-    "questions", "holder", "summaryRequest", "usage", "limits", "costs", "heap", "registers", "retryOf", "childOrder",
+    "questions", "holder", "summaryRequest", "usage", "limits", "costs", "heap", "registers", "retryOf", "childOrder", "noWork",
     REVISION_KEY, HANDLE_KEY,
 ];
 
@@ -247,6 +251,11 @@ impl Frame {
     /// without a question; its results then say what it waits for.
     pub fn current_question(&self) -> Option<&Question> {
         self.questions.last().filter(|_| self.status == FrameStatus::Blocked)
+    }
+
+    /// True if the frame is blocked before it has begun: it waits for an answer, or for a time, and so does all work below it.
+    pub fn waits_to_begin(&self) -> bool {
+        self.current_question().is_some_and(|question| question.unbegun && question.answer.is_none())
     }
 
     /// What a blocked frame waits for: its question, or its results if it was blocked without one. Empty if nobody has
@@ -672,6 +681,7 @@ mod tests {
             heap: vec![Chunk::default()],
             registers: Some(Box::default()),
             retry_of: Some(String::new()),
+            no_work: Some(String::new()),
             ..Frame::default()
         };
         let file = FrameFile { frame: &full, revision: 1, handle: Handle::from_index(0).unwrap() };

@@ -331,6 +331,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         heap: fields.read("heap", "a list of chunks").unwrap_or_default(),
         registers: fields.read("registers", "an object of registers"),
         retry_of: fields.text("retryOf"),
+        no_work: fields.text("noWork"),
         session_id,
         extra: Map::new(),
     };

@@ -1,14 +1,20 @@
 //! Import of other tools' plans as frames: Task Master's `tasks.json` and Beads' `issues.jsonl`.
 //!
 //! The functions of this module are pure: they convert a text to [`Frame`]s with valid links. Malformed entries
-//! are reported with their place; all others are imported. A byte order mark, and escapes of half characters, are no defects. [`Stack::import`](crate::Stack::import) adds the
+//! are reported with their place; all others are imported. A byte order mark is no defect.
+//!
+//! An import fails closed: what a plan says about work that must not begin is kept. Each format has a table of what its words become
+//! (`fate.rs`); what is unknown waits for a person.
+//!
+//! [`Stack::import`](crate::Stack::import) adds the
 //! frames to a tree.
 
 mod beads;
+mod collector;
+mod fate;
 mod task_master;
 mod time;
 
-use std::collections::HashMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -16,10 +22,11 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, has_handle_form, reference_to_id, shown};
-use crate::text::{FreeNames, beginning, readable_json};
+use crate::text::{beginning, readable_json};
 use crate::tree::Tree;
 
 pub use beads::beads;
+use collector::Collector;
 pub use task_master::task_master;
 
 /// Maximum length of compacted criteria and results, which are cut from the full ones, in characters.
@@ -72,24 +79,48 @@ pub enum Format {
 }
 
 impl Format {
-    /// Detects the format of a text by its first JSON object: a state if it has an object `frames`; Beads
-    /// issues if it has `id` and `title`, or if another object follows; or else a Task Master file.
+    /// Detects the format of a text: a state if its first JSON object has an object `frames`; Beads issues if a line, or an entry of a JSON
+    /// list, has the keys of one, whatever the lines before it are; Task Master for other JSON objects and lists of tasks.
     ///
     /// # Errors
-    /// [`Error::Json`] if the text does not begin with a JSON object.
+    /// [`Error::Json`] if the text has none of them, with the line of the first fault, or of a mark of a merge conflict.
     pub fn of(text: &str) -> Result<Self> {
+        const WHAT: &str = "the file";
         let text = readable_json(text);
-        let mut objects = serde_json::Deserializer::from_str(&text).into_iter::<Map<String, Value>>();
-        let first = match objects.next() {
-            Some(first) => first.map_err(|error| Error::of_json("the file", error))?,
-            None => return Err(Error::json("the file", "it is empty")),
-        };
-        let is_issue = first.contains_key("id") && first.contains_key("title");
-        Ok(match first.get("frames") {
-            Some(Value::Object(_)) => Format::State,
-            _ if objects.next().is_some() || is_issue => Format::Beads,
-            _ => Format::TaskMaster,
-        })
+        let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        let first = values.next().ok_or_else(|| Error::json(WHAT, "it is empty"))?;
+        match first {
+            Ok(Value::Object(first)) => Ok(match first.get("frames") {
+                Some(Value::Object(_)) => Format::State,
+                _ if beads::is_issue(&first) || first.get("issues").is_some_and(Value::is_array) => Format::Beads,
+                _ if values.next().is_some() => Format::Beads,
+                _ => Format::TaskMaster,
+            }),
+            Ok(Value::Array(list)) => match list.iter().find_map(Value::as_object) {
+                Some(task) if task_master::is_task(task) => Ok(Format::TaskMaster),
+                Some(issue) if beads::is_issue(issue) => Ok(Format::Beads),
+                _ => Err(Error::json(WHAT, "it is a JSON list, but not of issues or tasks")),
+            },
+            Ok(_) => Err(Error::json(WHAT, "it is neither a JSON object nor a list of them")),
+            Err(error) => {
+                let is_issue = |line: &str| serde_json::from_str(line).is_ok_and(|issue| beads::is_issue(&issue));
+                match text.lines().any(is_issue) {
+                    true => Ok(Format::Beads),
+                    false => Err(unreadable(WHAT, &text, error)),
+                }
+            }
+        }
+    }
+}
+
+/// The error for a text that is no JSON, which names the mark of a merge conflict if it has one.
+fn unreadable(what: &'static str, text: &str, error: serde_json::Error) -> Error {
+    let conflict = (1..).zip(text.lines()).find(|(_, line)| beads::conflict_mark(line).is_some());
+    match conflict {
+        Some((number, _)) => {
+            Error::json(what, format!("line {number} is a mark of a merge conflict, which nobody has settled"))
+        }
+        None => Error::of_json(what, error),
     }
 }
 
@@ -110,7 +141,7 @@ pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
     let Imported { mut frames, problems } = match Format::of(text)? {
         Format::State => return state(text),
         Format::TaskMaster => task_master(text)?,
-        Format::Beads => issues(text)?,
+        Format::Beads => beads::issues(text)?,
     };
     frames.sort_by_key(|frame| frame.created_at);
     // The imported links are valid already, so this makes no repairs.
@@ -142,15 +173,7 @@ pub fn frames(text: &str) -> Result<Imported> {
             Ok(Imported { frames, problems })
         }
         Format::TaskMaster => task_master(text),
-        Format::Beads => issues(text),
-    }
-}
-
-fn issues(text: &str) -> Result<Imported> {
-    let imported = beads(text);
-    match (&imported.frames[..], imported.problems.first()) {
-        ([], Some(problem)) => Err(Error::json("the Beads file", format!("no line is an issue ({problem})"))),
-        _ => Ok(imported),
+        Format::Beads => beads::issues(text),
     }
 }
 
@@ -195,64 +218,6 @@ fn handle_form(session_id: &str) -> Option<Problem> {
     })
 }
 
-/// Collects frames and problems while a file is read.
-#[derive(Default)]
-struct Collector {
-    frames: Vec<Frame>,
-    places: HashMap<String, usize>,
-    names: FreeNames,
-    /// The indexes of the frames that are no tasks of the file, but parents of its tasks; ascending.
-    made: Vec<usize>,
-    problems: Vec<Problem>,
-}
-
-impl Collector {
-    fn report(&mut self, place: impl Into<String>, message: impl Into<String>) {
-        self.problems.push(Problem { place: place.into(), message: message.into() });
-    }
-
-    /// Adds a frame. If its ID is already used, the frame gets another one.
-    fn add(&mut self, mut frame: Frame, place: &str) {
-        if self.places.contains_key(&frame.session_id) {
-            let taken = frame.session_id.clone();
-            let is_free = |id: &str| !self.places.contains_key(id);
-            frame.session_id = self.names.next(&taken, 2, |number| format!("{taken} ({number})"), is_free);
-            self.report(place, format!("the ID `{taken}` is used twice; kept as `{}`", frame.session_id));
-        }
-        self.problems.extend(handle_form(&frame.session_id));
-        self.places.insert(frame.session_id.clone(), self.frames.len());
-        self.frames.push(frame);
-    }
-
-    /// Adds a frame that is no task of the file, but the parent of tasks: see [`Collector::finish`].
-    fn add_made(&mut self, frame: Frame, place: &str) {
-        self.made.push(self.frames.len());
-        self.add(frame, place);
-    }
-
-    /// Removes invalid links, and orders parents before children. A made parent has the status that follows from the frames below it;
-    /// without any it is left out, because it would be work that nobody has planned.
-    fn finish(mut self) -> Imported {
-        let (tree, indexes, repairs) = Tree::from_frames(&mut self.frames);
-        self.problems.extend(repairs.into_iter().map(Problem::from));
-        let mut frames = tree.state().frames;
-        let mut empty = Vec::new();
-        for made in tree.handles().filter(|handle| self.made.binary_search(&indexes[handle.index()]).is_ok()) {
-            let mut below = tree.descendants(made).peekable();
-            if below.peek().is_none() {
-                empty.push(made);
-                continue;
-            }
-            let is_over = |status: FrameStatus| status.is_finished() || status == FrameStatus::Invalidated;
-            let is_done = below.all(|frame| is_over(tree.node(frame).status()));
-            frames[made.index()].status = if is_done { FrameStatus::Completed } else { FrameStatus::InProgress };
-        }
-        let mut handles = tree.handles();
-        frames.retain(|_| handles.next().is_some_and(|frame| !empty.contains(&frame)));
-        Imported { frames, problems: self.problems }
-    }
-}
-
 /// Creates the frame of a task. The compacted texts are the beginnings of the full ones. Only a finished task
 /// has results.
 fn task_frame(id: String, parent: Option<&str>, status: FrameStatus, texts: Texts) -> Frame {
@@ -271,9 +236,9 @@ fn task_frame(id: String, parent: Option<&str>, status: FrameStatus, texts: Text
 }
 
 /// The task of a frame: the parts that are not blank, each with what it is. A task that is too long is cut, and reported.
-fn task_of<const N: usize>(parts: [(&str, &str); N], place: &str, collector: &mut Collector) -> String {
-    let parts = parts.iter().filter(|(_, text)| !text.trim().is_empty());
-    let task = parts.map(|(what, text)| format!("{what}{}", text.trim())).collect::<Vec<_>>().join("\n\n");
+fn task_of<T: AsRef<str>>(parts: &[(&str, T)], place: &str, collector: &mut Collector) -> String {
+    let parts = parts.iter().map(|(what, text)| (what, text.as_ref().trim())).filter(|(_, text)| !text.is_empty());
+    let task = parts.map(|(what, text)| format!("{what}{text}")).collect::<Vec<_>>().join("\n\n");
     let shown = beginning(&task, Frame::LONGEST_TASK);
     if shown.len() < task.len() {
         collector.report(place, format!("its texts are longer than {} characters together; cut", Frame::LONGEST_TASK));
@@ -287,18 +252,23 @@ struct Texts {
     results: String,
 }
 
-/// Takes a text out of an object. A value of another type is reported and remains with the other keys.
+/// Takes a text out of an object: also a number, and a list of texts, which are its lines. A value of another type is reported and remains
+/// with the other keys.
 fn take_text(object: &mut Map<String, Value>, key: &str, place: &str, collector: &mut Collector) -> Option<String> {
-    match object.get(key) {
-        None | Some(Value::Null) => None,
-        Some(Value::String(_)) => match object.remove(key) {
-            Some(Value::String(text)) => Some(text),
-            _ => None,
-        },
-        Some(_) => {
+    let is_line = |value: &Value| matches!(value, Value::String(_) | Value::Number(_));
+    match object.get(key)? {
+        Value::Null => return None,
+        Value::String(_) | Value::Number(_) => {}
+        Value::Array(lines) if lines.iter().all(is_line) => {}
+        _ => {
             collector.report(place, format!("`{key}` is not a text; ignored"));
-            None
+            return None;
         }
+    }
+    let line = |value: Value| if let Value::String(text) = value { text } else { value.to_string() };
+    match object.remove(key)? {
+        Value::Array(lines) => Some(lines.into_iter().map(line).collect::<Vec<_>>().join("\n")),
+        value => Some(line(value)),
     }
 }
 

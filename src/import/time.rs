@@ -1,5 +1,7 @@
 //! Conversion of RFC 3339 times to milliseconds since the Unix epoch.
 
+use serde_json::Value;
+
 /// Converts a time such as `2026-01-15T00:26:02.592917-07:00` to milliseconds since the Unix epoch. Returns
 /// `None` for texts in other formats and for times before the epoch.
 pub(super) fn milliseconds(text: &str) -> Option<u64> {
@@ -41,6 +43,27 @@ pub(super) fn milliseconds(text: &str) -> Option<u64> {
     u64::try_from(seconds * 1000 + fraction).ok()
 }
 
+/// As [`milliseconds`], and also a date alone, which is its beginning in UTC, and a time without an offset, which is one of UTC.
+pub(super) fn lenient_milliseconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let whole = || milliseconds(&format!("{text}T00:00:00Z")).filter(|_| text.len() == 10);
+    let to_minutes = || milliseconds(&format!("{text}:00Z")).filter(|_| text.len() == 16);
+    milliseconds(text).or_else(whole).or_else(to_minutes).or_else(|| milliseconds(&format!("{text}Z")))
+}
+
+/// The time that a value names: a text, or a number of seconds or milliseconds since the Unix epoch.
+pub(super) fn of_value(value: &Value) -> Option<u64> {
+    /// The first number that is one of milliseconds: as seconds it is in the year 5138.
+    const MILLISECONDS: u64 = 100_000_000_000;
+    match value {
+        Value::String(text) => lenient_milliseconds(text),
+        Value::Number(number) => {
+            number.as_u64().map(|number| if number < MILLISECONDS { number * 1000 } else { number })
+        }
+        _ => None,
+    }
+}
+
 /// Number of days from the epoch to a date of the Gregorian calendar. The calculation lets years begin in March,
 /// so that the leap day is the last day of a year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
@@ -51,7 +74,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::milliseconds;
+    use super::{lenient_milliseconds, milliseconds, of_value};
 
     #[test]
     fn times_are_read_with_fractions_and_offsets() {
@@ -59,6 +82,19 @@ mod tests {
         assert_eq!(milliseconds("2000-02-29T12:00:00.5Z"), Some(951_825_600_500));
         assert_eq!(milliseconds("2026-01-15T00:26:02.592917-07:00"), Some(1_768_461_962_592));
         assert_eq!(milliseconds("2026-01-15T07:26:02+00:00"), milliseconds("2026-01-15T00:26:02-07:00"));
+    }
+
+    #[test]
+    fn what_can_only_be_a_time_is_one() {
+        let midnight = milliseconds("2026-01-15T00:00:00Z");
+        for text in ["2026-01-15", " 2026-01-15T00:00:00Z ", "2026-01-15T00:00:00", "2026-01-15 00:00"] {
+            assert_eq!(lenient_milliseconds(text), midnight, "{text}");
+        }
+        for number in [1_768_435_200_u64, 1_768_435_200_000] {
+            assert_eq!(of_value(&number.into()), midnight);
+        }
+        assert_eq!(["soon", "2026", "2026-01-15T"].map(lenient_milliseconds), [None; 3]);
+        assert_eq!(of_value(&true.into()), None);
     }
 
     #[test]

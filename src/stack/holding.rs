@@ -50,6 +50,7 @@ impl Stack {
     /// [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame); [`Error::NotFree`](crate::Error::NotFree), with the
     /// reason, if [`NewHold::frame`] is not free.
     pub fn hold(&self, hold: NewHold) -> Result<Option<Hold>> {
+        self.end_waits();
         Ok(held_in(&self.execute(Command::Hold(hold))?))
     }
 
@@ -174,6 +175,16 @@ impl Stack {
             self.execute(Command::Interrupt { frame: (*handle).into() }).is_ok_and(|events| !events.is_empty())
         };
         lapsed.into_iter().filter(noted).collect()
+    }
+
+    /// Lets begin what has waited to begin until a time that has come. Opening a stack, [`Stack::refresh`], [`Stack::hold`] and
+    /// [`Stack::import`] do this. A refused record is tried again by the next look.
+    pub(super) fn end_waits(&self) {
+        let now = self.now();
+        if self.read(|tree| tree.ended_waits(now).next().is_some()) {
+            // Whoever has the stack itself lets them begin, not the actor of this clone.
+            let _ = Self { actor: None, ..self.clone() }.execute(Command::EndWaits);
+        }
     }
 
     /// The frames that are in_progress although nobody has heard of the host or the conversation that worked on them until the end of its

@@ -167,7 +167,9 @@ impl Stack {
         // A failure does not fail the opening: the files are written later, and the mirror's status has the error.
         let span_clock = span_clock(&options);
         let _ = journal.write_mirror(&tree, &span_clock, MirrorScope::Due, &deadline.within(PATIENCE));
-        Ok(Self::with_tree(tree, journal, repairs, options, span_clock))
+        let stack = Self::with_tree(tree, journal, repairs, options, span_clock);
+        stack.end_waits();
+        Ok(stack)
     }
 
     pub(super) fn of(tree: Tree, journal: Journal, repairs: Vec<Repair>, options: StackOptions) -> Self {
@@ -288,6 +290,7 @@ impl Stack {
             journal.drop_finished(&self.inner.tree);
             Ok(is_new)
         })?;
+        call.end_waits();
         if self.mirror_scope() == MirrorScope::DueInCommand {
             call.poll();
         }

@@ -64,6 +64,7 @@ impl Stack {
     /// - [`Error::Full`] if the tree would have more than [`Handle::LIMIT`] frames.
     pub fn import(&self, frames: Vec<Frame>) -> Result<Vec<Handle>> {
         let events = self.execute(Command::Import { frames })?;
+        self.end_waits();
         Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
     }
 

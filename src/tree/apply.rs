@@ -645,12 +645,15 @@ impl Tree {
         }
     }
 
-    /// Notes in the indexes whether a frame has ended, and whether it has a priority of its own.
+    /// Notes in the indexes whether a frame has ended, whether it has a priority of its own, waits to begin, or is no work.
     pub(super) fn note_unfinished(&mut self, handle: Handle) {
         let frame = self.node(handle).record();
         let (is_unfinished, has_priority) = (frame.status.is_unfinished(), frame.priority.is_some());
+        let (waits, is_no_work) = (frame.waits_to_begin(), frame.no_work.is_some());
         set(&mut self.unfinished, handle, is_unfinished);
         set(&mut self.prioritized, handle, is_unfinished && has_priority);
+        set(&mut self.waiting, handle, waits);
+        set(&mut self.no_work, handle, is_unfinished && is_no_work);
     }
 
     /// Forgets who has stopped what in the tree of a frame, if nothing in it is unfinished.
@@ -689,8 +692,13 @@ impl Tree {
         results_compacted: Option<&String>,
         time: u64,
     ) {
-        if self.node(handle).status() == FrameStatus::Planned && status.is_open() {
+        let record = self.node(handle).record();
+        let waits = record.waits_to_begin();
+        if (record.status == FrameStatus::Planned && status.is_open()) || (waits && status == FrameStatus::InProgress) {
             self.frame_mut(handle).begun_at = Some(time);
+        }
+        if let Some(question) = self.frame_mut(handle).questions.last_mut().filter(|_| waits) {
+            question.unbegun = false;
         }
         let is_replaced = status == FrameStatus::Blocked && (results.is_some() || results_compacted.is_some());
         if status.is_open() && !is_replaced {
@@ -746,7 +754,9 @@ impl Tree {
     }
 
     /// Records an answer to a blocked frame. It does not replace an earlier one, which may be another person's.
+    /// What has waited to begin can begin now.
     fn answered(&mut self, handle: Handle, answer: &str, time: u64) {
+        let next = self.after_wait(handle);
         let frame = self.frame_mut(handle);
         keep_reason(frame);
         if let Some(holder) = &mut frame.holder {
@@ -761,6 +771,15 @@ impl Tree {
                 None => last.answer = Some(answer.to_owned()),
             }
             last.answered_at = Some(time);
+        }
+        if let Some(status) = next {
+            self.set_status(handle, status);
+            let results = (status == FrameStatus::Completed).then(|| answer.to_owned());
+            let frame = self.frame_mut(handle);
+            frame.results = results.or_else(|| frame.results.take());
+            self.record_progress(handle, status);
+            self.touch_dependents(handle);
+            self.settle();
         }
     }
 
@@ -805,7 +824,7 @@ impl Tree {
             asked_at: time,
             answer: Some(reason.to_owned()),
             answered_at: Some(time),
-            interruption: false,
+            ..Question::default()
         });
     }
 

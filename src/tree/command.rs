@@ -177,6 +177,8 @@ pub enum Command {
     },
     /// Give the actor of the command more time for all that it holds, if half of its lease is over.
     RenewAll,
+    /// Let begin what has waited to begin until a time that has come.
+    EndWaits,
     /// Record that the holder of a frame was told that the frame is still in progress. Nothing happens if it was told before.
     Remind {
         /// The frame.

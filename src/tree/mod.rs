@@ -143,6 +143,10 @@ pub struct Tree {
     unfinished: BTreeSet<Handle>,
     /// Those of them that have a priority of their own.
     prioritized: BTreeSet<Handle>,
+    /// Those of them that wait to begin: blocked before they have begun.
+    waiting: BTreeSet<Handle>,
+    /// Those of them that are no work.
+    no_work: BTreeSet<Handle>,
     /// The roots in whose trees something is unfinished, by the keys of their places.
     busy_roots: BTreeSet<(u64, Handle)>,
     /// The frames that somebody holds.

@@ -183,7 +183,9 @@ impl Drawing<'_> {
 
     /// Writes the lines of a frame.
     fn frame(&mut self, handle: Handle) {
-        let (node, attempt) = (self.tree.node(handle), self.attempt(handle));
+        let node = self.tree.node(handle);
+        let word = node.record().no_work.as_deref().and_then(said).map(|word| format!("  ({word})"));
+        let attempt = word.unwrap_or_default() + &self.attempt(handle);
         // Titles have no two spaces in a row, so that no title ends like this.
         let mark = |mark| if self.marked == Some(handle) { mark } else { "" };
         let is_marked_style = self.options.style == OutlineStyle::Marked;

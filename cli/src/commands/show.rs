@@ -128,6 +128,9 @@ impl FrameDetails {
         if let Some(parent) = &self.parent {
             page.field("below", Style::new(), &parent.plain())?;
         }
+        if let Some(word) = &self.record.no_work {
+            page.field("no work", Style::new(), word)?;
+        }
         self.attempts(page)?;
         times(self, page)?;
         self.holder(page)?;
@@ -301,9 +304,10 @@ fn frames(page: &mut Page<'_>, name: &str, frames: &[FrameLine]) -> io::Result<(
 }
 
 fn asked(page: &mut Page<'_>, question: &Question) -> io::Result<()> {
-    let Question { question, asked_at, answer, answered_at, interruption } = question;
+    let Question { question, asked_at, answer, answered_at, interruption, until, .. } = question;
     let name = if *interruption { "Interrupted" } else { "Asked" };
-    heading(page, &format!("{name} {}", moment(*asked_at)))?;
+    let until = until.map(|until| format!(", until {}", moment(until))).unwrap_or_default();
+    heading(page, &format!("{name} {}{until}", moment(*asked_at)))?;
     page.text(2, question)?;
     match (answer, answered_at) {
         (Some(answer), Some(time)) => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use callstack_core::text::one_line;
 use callstack_core::{FrameRef, FrameStatus, Handle, Tree};
 use clap::Args;
 use schemars::JsonSchema;
@@ -64,6 +65,9 @@ struct TreeFrame {
     level: usize,
     status: FrameStatus,
     title: String,
+    /// What the frame is, in a word, if it is no work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_work: Option<String>,
     /// Which attempt at its work the frame is, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     attempt: Option<Attempt>,
@@ -188,6 +192,7 @@ impl TreeFrame {
             level,
             status: frame.status,
             title: frame.title.clone(),
+            no_work: frame.no_work.clone(),
             attempt: (newest > 1).then(attempt),
             waits_for: text(frame.waits_for()),
             answer: frame.pending_answer().map(str::to_owned),
@@ -273,6 +278,9 @@ impl Drawing<'_> {
             .plain(format!(" {} ", frame.handle))
             .said(&frame.title);
         let mut end = Line::new();
+        if let Some(word) = &frame.no_work {
+            end = end.plain(format!("  ({})", one_line(word)));
+        }
         if let Some(Attempt { number, of, retried_as }) = &frame.attempt {
             let next = retried_as.map(|next| format!(", retried as {next}")).unwrap_or_default();
             end = end.plain(format!("  (attempt {number} of {of}{next})"));

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use callstack_core::context::{Budget, Guidance};
-use callstack_core::text::from_json;
+use callstack_core::text::{decoded, from_json};
 use callstack_core::tools::conversation::{self, Conversation};
 use callstack_core::{Command, Error, HostSettings, Settings};
 use clap::{Args, ValueEnum};
@@ -160,8 +160,10 @@ pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Fail
 }
 
 fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String> {
-    let mut text = String::new();
-    io::stdin().take(LONGEST_EVENT).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    io::stdin().take(LONGEST_EVENT).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    // A shell of Windows can pass it on in UTF-16.
+    let text = decoded(bytes).map_err(|error| error.to_string())?;
     let unreadable = |error: serde_json::Error| format!("the event cannot be read: {error}");
     let mut event: Map<String, Value> = from_json(&text).map_err(unreadable)?;
     event.retain(|_, value| !value.is_null());

@@ -99,12 +99,12 @@ impl Draft<'_> {
         }
         let asked = frame.current_question().filter(|asked| asked.answer.is_none() && !asked.interruption);
         let questions = note.filter(|note| !note.trim().is_empty()).map(|note| Question {
-            interruption: false,
             question: asked
                 .map_or(format!("What must be done differently than in {handle}?"), |asked| asked.question.clone()),
             asked_at: self.now,
             answer: Some(note),
             answered_at: Some(self.now),
+            ..Question::default()
         });
         let id = |handle: Handle| tree.node(handle).session_id().to_owned();
         let next = Frame {

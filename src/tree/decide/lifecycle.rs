@@ -1,5 +1,6 @@
 //! Commands for the status of a frame (activate, pop, invalidate), and for the active frame.
 
+use std::collections::HashMap;
 use std::iter;
 
 use super::memory::{inherited_registers, returned_registers};
@@ -101,6 +102,47 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// Answers what has waited to begin until a time that has come.
+    pub(super) fn end_waits(&mut self) {
+        for (handle, _) in self.tree.ended_waits(self.now) {
+            self.push(handle, Change::Answered { answer: "The time until which it was to wait has come.".to_owned() });
+        }
+    }
+
+    /// Completes the frames that are no work, and that only hold others together, once this command ends the last of these: their parts, and
+    /// what they depend on.
+    pub(super) fn finish_groups(&mut self) {
+        let tree = self.tree;
+        if !tree.has_groups() {
+            return;
+        }
+        let mut ended = HashMap::new();
+        for event in self.events().iter().filter(|event| event.handle.index() < tree.len()) {
+            match &event.change {
+                Change::StatusChanged { status, .. } => ended.insert(event.handle, *status),
+                Change::Invalidated { .. } => ended.insert(event.handle, FrameStatus::Invalidated),
+                Change::Answered { .. } => {
+                    tree.after_wait(event.handle).and_then(|next| ended.insert(event.handle, next))
+                }
+                _ => None,
+            };
+        }
+        let mut pending: Vec<Handle> = ended.keys().copied().collect();
+        pending.sort_unstable();
+        while let Some(handle) = pending.pop() {
+            let around = tree.node(handle).parent().into_iter().chain(tree.dependents(handle).iter().copied());
+            for group in around.filter(|group| tree.is_group_done(*group, &ended)).collect::<Vec<_>>() {
+                let is_planned = tree.node(group).status() == FrameStatus::Planned && !ended.contains_key(&group);
+                ended.insert(group, FrameStatus::Completed);
+                let begun = is_planned.then_some(FrameStatus::InProgress);
+                for status in begun.into_iter().chain([FrameStatus::Completed]) {
+                    self.push(group, Change::StatusChanged { status, results: None, results_compacted: None });
+                }
+                pending.push(group);
+            }
+        }
+    }
+
     /// Changes the status. Texts for a blocked frame say what it waits for; they do not replace its results so far.
     pub(super) fn set_status(
         &mut self,
@@ -172,7 +214,11 @@ impl Draft<'_> {
         not_empty("reason", &reason)?;
         self.check_transition(handle, FrameStatus::Invalidated)?;
         self.check_actor(handle)?;
-        let planned = tree.unfinished_below(handle).filter(|frame| tree.node(*frame).status() == FrameStatus::Planned);
+        let is_unbegun = |frame: &Handle| {
+            let frame = tree.node(*frame).record();
+            frame.status == FrameStatus::Planned || frame.waits_to_begin()
+        };
+        let planned = tree.unfinished_below(handle).filter(is_unbegun);
         for frame in iter::once(handle).chain(planned) {
             self.push(frame, Change::Invalidated { reason: reason.clone() });
         }

@@ -117,6 +117,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::Release { hold, release } => draft.release(&hold, release)?,
         Command::Interrupt { frame } => draft.interrupt(tree.resolve(&frame)?),
         Command::RenewAll => draft.renew_all(),
+        Command::EndWaits => draft.end_waits(),
         Command::Remind { frame } => draft.remind(tree.resolve(&frame)?),
         Command::Finish { hold, finish } => draft.finish_hold(&hold, finish)?,
         Command::Stop { frame, reason } => draft.stop(frame, &reason)?,
@@ -152,6 +153,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::Undo => draft.undo(person.map_or("", |person| &person.name))?,
         Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
     }
+    draft.finish_groups();
     if let (Some(person), Some(name)) = (person, name) {
         draft.note_command(name, &person.name);
     }

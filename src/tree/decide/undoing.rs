@@ -23,13 +23,23 @@ impl Draft<'_> {
             return Err(Error::Transition { handle, from, to: FrameStatus::InProgress });
         }
         not_empty("reason", &reason)?;
-        if let Some(above) = tree.ancestors(handle).find(|above| !tree.node(*above).status().is_open()) {
+        // A frame that only holds others together goes on with its parts.
+        let is_group = |above: &Handle| {
+            let node = tree.node(*above);
+            node.status() == FrameStatus::Completed && node.record().no_work.is_some()
+        };
+        let groups: Vec<Handle> = tree.ancestors(handle).take_while(is_group).collect();
+        let mut above = tree.ancestors(handle).skip(groups.len());
+        if let Some(above) = above.find(|above| !tree.node(*above).status().is_open()) {
             return Err(match tree.node(above).status() {
                 FrameStatus::Planned => Error::ParentPlanned { handle: above },
                 status => Error::ParentClosed { handle: above, status },
             });
         }
         self.check_free(handle)?;
+        for group in groups {
+            self.push(group, Change::Reopened { reason: reason.clone() });
+        }
         self.push(handle, Change::Reopened { reason });
         self.take(handle);
         self.activate(Some(handle));
@@ -70,6 +80,10 @@ impl Draft<'_> {
             }
             let (changed, place) = frames.entry(*handle).or_default();
             changed.extend(keys);
+            // What has waited to begin is planned then.
+            if matches!(change, Change::Answered { .. }) && tree.after_wait(*handle).is_some() {
+                changed.push("status");
+            }
             if let Change::Edited { edit, .. } = change
                 && edit.changes_plan()
             {

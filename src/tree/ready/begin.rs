@@ -24,6 +24,10 @@ pub enum Obstacle {
     Child(Handle),
     /// This frame above it has ended.
     Above(Handle),
+    /// This frame above it waits to begin: for an answer, or for a time.
+    Waiting(Handle),
+    /// It is no work: a record of another tool, or a frame that holds others together.
+    NoWork,
     /// It is in progress. For a worker: and is no worker's.
     Begun,
     /// It is blocked. For a worker: and has no answer with which a worker could go on.
@@ -84,6 +88,12 @@ impl Tree {
             FrameStatus::Blocked => return Err(Obstacle::Blocked),
             _ => return Err(Obstacle::Ended),
         }
+        if self.node(handle).record().no_work.is_some() {
+            return Err(Obstacle::NoWork);
+        }
+        if let Some(above) = self.waiting_above(handle) {
+            return Err(Obstacle::Waiting(above));
+        }
         let dependency = self.needed(handle).find(|(_, dependency)| Some(*dependency) != completed);
         if let Some((frame, dependency)) = dependency {
             return Err(Obstacle::Dependency { frame, dependency });
@@ -116,8 +126,8 @@ impl Tree {
             is_free = is_free && self.unfinished_dependencies(frame).next().is_none();
             known.insert(frame, is_free);
         }
-        match is_free {
-            true => self.part_left(handle).is_none(),
+        match is_free && self.waiting.is_empty() {
+            true => self.part_left(handle).is_none() && self.node(handle).record().no_work.is_none(),
             false => self.can_begin(handle, Parts::First).is_ok(),
         }
     }

@@ -54,7 +54,9 @@ impl Tree {
                 let is_left = match child.status() {
                     FrameStatus::Planned => true,
                     FrameStatus::Failed => child.record().was_planned() && child.retried_as().is_none(),
-                    FrameStatus::InProgress | FrameStatus::Blocked => child.record().was_planned(),
+                    FrameStatus::InProgress | FrameStatus::Blocked => {
+                        child.record().was_planned() || child.record().waits_to_begin()
+                    }
                     FrameStatus::Completed | FrameStatus::Invalidated => false,
                 };
                 if is_left {
@@ -84,6 +86,8 @@ impl Tree {
             }
             Obstacle::Child(child) => format!("it comes after its children, and {child} is {}", status(child)),
             Obstacle::Above(above) => format!("{above} above it is {}", status(above)),
+            Obstacle::Waiting(above) => format!("{above} above it waits to begin"),
+            Obstacle::NoWork => "it is no work".to_owned(),
             Obstacle::NotBelow(top) => format!("it is not below {top}"),
         };
         Error::NotFree { handle, reason }
@@ -92,7 +96,13 @@ impl Tree {
     /// Counts what is left to do for workers, below a frame or everywhere, at this time.
     pub fn work_left(&self, below: Option<Handle>, now: u64) -> WorkLeft {
         let mut left = WorkLeft::default();
-        for handle in self.unfinished().filter(|handle| below.is_none_or(|below| self.is_ancestor(below, *handle))) {
+        let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
+        // What only holds others together is done when these are.
+        let is_work = |handle: &Handle| {
+            let frame = self.node(*handle).record();
+            frame.no_work.is_none() || frame.status == FrameStatus::Blocked
+        };
+        for handle in self.unfinished().filter(is_below).filter(is_work) {
             *match self.can_hold(handle, now) {
                 Ok(()) => &mut left.free,
                 Err(Obstacle::Held) => &mut left.held,

@@ -1,0 +1,162 @@
+//! The links of an issue to others, in each shape that people and programs write.
+
+use serde_json::{Map, Value};
+
+use super::Collector;
+use super::tables::LINKS;
+use crate::import::fate;
+
+/// What a link says about the order of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The issue begins when the other one is completed.
+    Needs,
+    /// The issue begins only if the other one has failed.
+    OnlyIfFailed,
+    /// The other one is above the issue.
+    Parent,
+    /// Nothing.
+    Loose,
+}
+
+/// A link from an issue to another one.
+pub(super) struct Link {
+    pub(super) from: String,
+    /// The ID of the other one, or the link as it stands in the file if it cannot be read.
+    pub(super) to: Result<String, String>,
+    pub(super) kind: Kind,
+    pub(super) place: String,
+}
+
+/// The keys of lists of links that say what kind of link they have.
+const LISTS: [(&str, Kind); 5] = [
+    ("depends_on", Kind::Needs),
+    ("blocked_by", Kind::Needs),
+    ("waits_for", Kind::Needs),
+    ("parent", Kind::Parent),
+    ("parent_id", Kind::Parent),
+];
+
+/// The keys of the other issue in an object, in the order in which they are looked for.
+const TARGETS: [&str; 7] = ["depends_on_id", "depends_on", "dependsOn", "target", "target_id", "to", "id"];
+
+/// Takes the links out of an issue. Those that say nothing about the order of work stay in it.
+pub(super) fn take_links(
+    id: &str,
+    issue: &mut Map<String, Value>,
+    place: &str,
+    collector: &mut Collector,
+) -> Vec<Link> {
+    let mut reader = Reader { id, place, collector, links: Vec::new() };
+    if let Some(value) = issue.remove("dependencies") {
+        let loose = reader.read(value, None);
+        if !loose.is_empty() {
+            issue.insert("dependencies".into(), loose.into());
+        }
+    }
+    for (key, kind) in LISTS {
+        if let Some(value) = issue.get(key).cloned() {
+            reader.read(value, Some(kind));
+        }
+    }
+    reader.links
+}
+
+struct Reader<'a> {
+    id: &'a str,
+    place: &'a str,
+    collector: &'a mut Collector,
+    links: Vec<Link>,
+}
+
+impl Reader<'_> {
+    /// Reads a value with links, and returns those that say nothing about the order of work.
+    fn read(&mut self, value: Value, kind: Option<Kind>) -> Vec<Value> {
+        match value {
+            Value::Null => Vec::new(),
+            Value::Array(links) => { links.into_iter() }.filter(|link| self.one(link, kind) == Kind::Loose).collect(),
+            Value::String(text) => {
+                let links: Vec<&str> = text.split([',', ';']).map(str::trim).filter(|link| !link.is_empty()).collect();
+                { links.into_iter() }
+                    .map(|link| Value::from(link))
+                    .filter(|link| self.one(link, kind) == Kind::Loose)
+                    .collect()
+            }
+            Value::Object(object) if TARGETS.iter().any(|key| object.contains_key(*key)) => {
+                let link = Value::Object(object);
+                if self.one(&link, kind) == Kind::Loose { vec![link] } else { Vec::new() }
+            }
+            Value::Object(object) => object.into_iter().flat_map(|(key, value)| self.entry(key, value)).collect(),
+            other => {
+                self.one(&other, kind);
+                Vec::new()
+            }
+        }
+    }
+
+    /// An entry of an object: `{"blocks": ["ex-1"]}` or `{"ex-1": "blocks"}`.
+    fn entry(&mut self, key: String, value: Value) -> Vec<Value> {
+        let kind_of = |word: &str| fate::of(LINKS, word);
+        match (kind_of(&key), value.as_str().and_then(kind_of)) {
+            (Some(kind), _) => self.read(value, Some(kind)),
+            (None, Some(kind)) => {
+                self.push(self.id.to_owned(), Ok(key), kind);
+                Vec::new()
+            }
+            (None, None) => {
+                self.push(self.id.to_owned(), Err(format!("`{key}: {value}`")), Kind::Needs);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Reads one link, and returns its kind.
+    fn one(&mut self, link: &Value, kind: Option<Kind>) -> Kind {
+        let text = |value: &Value| match value {
+            Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let (from, to, kind) = match link {
+            Value::Object(object) => {
+                let part = |key: &str| object.get(key).and_then(text);
+                let word = ["type", "dependency_type", "dep_type"].into_iter().find_map(part);
+                let kind = kind.unwrap_or_else(|| self.kind(word.as_deref()));
+                let target = TARGETS.into_iter().find_map(part);
+                (part("issue_id").unwrap_or_else(|| self.id.to_owned()), target, kind)
+            }
+            link => {
+                let named = text(link);
+                // `blocks:ex-1`, as the command line has it.
+                let pair = named.as_deref().and_then(|named| named.split_once(':'));
+                let pair = pair.and_then(|(word, id)| Some((fate::of(LINKS, word)?, id.trim().to_owned())));
+                match pair.filter(|_| kind.is_none()) {
+                    Some((kind, id)) => (self.id.to_owned(), Some(id), kind),
+                    None => (self.id.to_owned(), named, kind.unwrap_or(Kind::Needs)),
+                }
+            }
+        };
+        let to = to.ok_or_else(|| format!("`{link}`"));
+        // A link that has strayed: it is about neither end of this record.
+        let is_own = from == self.id || to.as_ref().is_ok_and(|to| *to == self.id);
+        let from = if is_own { from } else { self.id.to_owned() };
+        self.push(from, to, kind);
+        kind
+    }
+
+    fn push(&mut self, from: String, to: Result<String, String>, kind: Kind) {
+        self.links.push(Link { from, to, kind, place: self.place.to_owned() });
+    }
+
+    /// The kind of link that a word says. An unknown one is kept in the order of work.
+    fn kind(&mut self, word: Option<&str>) -> Kind {
+        let Some(word) = word else { return Kind::Needs };
+        fate::of(LINKS, word).unwrap_or_else(|| {
+            self.collector.report(
+                self.place,
+                format!("the type of dependency `{word}` is unknown; it waits for what that names"),
+            );
+            Kind::Needs
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! What Beads' words mean for work: statuses, types, flags, and links. Words are in lower case, with `-`.
+
+use super::links::Kind;
+use crate::import::fate::Fate::{self, *};
+
+/// Why a deferred issue waits.
+pub(super) const DEFERRED: &str = "It is deferred in Beads.";
+
+pub(super) const STATUSES: &[(&str, Fate)] = &[
+    ("open", Work),
+    ("in-progress", Begun),
+    ("hooked", Begun),
+    ("blocked", Waits("It is blocked in Beads.")),
+    ("deferred", Waits(DEFERRED)),
+    ("draft", Waits("It is a draft in Beads.")),
+    ("pinned", NoWork("pinned")),
+    ("closed", Finished),
+    ("tombstone", Removed),
+];
+
+pub(super) const TYPES: &[(&str, Fate)] = &[
+    ("task", Work),
+    ("bug", Work),
+    ("feature", Work),
+    ("enhancement", Work),
+    ("feat", Work),
+    ("epic", Work),
+    ("chore", Work),
+    ("docs", Work),
+    ("question", Work),
+    ("decision", Work),
+    ("dec", Work),
+    ("adr", Work),
+    ("spike", Work),
+    ("investigation", Work),
+    ("timebox", Work),
+    ("story", Work),
+    ("user-story", Work),
+    ("milestone", NoWork("milestone")),
+    ("ms", NoWork("milestone")),
+    ("molecule", NoWork("molecule")),
+    ("convoy", NoWork("convoy")),
+    ("gate", NoWork("gate")),
+    ("merge-request", NoWork("merge-request")),
+    ("message", NoWork("message")),
+    ("event", NoWork("event")),
+    ("agent", NoWork("agent")),
+    ("role", NoWork("role")),
+    ("rig", NoWork("rig")),
+    ("slot", NoWork("slot")),
+    ("memory", NoWork("memory")),
+    ("wisp", NoWorkBelow("wisp")),
+    ("template", NoWorkBelow("template")),
+    ("proto", NoWorkBelow("template")),
+];
+
+/// Keys whose value is not empty, null, 0 or false.
+pub(super) const FLAGS: &[(&str, Fate)] = &[
+    ("is_template", NoWorkBelow("template")),
+    ("wisp_type", NoWorkBelow("wisp")),
+    ("wisp", NoWorkBelow("wisp")),
+    ("ephemeral", NoWorkBelow("ephemeral")),
+    ("no_history", NoWork("no history")),
+    ("pinned", NoWork("pinned")),
+    ("deleted_at", Removed),
+];
+
+pub(super) const LINKS: &[(&str, Kind)] = &[
+    ("blocks", Kind::Needs),
+    ("blocked-by", Kind::Needs),
+    ("depends-on", Kind::Needs),
+    ("requires", Kind::Needs),
+    ("needs", Kind::Needs),
+    ("waits-for", Kind::Needs),
+    ("conditional-blocks", Kind::OnlyIfFailed),
+    ("conditional", Kind::OnlyIfFailed),
+    ("parent-child", Kind::Parent),
+    ("parent", Kind::Parent),
+    ("child-of", Kind::Parent),
+    ("related", Kind::Loose),
+    ("relates-to", Kind::Loose),
+    ("discovered-from", Kind::Loose),
+    ("replies-to", Kind::Loose),
+    ("duplicates", Kind::Loose),
+    ("supersedes", Kind::Loose),
+    ("authored-by", Kind::Loose),
+    ("assigned-to", Kind::Loose),
+    ("approved-by", Kind::Loose),
+    ("attests", Kind::Loose),
+    ("tracks", Kind::Loose),
+    ("until", Kind::Loose),
+    ("caused-by", Kind::Loose),
+    ("validates", Kind::Loose),
+    ("delegated-from", Kind::Loose),
+];
+
+/// With one of these an issue is closed that has failed.
+const FAILURES: &[&str] = &[
+    "failed",
+    "failure",
+    "rejected",
+    "wontfix",
+    "won't fix",
+    "canceled",
+    "cancelled",
+    "abandoned",
+    "aborted",
+    "timeout",
+    "timed out",
+    "blocked",
+    "error",
+];
+
+/// With one of these a reason can say the contrary: `no test has failed`.
+const DOUBTS: &[&str] = &[
+    "no", "not", "none", "nothing", "never", "without", "fixed", "resolved", "handled", "passed", "works", "green",
+    "0", "zero", "was", "were",
+];
+
+/// True if the reason of a closed issue says for sure that it has failed: it is one of Beads' words for that, or begins with one and a mark such
+/// as `:`, or ends with one, and nothing in it says the contrary.
+pub(super) fn is_failure(reason: &str) -> bool {
+    let reason = reason.trim().trim_end_matches(['.', '!']).to_lowercase();
+    let words: Vec<&str> = reason.split(|sign: char| !sign.is_alphanumeric() && sign != '\'').collect();
+    if words.iter().any(|word| DOUBTS.contains(word) || word.ends_with("n't") && *word != "won't") {
+        return false;
+    }
+    let begins = |word: &&&str| {
+        let rest = reason.strip_prefix(**word);
+        rest.is_some_and(|rest| {
+            rest.trim_start().is_empty() || rest.trim_start().starts_with([':', '-', '–', '—', ',', ';', '('])
+        })
+    };
+    // `error` and `blocked` at the end can name a thing.
+    let ends = |word: &&&str| reason.strip_suffix(**word).is_some_and(|rest| rest.ends_with(' '));
+    FAILURES.iter().any(|word| begins(&word)) || FAILURES[..FAILURES.len() - 2].iter().any(|word| ends(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_failure;
+
+    #[test]
+    fn only_a_clear_reason_is_a_failure() {
+        for reason in [
+            "failed",
+            "Failed: disk full",
+            "Deployment failed.",
+            "cancelled",
+            "timeout - no answer from the host",
+            "Won't fix",
+            "error: 500",
+        ] {
+            // "no" is a doubt, so it is left to a person.
+            assert_eq!(is_failure(reason), !reason.contains("no answer"), "{reason}");
+        }
+        for reason in [
+            "",
+            "done",
+            "Fixed the error",
+            "no test has failed",
+            "error handling is in src/error.rs",
+            "blocked users are hidden",
+            "The failed login is logged",
+            "didn't fail",
+        ] {
+            assert!(!is_failure(reason), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Versions of one issue in a file: union merges and merge conflicts leave several. The newest one counts.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::Collector;
+
+/// A record of the file.
+pub(super) struct Record {
+    pub(super) id: String,
+    pub(super) issue: Map<String, Value>,
+    /// Where it stands: `line 3`.
+    pub(super) place: String,
+    pub(super) updated_at: Option<u64>,
+    /// The line at which the merge conflict begins within which it stands.
+    pub(super) conflict: Option<usize>,
+    /// Why nobody can tell which version counts, as a sentence.
+    pub(super) is_undecided: Option<String>,
+}
+
+/// The newest version of each issue, in the order of the file. If the file does not say which one is the newest, the last one waits.
+pub(super) fn newest_versions(records: Vec<Record>, collector: &mut Collector) -> Vec<Record> {
+    let mut order: Vec<Vec<Record>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for record in records {
+        let place = *places.entry(record.id.clone()).or_insert_with(|| {
+            order.push(Vec::new());
+            order.len() - 1
+        });
+        order[place].push(record);
+    }
+    order.into_iter().filter_map(|versions| newest(versions, collector)).collect()
+}
+
+fn newest(mut versions: Vec<Record>, collector: &mut Collector) -> Option<Record> {
+    let mut last = versions.pop()?;
+    if versions.is_empty() {
+        if let Some(line) = last.conflict {
+            last.is_undecided = Some(format!("It is in one side of the merge conflict at line {line} alone."));
+            collector.report(&last.place, "is in one side of a merge conflict alone; it waits until somebody answers");
+        }
+        return Some(last);
+    }
+    if versions.iter().all(|version| version.issue == last.issue) {
+        collector.report(&last.place, format!("repeats `{}` of {}; left out", last.id, versions[0].place));
+        return versions.into_iter().next();
+    }
+    versions.push(last);
+    let newest = versions.iter().filter_map(|version| version.updated_at).max();
+    let is_newest = |version: &Record| version.updated_at == newest;
+    let is_decided = versions.iter().all(|version| version.updated_at.is_some())
+        && versions.iter().filter(|version| is_newest(version)).count() == 1;
+    let chosen = if is_decided { versions.iter().position(is_newest) } else { None };
+    let mut chosen = versions.remove(chosen.unwrap_or(versions.len() - 1));
+    let others: Vec<&str> = versions.iter().map(|version| version.place.as_str()).collect();
+    let others = others.join(", ");
+    if is_decided {
+        collector
+            .report(&chosen.place, format!("is the newest version of `{}`; those of {others} are left out", chosen.id));
+    } else {
+        let place = &chosen.place;
+        chosen.is_undecided = Some(format!(
+            "The file has other versions of it ({others} and {place}), and no `updated_at` says which is the newest."
+        ));
+        collector.report(
+            place,
+            format!(
+                "`{}` is also in {others}, and no `updated_at` says which version is the newest; it waits",
+                chosen.id
+            ),
+        );
+    }
+    Some(chosen)
+}

@@ -1,0 +1,226 @@
+//! Collects frames and problems while a file is read, and makes a sound plan of them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Imported, Problem, handle_form};
+use crate::frame::{Frame, FrameStatus, Handle, Question};
+use crate::text::FreeNames;
+use crate::tree::Tree;
+
+/// The end of the message about a link that is cut.
+const LEFT_OUT: &str = "; left out";
+
+/// Collects frames and problems while a file is read.
+#[derive(Default)]
+pub(super) struct Collector {
+    pub(super) frames: Vec<Frame>,
+    /// The places of the frames in that list, by ID.
+    pub(super) places: HashMap<String, usize>,
+    /// Why frames must not begin, by their places.
+    waits: HashMap<usize, Wait>,
+    names: FreeNames,
+    /// The places of the frames that are no tasks of the file, but parents of its tasks; ascending.
+    made: Vec<usize>,
+    problems: Vec<Problem>,
+    /// True: what has begun without what it depends on has not begun.
+    pub(super) checks_begun: bool,
+}
+
+/// Why a frame must not begin.
+#[derive(Default)]
+struct Wait {
+    reasons: Vec<String>,
+    /// The time that ends the wait, if nothing else is in the way.
+    until: Option<u64>,
+    /// Number of reasons that no time ends.
+    lasting: usize,
+}
+
+impl Collector {
+    pub(super) fn report(&mut self, place: impl Into<String>, message: impl Into<String>) {
+        self.problems.push(Problem { place: place.into(), message: message.into() });
+    }
+
+    /// Adds a frame, and returns its place. If its ID is already used, the frame gets another one.
+    pub(super) fn add(&mut self, mut frame: Frame, place: &str) -> usize {
+        if self.places.contains_key(&frame.session_id) {
+            let taken = frame.session_id.clone();
+            let is_free = |id: &str| !self.places.contains_key(id);
+            frame.session_id = self.names.next(&taken, 2, |number| format!("{taken} ({number})"), is_free);
+            self.report(place, format!("the ID `{taken}` is used twice; kept as `{}`", frame.session_id));
+        }
+        self.problems.extend(handle_form(&frame.session_id));
+        self.places.insert(frame.session_id.clone(), self.frames.len());
+        self.frames.push(frame);
+        self.frames.len() - 1
+    }
+
+    /// Adds a frame that is no task of the file, but the parent of tasks: see [`Collector::finish`].
+    pub(super) fn add_made(&mut self, mut frame: Frame, word: &str, place: &str) -> usize {
+        frame.no_work = Some(word.to_owned());
+        self.made.push(self.frames.len());
+        self.add(frame, place)
+    }
+
+    /// The frame at a place must not begin before somebody answers. The reason is a sentence.
+    pub(super) fn wait(&mut self, place: usize, reason: impl Into<String>) {
+        let wait = self.waits.entry(place).or_default();
+        wait.lasting += 1;
+        wait.reasons.push(reason.into());
+    }
+
+    /// The frame at a place must not begin before a time, in milliseconds since the Unix epoch.
+    pub(super) fn wait_until(&mut self, place: usize, until: u64, reason: impl Into<String>) {
+        let wait = self.waits.entry(place).or_default();
+        wait.until = wait.until.max(Some(until));
+        wait.reasons.push(reason.into());
+    }
+
+    /// Removes invalid links, orders parents before children, and gives all frames their statuses:
+    ///
+    /// - What must not begin is blocked, with the reasons as its question.
+    /// - What is no work holds its parts together: it is in progress until these are done. Without parts it is blocked if others depend on
+    ///   it, and else out of the plan, because nobody does it.
+    /// - A parent that was made for tasks is left out if it has none.
+    pub(super) fn finish(mut self) -> Imported {
+        let links: Vec<Vec<String>> = self.frames.iter().map(|frame| frame.depends_on.clone()).collect();
+        let (tree, indexes, repairs) = Tree::from_frames(&mut self.frames);
+        self.problems.extend(repairs.into_iter().map(Problem::from));
+        let frames = tree.state().frames;
+        let is_busy = vec![false; frames.len()];
+        let mut plan = Plan { tree: &tree, frames, is_busy };
+        let place = |handle: Handle| indexes[handle.index()];
+        for handle in tree.handles() {
+            self.cut_links_wait(&plan, handle, place(handle), &links[place(handle)]);
+        }
+        if self.checks_begun {
+            tree.handles().for_each(|handle| plan.check_begun(handle, &mut self.problems));
+        }
+        // Parts before what holds them together.
+        let empty: HashSet<Handle> = tree
+            .handles()
+            .filter(|handle| self.made.binary_search(&place(*handle)).is_ok() && tree.children(*handle).is_empty())
+            .collect();
+        for handle in tree.handles().collect::<Vec<_>>().into_iter().rev() {
+            let wait = self.waits.remove(&place(handle)).filter(|_| !plan.is_over(handle));
+            plan.settle(handle, wait);
+            if let Some(above) = tree.node(handle).parent() {
+                plan.is_busy[above.index()] |= plan.is_busy[handle.index()] || !plan.is_over(handle);
+            }
+        }
+        tree.handles().for_each(|handle| plan.report_ended_above(handle, &mut self.problems));
+        let mut handles = tree.handles();
+        plan.frames.retain(|_| handles.next().is_some_and(|frame| !empty.contains(&frame)));
+        Imported { frames: plan.frames, problems: self.problems }
+    }
+
+    /// A frame whose dependency was cut, because it can never be met, waits for somebody. What is below a frame comes before it anyway.
+    fn cut_links_wait(&mut self, plan: &Plan<'_>, handle: Handle, place: usize, links: &[String]) {
+        let frame = &plan.frames[handle.index()];
+        let tree = plan.tree;
+        let is_below =
+            |id: &str| tree.by_id(id).is_some_and(|other| other != handle && tree.is_ancestor(handle, other));
+        let is_cut = |id: &&String| !frame.depends_on.contains(*id) && !is_below(id);
+        let cut: HashSet<&String> = links.iter().filter(is_cut).collect();
+        if cut.is_empty() || plan.is_over(handle) {
+            return;
+        }
+        let mut named: Vec<&str> = cut.iter().map(|id| id.as_str()).collect();
+        named.sort_unstable();
+        for problem in self.problems.iter_mut().filter(|problem| problem.place == frame.session_id) {
+            if let Some(message) = problem.message.strip_suffix(LEFT_OUT)
+                && named.iter().any(|id| message.contains(&format!("`{id}`")))
+            {
+                problem.message = format!("{message}; it waits");
+            }
+        }
+        for id in named {
+            let reason = match id == frame.session_id {
+                true => "It is to wait for itself.".to_owned(),
+                false => format!("It is to wait for `{id}`, and that for it."),
+            };
+            self.wait(place, reason);
+        }
+    }
+}
+
+/// The plan whose frames get their statuses.
+struct Plan<'a> {
+    tree: &'a Tree,
+    frames: Vec<Frame>,
+    /// Whether something below each frame is unfinished, as far as the frames have their statuses.
+    is_busy: Vec<bool>,
+}
+
+impl Plan<'_> {
+    fn is_over(&self, handle: Handle) -> bool {
+        !self.frames[handle.index()].status.is_unfinished()
+    }
+
+    /// True if a dependency of the frame is not completed.
+    fn needs(&self, handle: Handle) -> bool {
+        let is_completed = |other: Handle| self.frames[other.index()].status == FrameStatus::Completed;
+        !self.tree.newest_dependencies(handle).all(is_completed)
+    }
+
+    /// What has begun although it depends on what is not done has not begun.
+    fn check_begun(&mut self, handle: Handle, problems: &mut Vec<Problem>) {
+        if self.frames[handle.index()].status == FrameStatus::InProgress && self.needs(handle) {
+            let frame = &mut self.frames[handle.index()];
+            frame.status = FrameStatus::Planned;
+            let message = "is in progress, but depends on what is not done; planned".to_owned();
+            problems.push(Problem { place: frame.session_id.clone(), message });
+        }
+    }
+
+    /// Gives a frame its status. Those below it have theirs.
+    fn settle(&mut self, handle: Handle, wait: Option<Wait>) {
+        if self.is_over(handle) {
+            return;
+        }
+        let has_parts = self.is_busy[handle.index()];
+        let is_done = !self.tree.children(handle).is_empty() && !has_parts;
+        let is_group = has_parts || self.needs(handle);
+        let has_dependents = !self.tree.dependents(handle).is_empty();
+        let frame = &mut self.frames[handle.index()];
+        match frame.no_work.clone() {
+            Some(_) if is_group => frame.status = FrameStatus::InProgress,
+            Some(_) if is_done => frame.status = FrameStatus::Completed,
+            Some(word) if has_dependents => {
+                ask(frame, format!("It is no work for an agent ({word}). Answer when it is over."), None);
+            }
+            Some(_) => {
+                frame.status = FrameStatus::Invalidated;
+                frame.invalidated_at = Some(frame.updated_at);
+                frame.invalidation_reason = Some("no work".to_owned());
+            }
+            None => {}
+        }
+        // What is planned waits for its dependencies, and so do its parts.
+        if frame.no_work.is_some() && self.needs(handle) && !self.is_over(handle) {
+            self.frames[handle.index()].status = FrameStatus::Planned;
+        }
+        if let Some(Wait { reasons, until, lasting }) = wait.filter(|_| !self.is_over(handle)) {
+            ask(&mut self.frames[handle.index()], reasons.join(" "), until.filter(|_| lasting == 0));
+        }
+    }
+
+    /// Reports a frame that nobody begins because the one above it has ended.
+    fn report_ended_above(&self, handle: Handle, problems: &mut Vec<Problem>) {
+        let above = self.tree.node(handle).parent().map(|parent| &self.frames[parent.index()]);
+        let Some(above) = above.filter(|above| !above.status.is_unfinished() && !self.is_over(handle)) else { return };
+        let message = match above.status {
+            FrameStatus::Completed => "is completed; it waits until that is reopened",
+            _ => "is out of the plan; it waits",
+        };
+        let message = format!("the frame above it, `{}`, {message}", above.session_id);
+        problems.push(Problem { place: self.frames[handle.index()].session_id.clone(), message });
+    }
+}
+
+/// Blocks a frame that has not begun.
+fn ask(frame: &mut Frame, question: String, until: Option<u64>) {
+    frame.status = FrameStatus::Blocked;
+    let asked_at = frame.updated_at;
+    frame.questions = vec![Question { question, asked_at, unbegun: true, until, ..Question::default() }];
+}

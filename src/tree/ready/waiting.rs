@@ -1,0 +1,74 @@
+//! Frames that wait before they have begun, until somebody answers or a time comes, and frames that are no work: plans of other tools have
+//! such ones.
+
+use std::collections::HashMap;
+
+use crate::frame::{FrameStatus, Handle};
+use crate::steps::step;
+use crate::tree::Tree;
+
+impl Tree {
+    /// The frames that wait to begin ([`Frame::waits_to_begin`](crate::Frame::waits_to_begin)), in creation order.
+    pub fn waiting_to_begin(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.waiting.iter().copied()
+    }
+
+    /// Those of them whose time has come, each with that time.
+    pub fn ended_waits(&self, now: u64) -> impl Iterator<Item = (Handle, u64)> + '_ {
+        let until = |handle: Handle| self.node(handle).record().questions.last()?.until;
+        self.waiting_to_begin()
+            .filter_map(move |handle| Some((handle, until(handle)?)))
+            .filter(move |(_, until)| *until <= now)
+    }
+
+    /// What a frame becomes that has waited to begin, when it is answered. `None`: it does not wait to begin.
+    pub(in crate::tree) fn after_wait(&self, handle: Handle) -> Option<FrameStatus> {
+        let frame = self.node(handle).record();
+        let has_parts = || self.children(handle).iter().any(|child| self.node(*child).status().is_unfinished());
+        frame.waits_to_begin().then(|| match frame.no_work {
+            None => FrameStatus::Planned,
+            Some(_) if has_parts() => FrameStatus::InProgress,
+            Some(_) => FrameStatus::Completed,
+        })
+    }
+
+    /// The nearest frame above a frame that waits to begin.
+    pub(super) fn waiting_above(&self, handle: Handle) -> Option<Handle> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        self.ancestors(handle).find(|above| {
+            step();
+            self.waiting.contains(above)
+        })
+    }
+
+    /// True if an unfinished frame is no work.
+    pub(in crate::tree) fn has_groups(&self) -> bool {
+        !self.no_work.is_empty()
+    }
+
+    /// True if a frame is no work, does not wait for somebody, and all that it holds together is done: its parts, and what it depends on. `ended` has
+    /// what becomes of frames by the command.
+    pub(in crate::tree) fn is_group_done(&self, handle: Handle, ended: &HashMap<Handle, FrameStatus>) -> bool {
+        let node = self.node(handle);
+        let status = |handle: &Handle| ended.get(handle).copied().unwrap_or(self.node(*handle).status());
+        let can_end = matches!(status(&handle), FrameStatus::Planned | FrameStatus::InProgress);
+        if !self.no_work.contains(&handle) || !can_end || node.record().held_by().is_some() {
+            return false;
+        }
+        let is_part_done = |part: &Handle| {
+            step();
+            let is_done = matches!(status(part), FrameStatus::Completed | FrameStatus::Invalidated);
+            let is_left = |below: Handle| status(&below).is_unfinished();
+            let has_ended =
+                is_done && !(self.node(*part).has_unfinished_below() && self.unfinished_below(*part).any(is_left));
+            has_ended || self.node(*part).retried_as().is_some()
+        };
+        let mut needed = self.newest_dependencies(handle).peekable();
+        let holds_something = needed.peek().is_some() || !self.children(handle).is_empty();
+        holds_something
+            && needed.all(|dependency| status(&dependency) == FrameStatus::Completed)
+            && self.children(handle).iter().all(is_part_done)
+    }
+}
