@@ -10,6 +10,8 @@
 //! frames to a tree.
 
 mod beads;
+#[cfg(feature = "markdown")]
+mod checklist;
 mod collector;
 mod fate;
 mod task_master;
@@ -26,6 +28,8 @@ use crate::text::{beginning, readable_json};
 use crate::tree::Tree;
 
 pub use beads::beads;
+#[cfg(feature = "markdown")]
+pub use checklist::{checklist, is_checklist};
 use collector::Collector;
 pub use task_master::task_master;
 
@@ -76,6 +80,8 @@ pub enum Format {
     TaskMaster,
     /// Beads' `issues.jsonl`.
     Beads,
+    /// A check list in Markdown, with the feature `markdown`.
+    Checklist,
 }
 
 impl Format {
@@ -104,13 +110,24 @@ impl Format {
             Ok(_) => Err(Error::json(WHAT, "it is neither a JSON object nor a list of them")),
             Err(error) => {
                 let is_issue = |line: &str| serde_json::from_str(line).is_ok_and(|issue| beads::is_issue(&issue));
+                let list = text.trim_start().strip_prefix('[').map(str::trim_start);
+                let is_json =
+                    text.trim_start().starts_with('{') || list.is_some_and(|list| list.starts_with(['{', '"']));
                 match text.lines().any(is_issue) {
                     true => Ok(Format::Beads),
+                    false if !is_json && has_list(&text) => Ok(Format::Checklist),
                     false => Err(unreadable(WHAT, &text, error)),
                 }
             }
         }
     }
+}
+
+fn has_list(text: &str) -> bool {
+    #[cfg(feature = "markdown")]
+    return is_checklist(text);
+    #[cfg(not(feature = "markdown"))]
+    return false;
 }
 
 /// The error for a text that is no JSON, which names the mark of a merge conflict if it has one.
@@ -141,6 +158,7 @@ pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
     let Imported { mut frames, problems } = match Format::of(text)? {
         Format::State => return state(text),
         Format::TaskMaster => task_master(text)?,
+        Format::Checklist => list(text)?,
         Format::Beads => beads::issues(text)?,
     };
     frames.sort_by_key(|frame| frame.created_at);
@@ -173,8 +191,17 @@ pub fn frames(text: &str) -> Result<Imported> {
             Ok(Imported { frames, problems })
         }
         Format::TaskMaster => task_master(text),
+        Format::Checklist => list(text),
         Format::Beads => beads::issues(text),
     }
+}
+
+#[cfg(feature = "markdown")]
+use checklist::checklist as list;
+
+#[cfg(not(feature = "markdown"))]
+fn list(_: &str) -> Result<Imported> {
+    Err(Error::json("the check list", "this build of the library reads no Markdown"))
 }
 
 /// The frames of a tree by their handles, except that siblings are in their order: frames that are added keep that of the

@@ -21,8 +21,8 @@ use crate::output::{Page, Report, count};
 use crate::same_stack::SameStack;
 
 /// What can be imported.
-const FORMATS: &str = "give tasks.json of Task Master, issues.jsonl of Beads, the state.json of a stack, or, with --new, the \
-                       events of a stack (callstack export --format events)";
+const FORMATS: &str = "give tasks.json of Task Master, issues.jsonl of Beads, a check list in Markdown, the state.json of a stack, or, with \
+                       --new, the events of a stack (callstack export --format events)";
 /// Size up to which the first event of a history is recognized without reading the whole file, in bytes.
 const LONGEST_EVENT: u64 = 1 << 20;
 /// Number of roots that are read at a time.
@@ -32,8 +32,8 @@ const SHOWN: usize = 20;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The file: tasks.json of Task Master, issues.jsonl of Beads, a state.json, or with --new the events of a stack. `-`
-    /// reads the standard input.
+    /// The file: tasks.json of Task Master, issues.jsonl of Beads, a check list in Markdown, a state.json, or with --new the events of a
+    /// stack. `-` reads the standard input.
     file: PathBuf,
     /// Put the roots of the plan below this frame. Default: they are roots.
     #[arg(long, value_name = "FRAME", alias = "parent")]
@@ -67,6 +67,7 @@ pub struct ImportedPlan {
 enum PlanFormat {
     TaskMaster,
     Beads,
+    Checklist,
     State,
     /// The events of a stack, from which it was made again.
     Events,
@@ -74,7 +75,7 @@ enum PlanFormat {
 
 /// A defect of the file.
 #[derive(Serialize, JsonSchema)]
-struct Defect {
+pub(super) struct Defect {
     /// The place of the defect: a line, a JSON path, or the ID of a frame.
     place: String,
     /// The defect, and what was done about it.
@@ -88,6 +89,7 @@ impl Report for ImportedPlan {
         let format = match self.format {
             PlanFormat::TaskMaster => "a plan of Task Master",
             PlanFormat::Beads => "issues of Beads",
+            PlanFormat::Checklist => "a check list",
             PlanFormat::State => "a state",
             PlanFormat::Events => "the events of a stack",
         };
@@ -98,19 +100,32 @@ impl Report for ImportedPlan {
         if self.tops.len() > SHOWN {
             page.text(4, &format!("and {} more at the top", self.tops.len() - SHOWN))?;
         }
-        if !self.problems.is_empty() {
-            page.text(0, &format!("{} of the file:", count(self.problems.len(), "defect")))?;
-        }
-        for Defect { place, message } in self.problems.iter().take(SHOWN) {
-            // An ID of the file can have line breaks, and must not pose as another defect.
-            page.text(4, &one_line(&format!("{place}: {message}")))?;
-        }
-        if self.problems.len() > SHOWN {
-            page.text(4, &format!("and {} more; --json lists all", self.problems.len() - SHOWN))?;
-        }
+        Defect::list(page, &self.problems)?;
         match self.tops.first() {
             Some(top) => next(page, &self.same_stack, format_args!("callstack tree --root {}", top.handle)),
             None => Ok(()),
+        }
+    }
+}
+
+impl Defect {
+    pub(super) fn all(problems: &[Problem]) -> Vec<Self> {
+        let defect = |problem: &Problem| Self { place: problem.place.clone(), message: problem.message.clone() };
+        problems.iter().map(defect).collect()
+    }
+
+    /// Writes the first defects.
+    pub(super) fn list(page: &mut Page<'_>, defects: &[Self]) -> io::Result<()> {
+        if !defects.is_empty() {
+            page.text(0, &format!("{} of the file:", count(defects.len(), "defect")))?;
+        }
+        for Self { place, message } in defects.iter().take(SHOWN) {
+            // An ID of the file can have line breaks, and must not pose as another defect.
+            page.text(4, &one_line(&format!("{place}: {message}")))?;
+        }
+        match defects.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => page.text(4, &format!("and {more} more; --json lists all")),
         }
     }
 }
@@ -138,10 +153,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, F
             place_below(stack, below.clone(), &mut frames)?;
         }
         let imported = stack.import(frames).map_err(not_imported)?;
-        let problems = problems
-            .iter()
-            .map(|Problem { place, message, .. }| Defect { place: place.clone(), message: message.clone() });
-        Ok(ImportedPlan { problems: problems.collect(), ..ImportedPlan::of(stack, format, &imported, folder) })
+        Ok(ImportedPlan { problems: Defect::all(&problems), ..ImportedPlan::of(stack, format, &imported, folder) })
     })
 }
 
@@ -215,7 +227,7 @@ fn put_before_ids(frames: &mut [Frame], prefix: &str) {
 }
 
 /// Puts the roots of a plan below a frame.
-fn place_below(stack: &Stack, below: FrameRef, frames: &mut [Frame]) -> Result<(), Error> {
+pub(super) fn place_below(stack: &Stack, below: FrameRef, frames: &mut [Frame]) -> Result<(), Error> {
     let handle = stack.resolve(below)?;
     let (status, id) = stack.read(|tree| (tree.node(handle).status(), tree.node(handle).session_id().to_owned()));
     if !status.is_unfinished() {
@@ -232,6 +244,7 @@ fn format_of(text: &str) -> Result<PlanFormat, Error> {
     Ok(match Format::of(text)? {
         Format::State => PlanFormat::State,
         Format::Beads => PlanFormat::Beads,
+        Format::Checklist => PlanFormat::Checklist,
         _ => PlanFormat::TaskMaster,
     })
 }

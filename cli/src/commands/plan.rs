@@ -1,17 +1,20 @@
 //! `callstack plan`: plans one frame, or several with the same parent.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 
+use callstack_core::import::{self, Imported, Problem};
 use callstack_core::text::from_json;
 use callstack_core::tree::Parts;
-use callstack_core::{Error, FrameRef, Handle, NewFrame, Parent, Priority, Stack};
+use callstack_core::{Error, Frame, FrameRef, Handle, NewFrame, Parent, Priority, Stack, Tree};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::changed::{ChangedFrame, list, next};
+use super::import::{Defect, place_below};
 use super::push::{Place, Task};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -28,8 +31,8 @@ pub struct Arguments {
     /// Short names of the frames, two to five words each, in the order of the plan.
     #[arg(value_name = "TITLE", required_unless_present = "file")]
     titles: Vec<String>,
-    /// Read the frames from a file, or from the standard input with `-`: a title on each line, or a JSON list of titles and
-    /// of objects with the keys title, successCriteria, successCriteriaCompacted, task, priority, dependsOn and sessionID. dependsOn can name
+    /// Read the frames from a file, or from the standard input with `-`: a title on each line, a check list in Markdown, or a JSON list of
+    /// titles and of objects with the keys title, successCriteria, successCriteriaCompacted, task, priority, dependsOn and sessionID. dependsOn can name
     /// other frames of the list by their titles.
     #[arg(long, value_name = "FILE", conflicts_with = "titles")]
     file: Option<PathBuf>,
@@ -54,6 +57,9 @@ pub struct Planned {
     /// The first of them that can begin now.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_ready: Option<Handle>,
+    /// Entries of a check list that were changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<Defect>,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -79,6 +85,7 @@ impl Report for Planned {
         if self.frames.len() > SHOWN {
             page.text(0, &format!("and {} more", self.frames.len() - SHOWN))?;
         }
+        Defect::list(page, &self.problems)?;
         match self.next_ready {
             Some(ready) => next(page, &self.same_stack, format_args!("callstack activate {ready}")),
             None => next(page, &self.same_stack, "`callstack ready` lists the frames that can begin"),
@@ -88,8 +95,17 @@ impl Report for Planned {
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failure> {
     let Arguments { titles, file, task, place, chain, new } = arguments;
-    let mut frames = match file {
-        Some(file) => listed(&input::content(&file)?)?,
+    let text = file.map(|file| input::content(&file)).transpose()?;
+    if let Some(text) = text.as_deref().filter(|text| import::is_checklist(text)) {
+        if chain || task.has_words() {
+            return Err(misused("a check list has its own order and words: --chain, criteria and task are for titles"));
+        }
+        let Imported { frames, problems, .. } = import::checklist(text)?;
+        let parent = place.parent();
+        return folder.change(new, |stack| imported(stack, &parent, frames.clone(), &problems, folder.same_stack()));
+    }
+    let mut frames = match text {
+        Some(text) => listed(&text)?,
         None => titles.into_iter().map(NewFrame::new).collect(),
     };
     if task.has_words() && frames.len() > 1 {
@@ -118,17 +134,50 @@ fn planned(stack: &Stack, parent: Parent, frames: Vec<NewFrame>, same_stack: Sam
         }
         Err(frames) => stack.plan_children(parent, frames)?,
     };
-    Ok(stack.read(|tree| Planned {
-        same_stack,
-        next_ready: planned.iter().copied().find(|frame| tree.can_begin(*frame, Parts::First).is_ok()),
-        frames: planned
-            .iter()
-            .map(|frame| PlannedFrame {
-                frame: ChangedFrame::of(tree, *frame),
-                waits_for_frames: tree.waits_for(*frame).collect(),
-            })
-            .collect(),
-    }))
+    Ok(Planned::of(stack, &planned, same_stack))
+}
+
+/// Adds the frames of a check list below the parent, with their marks.
+fn imported(
+    stack: &Stack,
+    parent: &Parent,
+    mut frames: Vec<Frame>,
+    problems: &[Problem],
+    same_stack: SameStack,
+) -> Result<Planned, Failure> {
+    // A list can be planned twice, so its frames get IDs as other planned ones do.
+    let new: HashMap<String, String> =
+        frames.iter().map(|frame| (frame.session_id.clone(), stack.planned_id())).collect();
+    for frame in &mut frames {
+        for id in [Some(&mut frame.session_id), frame.parent_session_id.as_mut()].into_iter().flatten() {
+            new[id.as_str()].clone_into(id);
+        }
+    }
+    let below = match parent {
+        Parent::Frame(below) => Some(below.clone()),
+        Parent::Root => None,
+        _ => stack.active().map(FrameRef::from),
+    };
+    if let Some(below) = below {
+        place_below(stack, below, &mut frames)?;
+    }
+    let planned = stack.import(frames)?;
+    Ok(Planned { problems: Defect::all(problems), ..Planned::of(stack, &planned, same_stack) })
+}
+
+impl Planned {
+    fn of(stack: &Stack, planned: &[Handle], same_stack: SameStack) -> Self {
+        let frame = |tree: &Tree, frame: &Handle| PlannedFrame {
+            frame: ChangedFrame::of(tree, *frame),
+            waits_for_frames: tree.waits_for(*frame).collect(),
+        };
+        stack.read(|tree| Self {
+            same_stack,
+            next_ready: planned.iter().copied().find(|frame| tree.can_begin(*frame, Parts::First).is_ok()),
+            problems: Vec::new(),
+            frames: planned.iter().map(|planned| frame(tree, planned)).collect(),
+        })
+    }
 }
 
 /// An entry of a JSON list.
