@@ -18,12 +18,15 @@ pub(super) struct Collector {
     pub(super) places: HashMap<String, usize>,
     /// Why frames must not begin, by their places.
     waits: HashMap<usize, Wait>,
+    /// The places of the records that hold nothing together, whatever is below them.
+    pub(super) records: HashSet<usize>,
     names: FreeNames,
     /// The places of the frames that are no tasks of the file, but parents of its tasks; ascending.
     made: Vec<usize>,
     problems: Vec<Problem>,
-    /// True: what has begun without what it depends on has not begun.
-    pub(super) checks_begun: bool,
+    /// True: what has begun without what it depends on waits, and work below what has ended is reported. Task Master has both for reasons of
+    /// its own.
+    pub(super) is_strict: bool,
 }
 
 /// Why a frame must not begin.
@@ -69,6 +72,11 @@ impl Collector {
         wait.reasons.push(reason.into());
     }
 
+    /// True if the frame at a place must not begin.
+    pub(super) fn waits_at(&self, place: usize) -> bool {
+        self.waits.contains_key(&place)
+    }
+
     /// The frame at a place must not begin before a time, in milliseconds since the Unix epoch.
     pub(super) fn wait_until(&mut self, place: usize, until: u64, reason: impl Into<String>) {
         let wait = self.waits.entry(place).or_default();
@@ -93,8 +101,12 @@ impl Collector {
         for handle in tree.handles() {
             self.cut_links_wait(&plan, handle, place(handle), &links[place(handle)]);
         }
-        if self.checks_begun {
-            tree.handles().for_each(|handle| plan.check_begun(handle, &mut self.problems));
+        if self.is_strict {
+            for handle in tree.handles().filter(|handle| plan.has_begun_early(*handle)) {
+                let id = plan.frames[handle.index()].session_id.clone();
+                self.report(id, "is in progress, but depends on what is not done; it waits until somebody answers");
+                self.wait(place(handle), "It is in progress elsewhere, and depends on what is not done.");
+            }
         }
         // Parts before what holds them together.
         let empty: HashSet<Handle> = tree
@@ -103,12 +115,14 @@ impl Collector {
             .collect();
         for handle in tree.handles().collect::<Vec<_>>().into_iter().rev() {
             let wait = self.waits.remove(&place(handle)).filter(|_| !plan.is_over(handle));
-            plan.settle(handle, wait);
+            plan.settle(handle, wait, self.records.contains(&place(handle)));
             if let Some(above) = tree.node(handle).parent() {
                 plan.is_busy[above.index()] |= plan.is_busy[handle.index()] || !plan.is_over(handle);
             }
         }
-        tree.handles().for_each(|handle| plan.report_ended_above(handle, &mut self.problems));
+        if self.is_strict {
+            tree.handles().for_each(|handle| plan.report_ended_above(handle, &mut self.problems));
+        }
         let mut handles = tree.handles();
         plan.frames.retain(|_| handles.next().is_some_and(|frame| !empty.contains(&frame)));
         Imported { frames: plan.frames, problems: self.problems }
@@ -118,8 +132,12 @@ impl Collector {
     fn cut_links_wait(&mut self, plan: &Plan<'_>, handle: Handle, place: usize, links: &[String]) {
         let frame = &plan.frames[handle.index()];
         let tree = plan.tree;
-        let is_below =
-            |id: &str| tree.by_id(id).is_some_and(|other| other != handle && tree.is_ancestor(handle, other));
+        // Nobody does a record, so what needs it does not come after it.
+        let is_done =
+            |other: &Handle| plan.frames[other.index()].no_work.is_none() || !tree.children(*other).is_empty();
+        let is_below = |id: &str| {
+            tree.by_id(id).filter(is_done).is_some_and(|other| other != handle && tree.is_ancestor(handle, other))
+        };
         let is_cut = |id: &&String| !frame.depends_on.contains(*id) && !is_below(id);
         let cut: HashSet<&String> = links.iter().filter(is_cut).collect();
         if cut.is_empty() || plan.is_over(handle) {
@@ -163,25 +181,24 @@ impl Plan<'_> {
         !self.tree.newest_dependencies(handle).all(is_completed)
     }
 
-    /// What has begun although it depends on what is not done has not begun.
-    fn check_begun(&mut self, handle: Handle, problems: &mut Vec<Problem>) {
-        if self.frames[handle.index()].status == FrameStatus::InProgress && self.needs(handle) {
-            let frame = &mut self.frames[handle.index()];
-            frame.status = FrameStatus::Planned;
-            let message = "is in progress, but depends on what is not done; planned".to_owned();
-            problems.push(Problem { place: frame.session_id.clone(), message });
-        }
+    /// True if a frame has begun although it depends on what is not done.
+    fn has_begun_early(&self, handle: Handle) -> bool {
+        self.frames[handle.index()].status == FrameStatus::InProgress && self.needs(handle)
     }
 
     /// Gives a frame its status. Those below it have theirs.
-    fn settle(&mut self, handle: Handle, wait: Option<Wait>) {
+    fn settle(&mut self, handle: Handle, wait: Option<Wait>, is_record: bool) {
         if self.is_over(handle) {
             return;
         }
         let has_parts = self.is_busy[handle.index()];
-        let is_done = !self.tree.children(handle).is_empty() && !has_parts;
-        let is_group = has_parts || self.needs(handle);
         let has_dependents = !self.tree.dependents(handle).is_empty();
+        let is_completed = |part: &Handle| self.frames[part.index()].status == FrameStatus::Completed;
+        let parts = self.tree.children(handle);
+        let is_any_done = parts.iter().any(is_completed) || !(parts.is_empty() || has_dependents);
+        let is_done = !is_record && !has_parts && is_any_done;
+        // What is done, but waits, is over when somebody answers.
+        let is_group = !is_record && (has_parts || self.needs(handle) || (is_done && wait.is_some()));
         let frame = &mut self.frames[handle.index()];
         match frame.no_work.clone() {
             Some(_) if is_group => frame.status = FrameStatus::InProgress,
@@ -197,10 +214,12 @@ impl Plan<'_> {
             None => {}
         }
         // What is planned waits for its dependencies, and so do its parts.
-        if frame.no_work.is_some() && self.needs(handle) && !self.is_over(handle) {
+        if is_group && self.frames[handle.index()].no_work.is_some() && self.needs(handle) {
             self.frames[handle.index()].status = FrameStatus::Planned;
         }
-        if let Some(Wait { reasons, until, lasting }) = wait.filter(|_| !self.is_over(handle)) {
+        // A record waits for its own reason alone: no time ends it.
+        let is_alone = self.frames[handle.index()].no_work.is_some() && !is_group;
+        if let Some(Wait { reasons, until, lasting }) = wait.filter(|_| !self.is_over(handle) && !is_alone) {
             ask(&mut self.frames[handle.index()], reasons.join(" "), until.filter(|_| lasting == 0));
         }
     }

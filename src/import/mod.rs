@@ -48,6 +48,44 @@ pub struct Imported {
     pub problems: Vec<Problem>,
 }
 
+impl Imported {
+    /// How many frames are work, wait, have ended, and are no work.
+    pub fn counts(&self) -> ImportedCounts {
+        let mut counts = ImportedCounts::default();
+        for frame in &self.frames {
+            *match (frame.status, frame.no_work.is_some()) {
+                (FrameStatus::Blocked, _) => &mut counts.waiting,
+                (_, true) => &mut counts.no_work,
+                (FrameStatus::Planned, false) => &mut counts.work,
+                (FrameStatus::InProgress, false) => &mut counts.begun,
+                (FrameStatus::Completed | FrameStatus::Failed, false) => &mut counts.finished,
+                (FrameStatus::Invalidated, false) => &mut counts.invalidated,
+            } += 1;
+        }
+        counts
+    }
+}
+
+/// How many frames of a plan are what: each is counted once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ImportedCounts {
+    /// Planned work, which begins when what it depends on is completed.
+    pub work: usize,
+    /// Work that somebody has begun elsewhere.
+    pub begun: usize,
+    /// What waits until somebody answers, or until a time.
+    pub waiting: usize,
+    /// What is no work: records of the tool, and frames that hold others together.
+    pub no_work: usize,
+    /// What is completed.
+    pub finished: usize,
+    /// What is out of the plan.
+    pub invalidated: usize,
+}
+
 /// A defect in an imported file. In JSON: `{"place": "line 3", "message": "has no `id`; left out"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

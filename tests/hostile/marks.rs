@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use callstack_core::import::{self, Format};
+use callstack_core::import::{self, Format, Problem};
 use callstack_core::session::autonomy::AutonomyLevel;
 use callstack_core::{
     HostSettings, MemoryStore, NewFrame, Settings, Stack, StackOptions, StackState, read_history, text, tools,
@@ -33,12 +33,14 @@ fn a_mark_and_halves_of_characters_keep_no_json_from_being_read() {
     for (plan, format) in [(&state, Format::State), (&tasks, Format::TaskMaster), (&issues, Format::Beads)] {
         assert_eq!(Format::of(plan).unwrap(), format);
         let (tree, problems) = import::read(plan).unwrap();
-        assert!(problems.is_empty() && tree.state().frames.iter().any(|frame| frame.title == TITLE), "{problems:?}");
+        assert!(problems.len() < 2 && tree.state().frames.iter().any(|frame| frame.title == TITLE), "{problems:?}");
         let plan = import::frames(plan).unwrap();
-        assert!(plan.problems.is_empty() && plan.frames.iter().any(|frame| frame.title == TITLE), "{plan:?}");
+        assert!(plan.frames.iter().any(|frame| frame.title == TITLE), "{plan:?}");
+        let is_reported = |problem: &Problem| problem.message.contains("half of a character");
+        assert!(plan.problems.iter().all(is_reported), "{plan:?}");
     }
     for plan in [import::task_master(&tasks).unwrap(), import::beads(&issues)] {
-        assert!(plan.problems.is_empty() && plan.frames[1].title == TITLE, "{plan:?}");
+        assert!(plan.problems.len() == 1 && plan.frames[1].title == TITLE, "{plan:?}");
     }
     assert_eq!(Settings::from_json(&marked(r#"{"budget": {"total": 900}}"#)).unwrap().budget.total, 900);
     for (settings, problems) in [

@@ -3,8 +3,10 @@
 mod damage;
 mod edits;
 mod errors;
+mod field;
 mod holding;
 mod import;
+mod import_model;
 mod outlines;
 mod readiness;
 mod resuming;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::{io, iter};
 
-use callstack_core::import::{self, Format, Imported, Problem};
+use callstack_core::import::{self, Format, Imported, ImportedCounts, Problem};
 use callstack_core::text::{one_line, readable_json};
 use callstack_core::{Error, Frame, FrameRef, Handle, Stack, Tree};
 use clap::Args;
@@ -54,6 +54,9 @@ pub struct ImportedPlan {
     format: PlanFormat,
     /// Number of imported frames.
     frames: usize,
+    /// How many of them are what; absent for events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<ImportedCounts>,
     /// The frames at the top of the plan.
     tops: Vec<ChangedFrame>,
     /// Entries that were left out or changed.
@@ -93,7 +96,9 @@ impl Report for ImportedPlan {
             PlanFormat::State => "a state",
             PlanFormat::Events => "the events of a stack",
         };
-        page.text(0, &format!("imported {} from {format}", count(self.frames, "frame")))?;
+        let counts = self.counts.map(in_words).filter(|words| !words.is_empty()).map(|words| format!(": {words}"));
+        let counts = counts.unwrap_or_default();
+        page.text(0, &format!("imported {} from {format}{counts}", count(self.frames, "frame")))?;
         for top in self.tops.iter().take(SHOWN) {
             page.line(top.line("    with"))?;
         }
@@ -106,6 +111,21 @@ impl Report for ImportedPlan {
             None => Ok(()),
         }
     }
+}
+
+/// How many frames are what.
+fn in_words(counts: ImportedCounts) -> String {
+    let ImportedCounts { work, begun, waiting, no_work, finished, invalidated, .. } = counts;
+    let words = [
+        (work, "planned"),
+        (begun, "in progress"),
+        (waiting, "waiting for somebody"),
+        (finished, "completed"),
+        (invalidated, "out of the plan"),
+        (no_work, "no work"),
+    ];
+    let words = words.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}"));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 impl Defect {
@@ -140,7 +160,9 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, F
         return rebuilt(&arguments, text.as_bytes(), folder);
     }
     let format = format_of(&text).map_err(refused)?;
-    let Imported { mut frames, problems, .. } = import::frames(&text).map_err(refused)?;
+    let plan = import::frames(&text).map_err(refused)?;
+    let counts = Some(plan.counts());
+    let Imported { mut frames, problems, .. } = plan;
     if frames.is_empty() {
         let reason = problems.first().map(|problem| format!(": {problem}")).unwrap_or_default();
         let message = format!("{} has nothing to import{reason}", input::name(&arguments.file));
@@ -153,7 +175,11 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, F
             place_below(stack, below.clone(), &mut frames)?;
         }
         let imported = stack.import(frames).map_err(not_imported)?;
-        Ok(ImportedPlan { problems: Defect::all(&problems), ..ImportedPlan::of(stack, format, &imported, folder) })
+        Ok(ImportedPlan {
+            counts,
+            problems: Defect::all(&problems),
+            ..ImportedPlan::of(stack, format, &imported, folder)
+        })
     })
 }
 
@@ -166,7 +192,14 @@ impl ImportedPlan {
             let tops = imported.iter().filter(|frame| is_top(tree, **frame));
             tops.map(|frame| ChangedFrame::of(tree, *frame)).collect()
         });
-        Self { format, frames: imported.len(), tops, problems: Vec::new(), same_stack: folder.same_stack() }
+        Self {
+            format,
+            frames: imported.len(),
+            counts: None,
+            tops,
+            problems: Vec::new(),
+            same_stack: folder.same_stack(),
+        }
     }
 }
 
@@ -213,7 +246,7 @@ fn rebuilt(arguments: &Arguments, history: impl io::BufRead, folder: &StackFolde
     let named = |part: &[Handle]| stack.read(|tree| part.iter().map(|root| ChangedFrame::of(tree, *root)).collect());
     let tops = roots.chunks(PART).flat_map(|part: &[Handle]| -> Vec<ChangedFrame> { named(part) }).collect();
     let same_stack = folder.same_stack();
-    Ok(ImportedPlan { format: PlanFormat::Events, frames, tops, problems: Vec::new(), same_stack })
+    Ok(ImportedPlan { format: PlanFormat::Events, frames, counts: None, tops, problems: Vec::new(), same_stack })
 }
 
 /// Puts a text before all IDs of a plan.

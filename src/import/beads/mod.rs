@@ -58,7 +58,7 @@ const OF_ISSUES: [&str; 6] = ["title", "status", "issue_type", "priority", "desc
 /// Lines that do not contain an issue are reported as problems and left out, so this function cannot fail.
 pub fn beads(text: &str) -> Imported {
     let mut collector = Collector::default();
-    collector.checks_begun = true;
+    collector.is_strict = true;
     collector.add_made(Frame { session_id: ROOT.into(), title: "Issues".into(), ..Frame::default() }, "plan", ROOT);
     let records = newest_versions(read_records(text, &mut collector), &mut collector);
     let mut plan = Plan::default();
@@ -101,7 +101,8 @@ fn read_records(text: &str, collector: &mut Collector) -> Vec<Record> {
     };
     if let Some(listed) = listed {
         if has_half_characters(text) {
-            report_half_character("the file", collector);
+            let is_one_line = text.trim().lines().count() == 1;
+            report_half_character(if is_one_line { "line 1" } else { "the file" }, collector);
         }
         let is_alone = listed.len() == 1;
         let place = |index: usize| if is_alone { "line 1".to_owned() } else { format!("issue {}", index + 1) };
@@ -188,6 +189,8 @@ struct Plan {
     links: Vec<Link>,
     /// The issues with a parent.
     parents: HashMap<usize, String>,
+    /// Further parents of issues: a frame has one.
+    second_parents: Vec<(usize, String)>,
     /// The issues that do not block others: pinned and deleted ones.
     no_blockers: HashSet<String>,
     /// Why conditional links are met, by the ID of the issue that had to fail.
@@ -273,6 +276,10 @@ impl Plan {
         };
         let said = until.as_str().map_or_else(|| until.to_string(), str::to_owned);
         match time::of_value(&until) {
+            // Whoever has begun it goes on, and no worker.
+            Some(_) if fates.contains(&Fate::Begun) => {
+                collector.wait(index, format!("It is in progress elsewhere, and deferred in Beads until {said}."));
+            }
             Some(time) => {
                 collector.wait_until(index, time, format!("It is deferred in Beads until {said}."));
                 let others = reasons.into_iter().filter(|reason| *reason != tables::DEFERRED);
@@ -307,18 +314,41 @@ impl Plan {
             }
         }
         self.mark_below(collector);
+        for (index, parent) in &self.second_parents {
+            self.follow_second_parent(*index, parent, collector);
+        }
+    }
+
+    /// An issue waits for what its second parent waits for, and the parents of that.
+    fn follow_second_parent(&self, index: usize, parent: &str, collector: &mut Collector) {
+        let mut seen = HashSet::new();
+        let mut above = collector.places.get(parent).copied();
+        while let Some(place) = above.filter(|place| seen.insert(*place)) {
+            let parent = &collector.frames[place];
+            if parent.status.is_unfinished() {
+                let (id, needs) = (parent.session_id.clone(), parent.depends_on.clone());
+                if collector.waits_at(place) {
+                    collector.wait(index, format!("It is also below `{id}`, which waits."));
+                }
+                let own = &mut collector.frames[index].depends_on;
+                own.extend(needs.into_iter().filter(|other| !own.contains(other)).collect::<Vec<_>>());
+            }
+            above = self.parents.get(&place).and_then(|above| collector.places.get(above)).copied();
+        }
     }
 
     /// What is below a template or a wisp is no work either.
     fn mark_below(&self, collector: &mut Collector) {
         let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (index, parent) in &self.parents {
+        let second = self.second_parents.iter().map(|(index, parent)| (index, parent));
+        for (index, parent) in self.parents.iter().chain(second) {
             children.entry(parent).or_default().push(*index);
         }
         let mut marked = HashSet::new();
         let mut pending = self.no_work_below.clone();
         while let Some((index, word)) = pending.pop() {
             if marked.insert(index) {
+                collector.records.insert(index);
                 collector.frames[index].no_work.get_or_insert_with(|| word.to_owned());
                 let below = children.get(collector.frames[index].session_id.as_str());
                 pending.extend(below.into_iter().flatten().map(|child| (*child, word)));
@@ -341,9 +371,7 @@ impl Plan {
                 Some(parent) if *parent == to => {}
                 Some(_) => {
                     collector.report(&from, format!("has a second parent, `{to}`; the first one is used"));
-                    if !is_over {
-                        collector.wait(index, format!("It is also below `{to}`, and a frame has one parent."));
-                    }
+                    self.second_parents.push((index, to));
                 }
                 None => {
                     collector.frames[index].parent_session_id = Some(to.clone());

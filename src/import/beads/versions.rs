@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 
 use super::Collector;
 
+/// The key of a frame for the versions of an issue of which nobody knows whether they are newer.
+const OTHER_VERSIONS: &str = "otherVersions";
+
 /// A record of the file.
 pub(super) struct Record {
     pub(super) id: String,
@@ -19,7 +22,8 @@ pub(super) struct Record {
     pub(super) is_undecided: Option<String>,
 }
 
-/// The newest version of each issue, in the order of the file. If the file does not say which one is the newest, the last one waits.
+/// The newest version of each issue, in the order of the file. If the file does not say which one is the newest, an open one waits,
+/// and has the others.
 pub(super) fn newest_versions(records: Vec<Record>, collector: &mut Collector) -> Vec<Record> {
     let mut order: Vec<Vec<Record>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -51,25 +55,29 @@ fn newest(mut versions: Vec<Record>, collector: &mut Collector) -> Option<Record
     let is_newest = |version: &Record| version.updated_at == newest;
     let is_decided = versions.iter().all(|version| version.updated_at.is_some())
         && versions.iter().filter(|version| is_newest(version)).count() == 1;
-    let chosen = if is_decided { versions.iter().position(is_newest) } else { None };
-    let mut chosen = versions.remove(chosen.unwrap_or(versions.len() - 1));
+    // One that is open waits; a closed one would let others begin.
+    let is_open =
+        |version: &Record| !matches!(version.issue.get("status").and_then(Value::as_str), Some("closed" | "tombstone"));
+    let place = match is_decided {
+        true => versions.iter().position(is_newest),
+        false => versions.iter().rposition(is_open),
+    };
+    let mut chosen = versions.remove(place.unwrap_or(versions.len() - 1));
     let others: Vec<&str> = versions.iter().map(|version| version.place.as_str()).collect();
     let others = others.join(", ");
     if is_decided {
-        collector
-            .report(&chosen.place, format!("is the newest version of `{}`; those of {others} are left out", chosen.id));
-    } else {
-        let place = &chosen.place;
-        chosen.is_undecided = Some(format!(
-            "The file has other versions of it ({others} and {place}), and no `updated_at` says which is the newest."
-        ));
-        collector.report(
-            place,
-            format!(
-                "`{}` is also in {others}, and no `updated_at` says which version is the newest; it waits",
-                chosen.id
-            ),
-        );
+        let message = format!("is the newest version of `{}`; those of {others} are left out", chosen.id);
+        collector.report(&chosen.place, message);
+        return Some(chosen);
     }
+    let place = &chosen.place;
+    let message =
+        format!("`{}` is also in {others}, and no `updated_at` says which version is the newest; it waits", chosen.id);
+    collector.report(place, message);
+    chosen.is_undecided = Some(format!(
+        "The file has other versions of it ({others} beside {place}), and no `updated_at` says which is the newest."
+    ));
+    let kept: Vec<Value> = versions.into_iter().map(|version| version.issue.into()).collect();
+    chosen.issue.insert(OTHER_VERSIONS.to_owned(), kept.into());
     Some(chosen)
 }

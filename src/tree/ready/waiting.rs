@@ -27,6 +27,7 @@ impl Tree {
         let has_parts = || self.children(handle).iter().any(|child| self.node(*child).status().is_unfinished());
         frame.waits_to_begin().then(|| match frame.no_work {
             None => FrameStatus::Planned,
+            Some(_) if self.unfinished_dependencies(handle).next().is_some() => FrameStatus::Planned,
             Some(_) if has_parts() => FrameStatus::InProgress,
             Some(_) => FrameStatus::Completed,
         })
@@ -66,9 +67,13 @@ impl Tree {
             has_ended || self.node(*part).retried_as().is_some()
         };
         let mut needed = self.newest_dependencies(handle).peekable();
-        let holds_something = needed.peek().is_some() || !self.children(handle).is_empty();
-        holds_something
+        let parts = self.children(handle);
+        // Nobody has done what others need if all parts were taken out of the plan.
+        let is_any_done = parts.iter().any(|part| status(part) == FrameStatus::Completed);
+        let holds_something = needed.peek().is_some() || is_any_done || self.dependents(handle).is_empty();
+        (needed.peek().is_some() || !parts.is_empty())
+            && holds_something
             && needed.all(|dependency| status(&dependency) == FrameStatus::Completed)
-            && self.children(handle).iter().all(is_part_done)
+            && parts.iter().all(is_part_done)
     }
 }

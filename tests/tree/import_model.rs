@@ -1,0 +1,328 @@
+//! Generated plans of other tools against naive models of what may begin, written from the documentation of these tools: workers never get what
+//! a model forbids, whatever else an import does.
+
+use std::collections::HashSet;
+
+use callstack_core::{Finish, FrameStatus, NewHold, Results, Stack, import};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Map, Value, json};
+
+/// An issue of Beads, or a task of Task Master.
+#[derive(Debug, Clone)]
+struct Item {
+    status: &'static str,
+    kind: &'static str,
+    flag: &'static str,
+    defer_until: Option<&'static str>,
+    reason: &'static str,
+    /// Links to other items by their places; beyond the end: to nobody.
+    links: Vec<(usize, &'static str)>,
+}
+
+const FUTURE: &str = "2190-01-01T00:00:00Z";
+
+fn issue() -> impl Strategy<Value = Item> {
+    let statuses = vec![
+        "open",
+        "open",
+        "open",
+        "open",
+        "in_progress",
+        "closed",
+        "deferred",
+        "blocked",
+        "pinned",
+        "hooked",
+        "tombstone",
+        "qa",
+        "In Progress",
+    ];
+    let kinds =
+        vec!["task", "task", "task", "bug", "epic", "message", "molecule", "gate", "event", "milestone", "odd", ""];
+    let flags = vec!["", "", "", "", "ephemeral", "pinned", "is_template", "wisp_type"];
+    let times = vec![None, None, None, Some(FUTURE), Some("2020-01-01"), Some("some day")];
+    let reasons = vec!["", "done", "failed: disk full", "fixed the error", "rejected"];
+    let types = vec![
+        "blocks",
+        "blocks",
+        "parent-child",
+        "parent-child",
+        "waits-for",
+        "conditional-blocks",
+        "related",
+        "tracks",
+        "discovered-from",
+        "after",
+    ];
+    let links = prop::collection::vec((0..12_usize, select(types)), 0..4);
+    (select(statuses), select(kinds), select(flags), select(times), select(reasons), links).prop_map(
+        |(status, kind, flag, defer_until, reason, links)| Item { status, kind, flag, defer_until, reason, links },
+    )
+}
+
+/// Issues whose parents come before them: circles of parents are cut, and say nothing about order.
+fn issues() -> impl Strategy<Value = Vec<Item>> {
+    prop::collection::vec(issue(), 1..12).prop_map(|mut items| {
+        for (index, item) in items.iter_mut().enumerate() {
+            for (other, kind) in
+                item.links.iter_mut().filter(|(other, kind)| *kind == "parent-child" && *other >= index)
+            {
+                (*other, *kind) = if index > 0 { (*other % index, *kind) } else { (*other, "related") };
+            }
+        }
+        items
+    })
+}
+
+fn beads(items: &[Item]) -> String {
+    let line = |(index, item): (usize, &Item)| {
+        let mut issue = Map::new();
+        let id = |place: usize| format!("x-{place}");
+        issue.insert("id".into(), id(index).into());
+        issue.insert("title".into(), format!("Issue {index}").into());
+        issue.insert("status".into(), item.status.into());
+        issue.insert("issue_type".into(), item.kind.into());
+        issue.insert("close_reason".into(), item.reason.into());
+        if !item.flag.is_empty() {
+            issue.insert(item.flag.into(), true.into());
+        }
+        if let Some(time) = item.defer_until {
+            issue.insert("defer_until".into(), time.into());
+        }
+        let link =
+            |(other, kind): &(usize, &str)| json!({"issue_id": id(index), "depends_on_id": id(*other), "type": kind});
+        issue.insert("dependencies".into(), item.links.iter().map(link).collect::<Vec<_>>().into());
+        Value::from(issue).to_string()
+    };
+    items.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What Beads says about which issues are ready, naively: each question is asked anew.
+struct Beads<'a> {
+    items: &'a [Item],
+    /// What was completed since.
+    done: HashSet<usize>,
+}
+
+impl Beads<'_> {
+    fn is_work(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        matches!(item.kind, "task" | "bug" | "epic" | "") && item.flag.is_empty() && item.status != "pinned"
+    }
+
+    fn children(&self, at: usize) -> Vec<usize> {
+        let is_below = |other: &usize| self.items[*other].links.iter().any(|link| *link == (at, "parent-child"));
+        (0..self.items.len()).filter(is_below).collect()
+    }
+
+    /// Closed, or a thing that is no work and whose parts and dependencies are over.
+    fn is_closed(&self, at: usize, seen: &mut HashSet<usize>) -> bool {
+        let item = &self.items[at];
+        if item.status == "closed" || self.done.contains(&at) {
+            return true;
+        }
+        if self.is_work(at) || !seen.insert(at) || is_put_off(item) {
+            return false;
+        }
+        let needs: Vec<usize> = item.links.iter().filter(|(_, kind)| needs(kind)).map(|(other, _)| *other).collect();
+        let parts = self.children(at);
+        let is_over = |other: &usize, seen: &mut HashSet<usize>| {
+            self.items[*other].status == "tombstone"
+                || self.is_closed(*other, seen)
+                || (!self.is_work(*other) && self.children(*other).is_empty())
+        };
+        let is_closed = !(needs.is_empty() && parts.is_empty())
+            && needs.iter().all(|other| *other < self.items.len() && self.is_closed(*other, seen))
+            && parts.iter().all(|part| is_over(part, seen));
+        seen.remove(&at);
+        is_closed
+    }
+
+    fn is_below(&self, at: usize, above: usize) -> bool {
+        let (mut pending, mut seen) = (vec![at], HashSet::new());
+        while let Some(at) = pending.pop().filter(|at| *at < self.items.len()) {
+            let parents =
+                self.items[at].links.iter().filter(|(_, kind)| *kind == "parent-child").map(|(other, _)| *other);
+            let parents: Vec<usize> = parents.filter(|other| seen.insert(*other)).collect();
+            if at != above && parents.contains(&above) {
+                return true;
+            }
+            pending.extend(parents);
+        }
+        false
+    }
+
+    /// Why an issue is not free to begin, apart from what is above it.
+    fn is_held_back(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        let is_late = matches!(item.defer_until, Some(FUTURE | "some day"));
+        let is_met = |(other, kind): &(usize, &str)| {
+            // A whole comes after its own parts anyway.
+            if matches!(*kind, "related" | "tracks" | "discovered-from" | "parent-child") || self.is_below(*other, at) {
+                return true;
+            }
+            let Some(target) = self.items.get(*other) else { return false };
+            match *kind {
+                "conditional-blocks" => {
+                    target.status == "closed" && matches!(target.reason, "failed: disk full" | "rejected")
+                }
+                _ => {
+                    let blocks_nothing =
+                        target.status == "tombstone" || target.status == "pinned" || target.flag == "pinned";
+                    blocks_nothing || self.is_closed(*other, &mut HashSet::new())
+                }
+            }
+        };
+        is_late || is_put_off(item) || !item.links.iter().all(is_met)
+    }
+
+    fn may_begin(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        if !self.is_work(at)
+            || item.kind == "odd"
+            || !matches!(item.status, "open" | "in_progress" | "In Progress" | "deferred")
+        {
+            return false;
+        }
+        let mut pending = vec![at];
+        let mut seen = HashSet::new();
+        while let Some(above) = pending.pop() {
+            if !seen.insert(above) {
+                continue;
+            }
+            let Some(frame) = self.items.get(above) else { return false };
+            // What is closed or pinned blocks nothing any more.
+            let is_over = frame.status == "closed" || frame.status == "tombstone";
+            if !is_over && self.is_held_back(above) {
+                return false;
+            }
+            let template = matches!(frame.flag, "is_template" | "ephemeral" | "wisp_type");
+            if template {
+                return false;
+            }
+            pending.extend(frame.links.iter().filter(|(_, kind)| *kind == "parent-child").map(|(other, _)| *other));
+        }
+        true
+    }
+}
+
+/// What is deferred until a time that has passed is so no longer.
+fn is_put_off(item: &Item) -> bool {
+    matches!(item.status, "blocked" | "qa") || (item.status == "deferred" && item.defer_until != Some("2020-01-01"))
+}
+
+fn needs(kind: &str) -> bool {
+    matches!(kind, "blocks" | "waits-for" | "after" | "conditional-blocks")
+}
+
+fn task() -> impl Strategy<Value = Item> {
+    let statuses = vec![
+        "pending",
+        "pending",
+        "pending",
+        "in-progress",
+        "done",
+        "deferred",
+        "cancelled",
+        "review",
+        "blocked",
+        "parked",
+    ];
+    let links = prop::collection::vec((0..8_usize, Just("")), 0..3);
+    (select(statuses), links).prop_map(|(status, links)| Item {
+        status,
+        kind: "",
+        flag: "",
+        defer_until: None,
+        reason: "",
+        links,
+    })
+}
+
+/// Tasks, each with its subtasks. A link of a subtask is the number of a sibling, as far as there is one.
+fn task_master(tasks: &[(Item, Vec<Item>)]) -> String {
+    let fields = |number: usize, title: String, item: &Item| {
+        let dependencies: Vec<usize> = item.links.iter().map(|(other, _)| other + 1).collect();
+        json!({"id": number + 1, "title": title, "status": item.status, "dependencies": dependencies})
+    };
+    let task = |(at, (item, subtasks)): (usize, &(Item, Vec<Item>))| {
+        let mut task = fields(at, format!("{at}"), item);
+        let subtask = |(part, item)| fields(part, format!("{at}.{part}"), item);
+        task["subtasks"] = subtasks.iter().enumerate().map(subtask).collect::<Vec<_>>().into();
+        task
+    };
+    json!({"master": {"tasks": tasks.iter().enumerate().map(task).collect::<Vec<_>>()}}).to_string()
+}
+
+/// What Task Master says about what is next: pending, and all dependencies done. `at` is a task, or a task and its subtask.
+fn may_begin(tasks: &[(Item, Vec<Item>)], at: (usize, Option<usize>), done: &HashSet<(usize, Option<usize>)>) -> bool {
+    let item = |(task, part): (usize, Option<usize>)| {
+        let (item, parts) = tasks.get(task)?;
+        part.map_or(Some(item), |part| parts.get(part))
+    };
+    let is_done = |at: (usize, Option<usize>)| {
+        item(at).is_some_and(|item| item.status == "done") || (item(at).is_some() && done.contains(&at))
+    };
+    let is_met = |at: (usize, Option<usize>), other: usize| {
+        let sibling = at.1.and(item((at.0, Some(other)))).map(|_| (at.0, Some(other)));
+        let target = sibling.unwrap_or((other, None));
+        target != at && is_done(target)
+    };
+    let own = item(at).unwrap();
+    if own.status != "pending" || !own.links.iter().all(|(other, _)| is_met(at, *other)) {
+        return false;
+    }
+    let above = at.1.map(|_| &tasks[at.0].0);
+    above.is_none_or(|above| match above.status {
+        "in-progress" => true,
+        "pending" => above.links.iter().all(|(other, _)| is_met((at.0, None), *other)),
+        _ => false,
+    })
+}
+
+/// The titles that a worker gets one after the other, each of which `check` sees before it is completed.
+fn work(plan: &str, mut check: impl FnMut(&str) -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
+    let stack = Stack::in_memory();
+    stack.import(import::frames(plan).unwrap().frames).unwrap();
+    while let Some(hold) = stack.hold(NewHold::new("worker", 60_000)).unwrap() {
+        check(&stack.frame(hold.handle).unwrap().title)?;
+        stack.finish(&hold, Finish::Done(Results::new("done"))).unwrap();
+    }
+    let waits = stack.state().frames.into_iter().filter(|frame| frame.status == FrameStatus::Blocked);
+    for frame in waits {
+        prop_assert!(!frame.waits_for().trim().is_empty(), "{frame:?}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(support::setting("IMPORT_CASES", 400) as u32))]
+
+    #[test]
+    fn workers_never_get_an_issue_that_beads_would_not_give(items in issues()) {
+        let plan = beads(&items);
+        let mut model = Beads { items: &items, done: HashSet::new() };
+        work(&plan, |title| {
+            let at: usize = title.rsplit(' ').next().unwrap().parse().unwrap();
+            prop_assert!(model.may_begin(at), "{title} of\n{plan}");
+            model.done.insert(at);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn workers_never_get_a_task_that_task_master_would_not_give(
+        tasks in prop::collection::vec((task(), prop::collection::vec(task(), 0..4)), 1..7),
+    ) {
+        let plan = task_master(&tasks);
+        let mut done = HashSet::new();
+        work(&plan, |title| {
+            let (task, part) = title.split_once('.').map_or((title, None), |(task, part)| (task, Some(part)));
+            let at = (task.parse().unwrap(), part.map(|part| part.parse().unwrap()));
+            prop_assert!(may_begin(&tasks, at, &done), "{title} of\n{plan}");
+            done.insert(at);
+            Ok(())
+        })?;
+    }
+}
