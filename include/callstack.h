@@ -1188,8 +1188,8 @@ CallstackCode callstack_set_active(Callstack *stack,
 /**
  * Adds the frames of a plan in one commit: all of them or none.
  *
- * - `plan`: the text of a tasks.json of Task Master, of an issues.jsonl of Beads, or of a state.json. The library
- *   detects the format.
+ * - `plan`: the text of a tasks.json of Task Master, of an issues.jsonl of Beads, of a check list in Markdown, or of a state.json. The
+ *   library detects the format. What the plan says must not begin is blocked until it is answered, or until a time.
  * - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message": "…"}]}`: the
  *   handles of the new frames, and the parts of the plan that were unreadable or inconsistent and were left out or
  *   changed. The logs of a state's frames stay where the state comes from: each `logPath` is left out, and is one of the
@@ -1451,7 +1451,8 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   before), `correctedAt` (when a person has corrected its words), `limits` (see `callstack_set_limits`), `costs` (see
  *   `callstack_record_cost`), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
  *   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
- *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`),
+ *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`; of a frame that waits to begin with `"unbegun": true`, and
+ *   `until` if a time ends the wait), `noWork` (a word for what is no work: `message`, `tag`),
  *   `holder` (who works on the frame, or did last: `{"kind": "host", "name": "host-…", "generation": 2, "until": 1795293166903, "since":
  *   1795293106903, "caller": "ses_1"}`; of one who has let it go also `"released": {"at": 1795293110000, "how": "interrupted"}`, with
  *   `how` `ended`, `putBack` (and `until`), `interrupted` or `stopped` (and the `reason`)), `summaryRequest` (a summary that was

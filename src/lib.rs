@@ -43,6 +43,7 @@
 //! | `sqlite` | yes | `SqliteStore` and `Stack::open`. Without it no C compiler is needed |
 //! | `session` | yes, by `tools` | the module `session`, and the methods of [`Stack`] for hosts with sessions |
 //! | `tools` | yes | the agent's tools; includes `session` |
+//! | `markdown` | no | `import::checklist`, which reads check lists in Markdown |
 //! | `tokenizer` | no | `context::O200k`, which counts tokens with the o200k vocabulary instead of estimating |
 //! | `schema` | no | JSON Schemas of records, events and results: they implement `schemars::JsonSchema` |
 //! | `capi` | no | the C functions of `include/callstack.h`, the only unsafe code (but for one call on macOS); includes `sqlite` and `tools` |

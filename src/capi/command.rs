@@ -394,7 +394,8 @@ pub unsafe extern "C" fn callstack_block(
 /// Answers a blocked frame. It stays blocked until somebody resumes it: a process that runs its session and calls
 /// `callstack_poll`, the agent's tool `stack_frame_activate`, or `callstack_set_status` with
 /// CALLSTACK_STATUS_IN_PROGRESS. That succeeds once, so of several processes one goes on with the frame. The contexts of the
-/// frame show the answer until it is finished. A second answer to one question is added to the first.
+/// frame show the answer until it is finished. A second answer to one question is added to the first. A frame that has waited to begin, as an
+/// import leaves it, is planned then; if it is no work, it is completed.
 ///
 /// - `frame`: the frame, blocked.
 /// - `answer`: the answer. Must not be empty.
@@ -725,8 +726,8 @@ struct ImportedPlan {
 
 /// Adds the frames of a plan in one commit: all of them or none.
 ///
-/// - `plan`: the text of a tasks.json of Task Master, of an issues.jsonl of Beads, or of a state.json. The library
-///   detects the format.
+/// - `plan`: the text of a tasks.json of Task Master, of an issues.jsonl of Beads, of a check list in Markdown, or of a state.json. The
+///   library detects the format. What the plan says must not begin is blocked until it is answered, or until a time.
 /// - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message": "…"}]}`: the
 ///   handles of the new frames, and the parts of the plan that were unreadable or inconsistent and were left out or
 ///   changed. The logs of a state's frames stay where the state comes from: each `logPath` is left out, and is one of the

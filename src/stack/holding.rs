@@ -180,6 +180,10 @@ impl Stack {
     /// Lets begin what has waited to begin until a time that has come. Opening a stack, [`Stack::refresh`], [`Stack::hold`] and
     /// [`Stack::import`] do this. A refused record is tried again by the next look.
     pub(super) fn end_waits(&self) {
+        // The clock is the host's code, so it is asked only if something waits.
+        if !self.read(|tree| tree.waiting_to_begin().next().is_some()) {
+            return;
+        }
         let now = self.now();
         if self.read(|tree| tree.ended_waits(now).next().is_some()) {
             // Whoever has the stack itself lets them begin, not the actor of this clone.

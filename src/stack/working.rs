@@ -183,6 +183,9 @@ impl Stack {
     /// The answer is shown in the contexts of the frame until the frame is finished. A second answer to one question is
     /// added to the first.
     ///
+    /// A frame that has waited to begin ([`Frame::waits_to_begin`](crate::Frame::waits_to_begin)), as an import leaves it, is planned then, and
+    /// can begin. If it is no work, it is completed, with the answer as its results.
+    ///
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::NotBlocked`] if the frame is not blocked;
     /// [`Error::Empty`] if the answer is blank.

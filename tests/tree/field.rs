@@ -100,6 +100,8 @@ fn what_is_below_a_deferred_epic_waits() {
     assert!(plan.ready().is_empty() && plan.given().is_empty());
     let [epic, screen] = ["Mobile app", "Login screen"].map(|title| plan.stack.resolve(title).unwrap());
     plan.stack.read(|tree| assert_eq!(tree.can_begin(screen, Parts::Within), Err(Obstacle::Waiting(epic))));
+    let refused = plan.stack.read(|tree| tree.check_ready(screen)).unwrap_err().to_string();
+    assert!(refused.contains("waits: It is deferred in Beads; answer f2 first"), "{refused}");
     plan.stack.answer(epic, "now").unwrap();
     assert_eq!(plan.given(), ["Login screen", "Mobile app"]);
 }

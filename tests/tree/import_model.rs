@@ -311,6 +311,42 @@ proptest! {
         })?;
     }
 
+    /// Each item of a check list is a frame, and those with another mark than `[ ]`, or below such a one, are given to nobody.
+    #[cfg(feature = "markdown")]
+    #[test]
+    fn workers_never_get_an_item_that_is_not_open(
+        items in prop::collection::vec((0..4_usize, select(vec![' ', ' ', ' ', 'x', '~', '-', '/', '*'])), 1..14),
+        bullet in select(vec!["-", "*", "1."]),
+    ) {
+        let mut text = String::from("# Plan\n\n");
+        // The marks of the items around the next one, outermost first.
+        let mut around: Vec<char> = Vec::new();
+        let mut may_begin = Vec::new();
+        for (number, (depth, mark)) in items.iter().enumerate() {
+            around.truncate(*depth);
+            may_begin.push(*mark == ' ' && around.iter().all(|mark| matches!(mark, ' ' | '/')));
+            let indentation = " ".repeat(around.len() * (bullet.len() + 1));
+            text += &format!("{indentation}{bullet} [{mark}] Item {number}\n");
+            around.push(*mark);
+        }
+        let plan = import::checklist(&text).unwrap();
+        prop_assert_eq!(plan.frames.len(), items.len() + 1, "{}", text);
+        work(&text, |title| {
+            let number: usize = title.rsplit(' ').next().unwrap().parse().unwrap();
+            prop_assert!(may_begin[number], "{title} of\n{text}");
+            Ok(())
+        })?;
+    }
+
+    #[cfg(feature = "markdown")]
+    #[test]
+    fn any_text_is_a_sound_check_list_or_none(text in "([-*>#` \\[\\]x~\\n]|- \\[ \\] a\n|  ){0,40}") {
+        if let Ok(plan) = import::checklist(&text) {
+            let frames = plan.frames.len();
+            prop_assert_eq!(Stack::in_memory().import(plan.frames).unwrap().len(), frames);
+        }
+    }
+
     #[test]
     fn workers_never_get_a_task_that_task_master_would_not_give(
         tasks in prop::collection::vec((task(), prop::collection::vec(task(), 0..4)), 1..7),

@@ -383,7 +383,8 @@ export class Stack implements Disposable {
   /**
    * Answers a blocked frame. It stays blocked until somebody resumes it: a process that runs its session, when it polls;
    * the agent's tool `stack_frame_activate`; or {@link setStatus} with `"in_progress"`. The contexts of the frame show the
-   * answer until it is finished. A second answer to one question is added to the first.
+   * answer until it is finished. A second answer to one question is added to the first. A frame that has waited to begin, as
+   * an import leaves it, is planned then; if it is no work, it is completed.
    *
    * @throws `not_blocked` if the frame is not blocked, `empty` for an empty answer.
    */

@@ -195,6 +195,10 @@ export interface Question {
   question: string
   /** True if nobody has asked: the work was interrupted or stopped, and the text says why. */
   interruption?: true
+  /** True: the frame has not begun, and must not before an answer. With the answer it is planned; if it is no work, it is completed. */
+  unbegun?: true
+  /** When a frame that has not begun need not wait any more: the time is the answer. */
+  until?: number
   /** When the frame was blocked. */
   askedAt: number
   /** The answer. Several answers to one question are lines of one text. */
@@ -281,6 +285,8 @@ export interface FrameRecord {
   registers?: Partial<Record<Register, string>>
   /** The ID of the attempt before this frame, if it begins another one anew: `Stack.retry`. */
   retryOf?: string
+  /** What the frame is if it is no work, in a word: a record of another tool (`message`), or what holds frames together (`tag`). */
+  noWork?: string
 }
 
 /** What a conversation of a frame has cost so far. */

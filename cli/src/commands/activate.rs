@@ -85,7 +85,7 @@ fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Fail
     }
     match node.status() {
         FrameStatus::Planned => tree.check_ready(handle).map_err(|error| {
-            let first = tree.waits_for(handle).next().map(|needed| completing(tree, handle, needed));
+            let first = tree.waiting_above(handle).or_else(|| tree.waits_for(handle).next()).map(|needed| completing(tree, handle, needed));
             let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();
             Failure::from(error).next(format!("{first}`{}`", anyway()))
         }),

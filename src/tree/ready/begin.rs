@@ -204,8 +204,15 @@ impl Tree {
     /// Checks that a frame has what it needs to begin, whether it is below an ended frame or not.
     ///
     /// # Errors
-    /// [`Error::NotReady`], with the dependencies that are not completed.
+    /// [`Error::NotReady`], with the dependencies that are not completed, or the frame above it that waits to begin.
     pub fn check_ready(&self, handle: Handle) -> Result<()> {
+        if let Some(above) = self.waiting_above(handle) {
+            let node = self.node(above);
+            let reason = one_line(node.record().waits_for());
+            let (title, reason) = (shown(&one_line(node.title())), shown(reason.trim_end_matches('.')));
+            let message = format!("{above} ({title}) above it waits: {reason}; answer {above} first");
+            return Err(Error::NotReady { handle, dependencies: vec![above], message });
+        }
         let needed: Vec<(Handle, Handle)> = self.needed(handle).collect();
         if needed.is_empty() {
             return Ok(());

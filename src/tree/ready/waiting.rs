@@ -33,8 +33,8 @@ impl Tree {
         })
     }
 
-    /// The nearest frame above a frame that waits to begin.
-    pub(super) fn waiting_above(&self, handle: Handle) -> Option<Handle> {
+    /// The nearest frame above a frame that waits to begin, and with it all work below it.
+    pub fn waiting_above(&self, handle: Handle) -> Option<Handle> {
         if self.waiting.is_empty() {
             return None;
         }

@@ -349,7 +349,8 @@ class Stack:
 
         It stays blocked until somebody resumes it: a process that runs its session, when it polls; the agent's tool
         `stack_frame_activate`; or `set_status` with `in_progress`. The contexts of the frame show the answer until it is
-        finished. Raises `NotBlockedError` if the frame is not blocked, `EmptyError` for an empty answer.
+        finished. A frame that has waited to begin, as an import leaves it, is planned then; if it is no work, it is completed.
+        Raises `NotBlockedError` if the frame is not blocked, `EmptyError` for an empty answer.
         """
         self._run("answer", frame, answer)
 
