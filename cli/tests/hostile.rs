@@ -131,6 +131,46 @@ fn marks_at_the_beginning_of_files_are_no_part_of_them() {
 }
 
 #[test]
+fn files_of_titles_and_check_lists_become_plans() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/field");
+    for (name, titles) in [
+        ("titles-byte-order-mark.txt", &["Schema", "Routes"][..]),
+        ("titles-byte-order-mark.json", &["Schema", "Routes"]),
+        ("checklist.md", &["grammar", "Write the pull request:", "Tell everybody"]),
+    ] {
+        let folder = tempdir().unwrap();
+        let file = data.join(name);
+        let file = file.to_str().unwrap();
+        said(folder.path(), &["plan", "--new", "--root", "--file", file]);
+        let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+        let ready: Vec<String> = stack.ready().into_iter().map(|frame| stack.frame(frame).unwrap().title).collect();
+        assert_eq!(ready, titles, "{name}");
+    }
+    // The same plan a second time, and below a frame.
+    let folder = tempdir().unwrap();
+    let list = write(&folder, "PLAN.md", "- [ ] Cart\n  - [x] Totals\n");
+    let place = folder.path().join("stack");
+    said(&place, &["plan", "--new", "Shop", "--root"]);
+    for _ in 0..2 {
+        said(&place, &["plan", "--below", "f1", "--file", &list]);
+    }
+    said(&place, &["import", &list]);
+    let stack = Stack::open(&place, StackOptions::default()).unwrap();
+    assert_eq!((stack.children("f1").unwrap().len(), stack.state().frames.len()), (2, 7));
+    let chained = run(&place, &["plan", "--chain", "--file", &list]);
+    assert_eq!(chained.status.code(), Some(2), "{}", String::from_utf8_lossy(&chained.stderr));
+    let utf16: Vec<u8> = "\u{feff}Schéma\r\nRoutes".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let file = folder.path().join("titles.txt");
+    fs::write(&file, utf16).unwrap();
+    said(&place, &["plan", "--root", "--file", file.to_str().unwrap()]);
+    fs::write(&file, b"ok\nb\xffd").unwrap();
+    let refused = run(&place, &["plan", "--root", "--file", file.to_str().unwrap()]);
+    let errors = String::from_utf8(refused.stderr).unwrap();
+    assert!(errors.contains("line 2, column 2"), "{errors}");
+    assert!(Stack::open(&place, StackOptions::default()).unwrap().frame("Schéma").is_ok());
+}
+
+#[test]
 fn a_line_break_in_an_id_forges_no_defect() {
     let folder = tempdir().unwrap();
     let issue = json!({ "id": "x\n    line 9: forged", "title": "Issue", "dependencies": [{ "type": "blocks", "depends_on_id": "none" }] });

@@ -324,7 +324,9 @@ proptest! {
         let mut may_begin = Vec::new();
         for (number, (depth, mark)) in items.iter().enumerate() {
             around.truncate(*depth);
-            may_begin.push(*mark == ' ' && around.iter().all(|mark| matches!(mark, ' ' | '/')));
+            // What is below an item that somebody has begun is wanted.
+            let is_wanted = around.iter().rev().find(|mark| **mark != ' ').is_none_or(|mark| *mark == '/');
+            may_begin.push(*mark == ' ' && is_wanted);
             let indentation = " ".repeat(around.len() * (bullet.len() + 1));
             text += &format!("{indentation}{bullet} [{mark}] Item {number}\n");
             around.push(*mark);

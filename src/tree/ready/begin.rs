@@ -208,8 +208,8 @@ impl Tree {
     pub fn check_ready(&self, handle: Handle) -> Result<()> {
         if let Some(above) = self.waiting_above(handle) {
             let node = self.node(above);
-            let reason = one_line(node.record().waits_for());
-            let (title, reason) = (shown(&one_line(node.title())), shown(reason.trim_end_matches('.')));
+            let (title, reason) = (one_line(node.title()), one_line(node.record().waits_for()));
+            let (title, reason) = (shown(&title), shown(reason.trim_end_matches('.')));
             let message = format!("{above} ({title}) above it waits: {reason}; answer {above} first");
             return Err(Error::NotReady { handle, dependencies: vec![above], message });
         }
