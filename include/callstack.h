@@ -966,7 +966,8 @@ CallstackCode callstack_block(Callstack *stack,
  * Answers a blocked frame. It stays blocked until somebody resumes it: a process that runs its session and calls
  * `callstack_poll`, the agent's tool `stack_frame_activate`, or `callstack_set_status` with
  * CALLSTACK_STATUS_IN_PROGRESS. That succeeds once, so of several processes one goes on with the frame. The contexts of the
- * frame show the answer until it is finished. A second answer to one question is added to the first.
+ * frame show the answer until it is finished. A second answer to one question is added to the first. A frame that has waited to begin, as an
+ * import leaves it, is planned then; if it is no work, it is completed.
  *
  * - `frame`: the frame, blocked.
  * - `answer`: the answer. Must not be empty.

@@ -141,7 +141,7 @@ pub fn decoded(bytes: Vec<u8>) -> Result<String, NotText> {
         _ => None,
     };
     let mut text = match read {
-        Some(read) if bytes.len() % 2 == 0 => {
+        Some(read) if bytes.len().is_multiple_of(2) => {
             let units = bytes.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
             char::decode_utf16(units).map(|character| character.unwrap_or(REPLACEMENT)).collect()
         }

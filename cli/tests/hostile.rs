@@ -176,7 +176,7 @@ fn a_line_break_in_an_id_forges_no_defect() {
     let issue = json!({ "id": "x\n    line 9: forged", "title": "Issue", "dependencies": [{ "type": "blocks", "depends_on_id": "none" }] });
     let file = write(&folder, "issues.jsonl", &issue.to_string());
     let told = said(&folder.path().join("stack"), &["import", "--new", &file]);
-    assert!(told.contains("x line 9: forged: it depends on `none`"), "{told}");
+    assert!(told.contains("x line 9: forged: depends on `none`"), "{told}");
 }
 
 #[test]

@@ -161,13 +161,6 @@ impl Format {
     }
 }
 
-fn has_list(text: &str) -> bool {
-    #[cfg(feature = "markdown")]
-    return is_checklist(text);
-    #[cfg(not(feature = "markdown"))]
-    return false;
-}
-
 /// The error for a text that is no JSON, which names the mark of a merge conflict if it has one.
 fn unreadable(what: &'static str, text: &str, error: serde_json::Error) -> Error {
     let conflict = (1..).zip(text.lines()).find(|(_, line)| beads::conflict_mark(line).is_some());
@@ -235,11 +228,16 @@ pub fn frames(text: &str) -> Result<Imported> {
 }
 
 #[cfg(feature = "markdown")]
-use checklist::checklist as list;
+use checklist::{checklist as list, is_checklist as has_list};
 
 #[cfg(not(feature = "markdown"))]
 fn list(_: &str) -> Result<Imported> {
     Err(Error::json("the check list", "this build of the library reads no Markdown"))
+}
+
+#[cfg(not(feature = "markdown"))]
+fn has_list(_: &str) -> bool {
+    false
 }
 
 /// The frames of a tree by their handles, except that siblings are in their order: frames that are added keep that of the

@@ -198,7 +198,7 @@ fn what_is_for_a_failure_is_never_given_after_a_success() {
     ] {
         assert_eq!(Plan::of_text(&deploy("closed", reason)).ready().len(), usize::from(may_begin), "{reason}");
     }
-    let missing = Plan::of_text(&deploy("open", "").lines().nth(1).unwrap().to_owned());
+    let missing = Plan::of_text(deploy("open", "").lines().nth(1).unwrap());
     assert!(missing.ready().is_empty() && missing.is_reported("not in the file"));
 }
 

@@ -112,7 +112,7 @@ impl Beads<'_> {
     }
 
     fn children(&self, at: usize) -> Vec<usize> {
-        let is_below = |other: &usize| self.items[*other].links.iter().any(|link| *link == (at, "parent-child"));
+        let is_below = |other: &usize| self.items[*other].links.contains(&(at, "parent-child"));
         (0..self.items.len()).filter(is_below).collect()
     }
 

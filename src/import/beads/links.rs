@@ -77,10 +77,7 @@ impl Reader<'_> {
             Value::Array(links) => { links.into_iter() }.filter(|link| self.one(link, kind) == Kind::Loose).collect(),
             Value::String(text) => {
                 let links: Vec<&str> = text.split([',', ';']).map(str::trim).filter(|link| !link.is_empty()).collect();
-                { links.into_iter() }
-                    .map(|link| Value::from(link))
-                    .filter(|link| self.one(link, kind) == Kind::Loose)
-                    .collect()
+                { links.into_iter() }.map(Value::from).filter(|link| self.one(link, kind) == Kind::Loose).collect()
             }
             Value::Object(object) if TARGETS.iter().any(|key| object.contains_key(*key)) => {
                 let link = Value::Object(object);
