@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::import::{self, Format};
 use callstack_core::tree::{Obstacle, Parts};
-use callstack_core::{Finish, Frame, FrameStatus, NewHold, PopStatus, Results, Stack, StackOptions, text};
+use callstack_core::{
+    Actor, Finish, Frame, FrameStatus, HolderKind, NewHold, PopStatus, Results, Stack, StackOptions, text,
+};
 
 /// A stack with a file of `tests/data/field`, and what was reported about the file.
 struct Plan {
@@ -92,6 +94,44 @@ fn a_time_that_passes_lets_work_begin() {
     let unreadable = Plan::of_text(&issue("soon", "next week"));
     assert!(unreadable.is_reported("`defer_until` is `next week`"));
     assert!(unreadable.ready().is_empty());
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_stack_that_is_opened_later_lets_work_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |now: u64| Stack::open(folder.path(), StackOptions::default().clock(Arc::new(move || now))).unwrap();
+    let before = open(4_070_908_700_000);
+    let text = support::read_data("field/deferred-and-frozen.jsonl");
+    before.import(import::frames(&text).unwrap().frames).unwrap();
+    drop(before);
+    assert_eq!(open(4_070_908_700_001).ready().len(), 1);
+    let later = open(4_070_908_800_000);
+    assert_eq!((later.ready().len(), later.frame("Audit licences").unwrap().status), (2, FrameStatus::Planned));
+}
+
+#[test]
+fn an_answer_that_lets_work_begin_can_be_taken_back() {
+    let plan = Plan::of("deferred-and-frozen.jsonl");
+    let ada = plan.stack.as_actor(Actor::new(HolderKind::Person, "ada"));
+    ada.answer("Sign the contract", "Signed").unwrap();
+    assert_eq!(plan.ready(), ["Sign the contract", "Write the parser"]);
+    ada.undo().unwrap();
+    assert!(plan.frame("Sign the contract").waits_to_begin());
+    assert_eq!(plan.ready(), ["Write the parser"]);
+    plan.stack.set_status("Sign the contract", FrameStatus::InProgress, None).unwrap();
+    plan.stack.block("Sign the contract", "Which pen?", None).unwrap();
+    let contract = plan.frame("Sign the contract");
+    assert!(contract.begun_at.is_some() && !contract.waits_to_begin(), "it has begun");
+}
+
+#[test]
+fn what_waits_leaves_the_plan_with_what_is_above_it() {
+    let plan = Plan::of_text(
+        "{\"id\": \"e\", \"title\": \"Epic\", \"status\": \"open\"}\n{\"id\": \"e.1\", \"title\": \"Part\", \"status\": \"deferred\"}",
+    );
+    plan.stack.invalidate("Epic", "not wanted").unwrap();
+    assert_eq!(plan.frame("Part").status, FrameStatus::Invalidated);
 }
 
 #[test]
