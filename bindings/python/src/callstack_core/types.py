@@ -282,7 +282,8 @@ class Question(TypedDict):
     question: str
     #: True if nobody has asked: the work was interrupted or stopped, and the text says why.
     interruption: NotRequired[Literal[True]]
-    #: True: the frame has not begun, and must not before an answer. With the answer it is planned; if it is no work, it is completed.
+    #: True: the frame has not begun, and must not before an answer. With the answer it is planned; if it is no work, it is
+    #: completed.
     unbegun: NotRequired[Literal[True]]
     #: When a frame that has not begun need not wait any more: the time is the answer.
     until: NotRequired[int]
@@ -529,7 +530,8 @@ class FrameRecord(TypedDict):
     registers: NotRequired[dict[Register, str]]
     #: The ID of the attempt before this frame, if it begins another one anew: `Stack.retry`.
     retryOf: NotRequired[str]
-    #: What the frame is if it is no work, in a word: a record of another tool (`message`), or what holds frames together (`tag`).
+    #: What the frame is if it is no work, in a word: a record of another tool (`message`), or what holds frames together
+    #: (`tag`).
     noWork: NotRequired[str]
 
 
