@@ -36,7 +36,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, ReentrantMutex};
@@ -136,6 +136,8 @@ struct Inner {
     history: Option<Box<dyn HistoryReader>>,
     /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
+    /// The last revision of the plan at which groups were looked for that are done.
+    groups_looked_at: AtomicU64,
     contexts: Contexts,
     /// The folder of the stack. `None`: the stack keeps no files of logs.
     log_folder: Option<Folder>,

@@ -94,6 +94,10 @@ pub enum Change {
     Answered {
         /// The answer.
         answer: String,
+        /// What a frame becomes that has waited to begin: planned; or, if it is no work, completed or in_progress. Omitted in JSON for
+        /// others, which stay blocked until somebody goes on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        becomes: Option<FrameStatus>,
     },
     /// Somebody holds the frame from now on, or its holder has another end of its lease: then the generation is that of before.
     Held {
@@ -469,7 +473,7 @@ impl Fields {
             "asked" => {
                 Change::Asked { question: self.required("question")?, interruption: self.or_default("interruption")? }
             }
-            "answered" => Change::Answered { answer: self.required("answer")? },
+            "answered" => Change::Answered { answer: self.required("answer")?, becomes: self.or_default("becomes")? },
             "held" => Change::Held { holder: self.required("holder")? },
             "released" => Change::Released { release: self.required("release")? },
             "stopped" => Change::Stopped { reason: self.required("reason")? },
@@ -575,7 +579,7 @@ mod tests {
             Change::Delivered {},
             Change::Forgotten {},
             Change::Asked { question: text(), interruption: true },
-            Change::Answered { answer: text() },
+            Change::Answered { answer: text(), becomes: Some(FrameStatus::Planned) },
             Change::Held { holder: Box::new(Holder { name: text(), generation: 2, ..Holder::default() }) },
             Change::Released { release: Release::PutBack { until: 9 } },
             Change::SummaryRequested {

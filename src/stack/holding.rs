@@ -1,13 +1,14 @@
 //! Who holds which frame: workers on one stack share its frames, each frame for one worker at a time, and each command has an actor.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Stack;
 use crate::error::Result;
 use crate::frame::{
     Actor, Change, Event, Finish, Finished, FrameRef, FrameStatus, Handle, Hold, NewHold, Release, WorkLeft,
 };
-use crate::tree::Command;
+use crate::tree::{Command, Tree};
 use crate::work::Resumption;
 
 impl Stack {
@@ -181,14 +182,15 @@ impl Stack {
     /// [`Stack::import`] do this. A refused record is tried again by the next look.
     pub(super) fn end_waits(&self) {
         // The clock is the host's code, so it is asked only if something waits.
-        if !self.read(|tree| tree.waiting_to_begin().next().is_some()) {
-            return;
-        }
-        let now = self.now();
-        if self.read(|tree| tree.ended_waits(now).next().is_some()) {
+        let now = self.read(|tree| tree.waiting_to_begin().next().is_some()).then(|| self.now());
+        let looked_at = self.inner.groups_looked_at.load(Ordering::Relaxed);
+        let done = self.read(|tree| tree.plan_with_done_groups(looked_at));
+        let has_ended = now.is_some_and(|now| self.read(|tree| tree.ended_waits(now).next().is_some()));
+        if has_ended || done.is_some() {
             // Whoever has the stack itself lets them begin, not the actor of this clone.
             let _ = Self { actor: None, ..self.clone() }.execute(Command::EndWaits);
         }
+        self.inner.groups_looked_at.store(self.read(Tree::plan_revision), Ordering::Relaxed);
     }
 
     /// The frames that are in_progress although nobody has heard of the host or the conversation that worked on them until the end of its

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::mem;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::{Mutex, ReentrantMutex};
 
@@ -199,6 +199,7 @@ impl Stack {
             journal: ReentrantMutex::new(RefCell::new(journal)),
             tree,
             is_broken: AtomicBool::new(false),
+            groups_looked_at: AtomicU64::new(0),
             repairs,
             finished_frames,
             clock,

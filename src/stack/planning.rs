@@ -108,7 +108,10 @@ impl Stack {
     /// - [`Error::RetryLink`] if the frame begins another one anew and would get another parent.
     /// - [`Error::Dependency`] if dependencies would form a circle, or a frame would depend on one above or below it.
     pub fn edit(&self, frame: impl Into<FrameRef>, edit: FrameEdit) -> Result<()> {
-        self.execute(Command::Edit { frame: frame.into(), edit }).map(drop)
+        self.execute(Command::Edit { frame: frame.into(), edit })?;
+        // A frame that only holds others together may be done without the one that was moved.
+        self.end_waits();
+        Ok(())
     }
 
     /// Replaces the ID of a frame. Its handle does not change, and its log is renamed with it.

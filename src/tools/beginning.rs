@@ -17,13 +17,20 @@ pub(super) fn new_frame<F: Into<FrameRef>>(words: [String; 4], depends_on: Vec<F
 }
 
 /// Checks that a frame that begins, also anew, has what it needs, unless it is to begin anyway. A new attempt needs what the one before it
-/// has needed.
+/// has needed. `is_answered`: the call answers it, if it waits to begin.
 ///
 /// # Errors
 /// As [`Tree::check_ready`].
-pub(super) fn check_ready(tree: &Tree, frame: Handle, is_anew: bool, anyway: bool) -> Result<()> {
-    let begins = is_anew || tree.node(frame).status() == FrameStatus::Planned;
-    if begins && !anyway { tree.check_ready(frame) } else { Ok(()) }
+pub(super) fn check_ready(tree: &Tree, frame: Handle, is_anew: bool, is_answered: bool, anyway: bool) -> Result<()> {
+    let record = tree.node(frame).record();
+    let begins = is_anew || record.status == FrameStatus::Planned || record.waits_to_begin();
+    match begins {
+        false if record.status.is_unfinished() => tree.check_is_work(frame),
+        true if anyway => tree.check_is_work(frame),
+        true if is_answered => tree.check_answered(frame),
+        true => tree.check_ready(frame),
+        false => Ok(()),
+    }
 }
 
 /// The answer about a frame that has begun, or goes on, in the conversation of the caller.

@@ -260,7 +260,9 @@ impl AgentTool for Activate {
             true => turn.check_retriable(frame, session_id),
             false => turn.check_begun_above(frame),
         })?;
-        caller.stack.read(|tree| beginning::check_ready(tree, frame, self.retry, self.anyway))?;
+        caller
+            .stack
+            .read(|tree| beginning::check_ready(tree, frame, self.retry, self.answer.is_some(), self.anyway))?;
         let mut used = String::new();
         if status == FrameStatus::Completed
             && !self.retry

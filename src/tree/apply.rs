@@ -311,8 +311,8 @@ impl Tree {
                 self.asked(handle, question, *interruption, time);
                 self.touch_at(handle, time);
             }
-            Change::Answered { answer } => {
-                self.answered(handle, answer, time);
+            Change::Answered { answer, becomes } => {
+                self.answered(handle, answer, *becomes, time);
                 self.touch_at(handle, time);
             }
             Change::Held { holder } => {
@@ -517,6 +517,7 @@ impl Tree {
             let Some(dependency) = self.by_id(id) else { continue };
             let first = self.first_attempt(dependency);
             if known.insert(first) {
+                self.plan_revision = self.revision;
                 let dependents = &mut self.nodes[first.index()].waits_mut().dependents;
                 let place = dependents.partition_point(|dependent| *dependent < handle);
                 dependents.insert(place, handle);
@@ -568,6 +569,7 @@ impl Tree {
             let before = edit.before.iter().flatten().find_map(named).filter(is_beside);
             if parent.is_none_or(|parent| !self.is_at_or_above(handle, parent)) {
                 self.move_to(handle, parent, before);
+                self.plan_revision = self.revision;
             }
         }
         // The place of a frame is no part of its content, so a move alone does not change its times.
@@ -581,6 +583,7 @@ impl Tree {
 
     /// Replaces all dependencies of a frame.
     fn set_dependencies(&mut self, handle: Handle, depends_on: &[FrameRef]) {
+        self.plan_revision = self.revision;
         for dependency in mem::take(&mut self.nodes[handle.index()].waits_mut().dependencies) {
             step();
             let first = self.first_attempt(dependency);
@@ -755,8 +758,7 @@ impl Tree {
 
     /// Records an answer to a blocked frame. It does not replace an earlier one, which may be another person's.
     /// What has waited to begin can begin now.
-    fn answered(&mut self, handle: Handle, answer: &str, time: u64) {
-        let next = self.after_wait(handle);
+    fn answered(&mut self, handle: Handle, answer: &str, becomes: Option<FrameStatus>, time: u64) {
         let frame = self.frame_mut(handle);
         keep_reason(frame);
         if let Some(holder) = &mut frame.holder {
@@ -772,7 +774,7 @@ impl Tree {
             }
             last.answered_at = Some(time);
         }
-        if let Some(status) = next {
+        if let Some(status) = becomes {
             self.set_status(handle, status);
             let results = (status == FrameStatus::Completed).then(|| answer.to_owned());
             let frame = self.frame_mut(handle);

@@ -130,6 +130,8 @@ pub struct Tree {
     root_statuses: [usize; FrameStatus::ALL.len()],
     active: Option<Handle>,
     revision: u64,
+    /// Revision of the last change of what waits for what: of dependencies, and of the places of frames.
+    plan_revision: u64,
     updated_at: u64,
     /// Counts pushes, activations and finishes. It gives each of them its place in their order.
     sequence: u64,
@@ -600,6 +602,11 @@ impl Tree {
         totals
     }
 
+    /// The revision of the last change of what waits for what: of dependencies, and of the places of frames.
+    pub(crate) fn plan_revision(&self) -> u64 {
+        self.plan_revision
+    }
+
     /// The newest revision among all frames that a context of this frame may show. While it is unchanged, the context
     /// is unchanged too.
     pub fn context_revision(&self, handle: Handle) -> u64 {
@@ -609,7 +616,10 @@ impl Tree {
             dependencies.fold(node.revision.max(node.children_revision), u64::max)
         };
         let attempts = self.earlier_attempts(handle).take(SHOWN_ATTEMPTS).map(|attempt| self.node(attempt).revision);
-        self.lineage(handle).map(newest).chain(attempts).fold(0, u64::max)
+        // Within a frame that waits, a part can begin for which that waits in turn, however far away the frames between are.
+        let waits = self.needs(handle).next().is_some();
+        let plan = waits.then_some(self.plan_revision);
+        self.lineage(handle).map(newest).chain(attempts).chain(plan).fold(0, u64::max)
     }
 }
 

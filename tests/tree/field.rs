@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::import::{self, Format};
+use callstack_core::tools::conversation::Conversation;
 use callstack_core::tree::{Obstacle, Parts};
 use callstack_core::{
-    Actor, Finish, Frame, FrameStatus, HolderKind, NewHold, PopStatus, Results, Stack, StackOptions, text,
+    Actor, EventQuery, Finish, Frame, FrameEdit, FrameStatus, HolderKind, MemoryStore, NewHold, PopStatus, Results,
+    Settings, Stack, StackOptions, text,
 };
 
 /// A stack with a file of `tests/data/field`, and what was reported about the file.
@@ -23,7 +25,7 @@ impl Plan {
 
     fn of_text(text: &str) -> Self {
         let plan = import::frames(text).unwrap();
-        let stack = Stack::in_memory();
+        let stack = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
         stack.import(plan.frames).unwrap();
         Self { stack, problems: plan.problems.iter().map(ToString::to_string).collect() }
     }
@@ -618,4 +620,86 @@ fn real_plans_become_what_they_say() {
         assert_eq!(tree.frames.iter().filter(words).count(), 0, "{name}: each says for what it waits");
     }
     support::assert_golden("import/real-plans.txt", &said);
+}
+
+/// The stack that replays the history of another one.
+fn replayed(stack: &Stack) -> Stack {
+    let history = stack.history(&EventQuery::default()).unwrap();
+    Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).expect("the history replays")
+}
+
+/// The statuses of the frames, by their titles.
+fn statuses(stack: &Stack) -> Vec<(String, FrameStatus)> {
+    stack.read(|tree| tree.handles().map(|at| (tree.node(at).title().to_owned(), tree.node(at).status())).collect())
+}
+
+#[test]
+fn what_is_no_work_is_not_begun_by_an_answer() {
+    let gate = r#"{"id":"g","title":"CI","status":"open","issue_type":"gate"}
+{"id":"w","title":"Ship","status":"open","dependencies":[{"depends_on_id":"g","type":"blocks"}]}"#;
+    let plan = Plan::of_text(gate);
+    assert_eq!(plan.stack.answer_and_go_on("CI", "go").unwrap_err().code(), "not_ready");
+    let settings = Settings::default();
+    let call = |arguments: &str| Conversation::new(&plan.stack, &settings).call("activate", arguments).answer;
+    let refused = call(r#"{"frame": "CI", "answer": "go", "anyway": true}"#);
+    assert!(refused.is_error && refused.text.as_deref().unwrap().contains("no work, but a gate"), "{refused:?}");
+    plan.stack.answer("CI", "it is green").unwrap();
+    assert_eq!((plan.frame("CI").status, plan.ready()), (FrameStatus::Completed, vec!["Ship".to_owned()]));
+    assert_eq!(statuses(&replayed(&plan.stack)), statuses(&plan.stack));
+}
+
+#[test]
+fn an_answer_begins_only_what_can_begin() {
+    let plan = Plan::of_text(
+        r#"{"id":"x-1","title":"Deploy","status":"open"}
+{"id":"x-2","title":"Roll back","status":"deferred","dependencies":[{"depends_on_id":"x-1","type":"blocks"}]}
+{"id":"x-3","title":"Later","status":"deferred"}
+{"id":"x-4","title":"Now","status":"deferred"}"#,
+    );
+    let settings = Settings::default();
+    let call = |arguments: &str| Conversation::new(&plan.stack, &settings).call("activate", arguments).answer;
+    let refused = call(r#"{"frame": "Roll back", "answer": "go"}"#);
+    assert!(refused.is_error && plan.frame("Roll back").status == FrameStatus::Blocked, "{refused:?}");
+    let refused = call(r#"{"frame": "Later"}"#);
+    assert!(refused.is_error && plan.frame("Later").status == FrameStatus::Blocked, "{refused:?}");
+    let begun = call(r#"{"frame": "Now", "answer": "go"}"#);
+    assert!(!begun.is_error && plan.frame("Now").status == FrameStatus::InProgress, "{begun:?}");
+    assert_eq!(statuses(&replayed(&plan.stack)), statuses(&plan.stack));
+}
+
+#[test]
+fn times_that_pass_together_end_what_they_hold_together_once() {
+    let plan = import::frames(
+        r#"{"id":"d","title":"Done","status":"open","issue_type":"milestone","defer_until":"2026-01-01T00:00:09Z"}
+{"id":"d.1","title":"Part","status":"closed"}
+{"id":"g","title":"Gate","status":"open","issue_type":"milestone","defer_until":"2026-01-01T00:00:09Z",
+ "dependencies":[{"depends_on_id":"d","type":"blocks"}]}"#
+            .replace("Z\",\n ", "Z\", ")
+            .as_str(),
+    )
+    .unwrap();
+    let now = Arc::new(AtomicU64::new(1_767_225_600_000));
+    let stack = Stack::with_store(MemoryStore::new(), support::options_at(&now)).unwrap();
+    stack.import(plan.frames).unwrap();
+    now.fetch_add(60_000, Ordering::Relaxed);
+    stack.hold(NewHold::new("worker", 60_000)).unwrap();
+    let is_over = |title: &str| stack.frame(title).unwrap().status == FrameStatus::Completed;
+    assert!(is_over("Done") && is_over("Gate"), "{:?}", statuses(&stack));
+    assert_eq!(statuses(&replayed(&stack)), statuses(&stack));
+}
+
+#[test]
+fn what_holds_others_together_is_no_work_for_conversations_and_ends_with_a_changed_plan() {
+    let plan = Plan::of_text("# Plan\n- [x] One\n- [ ] Two\n# Other\n- [ ] Three\n- [ ] Four\n");
+    let settings = Settings::default();
+    let standing = Conversation::new(&plan.stack, &settings).standing().unwrap();
+    assert!(!standing.contains("Nobody works on"), "{standing}");
+    let refused = Conversation::new(&plan.stack, &settings).call("activate", r#"{"frame": "Plan"}"#).answer;
+    assert!(refused.is_error, "{refused:?}");
+    // The last open part goes elsewhere.
+    plan.stack.edit("Two", FrameEdit::default().below("Other")).unwrap();
+    assert_eq!(plan.frame("Plan").status, FrameStatus::Completed);
+    assert_eq!(plan.given(), ["Three", "Four", "Two"]);
+    assert_eq!(plan.frame("Other").status, FrameStatus::Completed);
+    assert_eq!(statuses(&replayed(&plan.stack)), statuses(&plan.stack));
 }

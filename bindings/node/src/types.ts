@@ -926,7 +926,7 @@ export type Change =
   /** The frame, which was blocked in the same command, waits for this. */
   | { kind: "asked"; question: string; interruption?: true }
   /** The blocked frame was answered. It can be resumed. */
-  | { kind: "answered"; answer: string }
+  | { kind: "answered"; answer: string; becomes?: FrameStatus }
   /** Somebody holds the frame from now on, or has another end of the lease: then the generation is that of before. */
   | { kind: "held"; holder: Holder }
   /** The holder of the frame has let it go, or has lost it. */

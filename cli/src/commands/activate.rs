@@ -83,7 +83,11 @@ fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Fail
         let step = format!("`callstack edit {handle} --below FRAME`, or `{}`", anyway());
         return Err(Failure::new(Exit::Refused, "below_ended", message).next(step));
     }
+    tree.check_is_work(handle)?;
     match node.status() {
+        FrameStatus::Blocked if node.record().waits_to_begin() => tree.check_ready(handle).map_err(|error| {
+            Failure::from(error).next(format!("`callstack answer {handle} TEXT`, or `{}`", anyway()))
+        }),
         FrameStatus::Planned => tree.check_ready(handle).map_err(|error| {
             let first = tree.waiting_above(handle).or_else(|| tree.waits_for(handle).next()).map(|needed| completing(tree, handle, needed));
             let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();

@@ -69,7 +69,7 @@ fn said(change: &Change, time: u64) -> String {
         Change::Summarized { results, .. } => with("results so far", results),
         Change::Asked { question, interruption: true } => with("waits, interrupted", question),
         Change::Asked { question, .. } => with("waits for", question),
-        Change::Answered { answer } => with("answered", answer),
+        Change::Answered { answer, .. } => with("answered", answer),
         Change::Reopened { reason } => with("reopened", reason),
         Change::Commanded { command, by, .. } if by.is_empty() => format!("was {command} by a person"),
         Change::Commanded { command, by, .. } => with(&format!("{command} by a person"), by),

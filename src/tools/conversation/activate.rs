@@ -98,7 +98,9 @@ impl Activate {
                 &format!("it goes on with an answer to what it waits for: {waits_for}")
             }
             _ => {
-                call.stack.read(|tree| beginning::check_ready(tree, frame, begins_anew, self.anyway))?;
+                call.stack.read(|tree| {
+                    beginning::check_ready(tree, frame, begins_anew, self.answer.is_some(), self.anyway)
+                })?;
                 return call.check_takes(frame, self.take_over);
             }
         };

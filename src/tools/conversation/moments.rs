@@ -68,6 +68,9 @@ impl Conversation<'_> {
         let now = self.stack.now();
         self.stack.read(|tree| {
             let is_left = |handle: &Handle| {
+                if tree.node(*handle).record().no_work.is_some() {
+                    return false;
+                }
                 let holder = tree.node(*handle).record().held_by();
                 let is_busy = |below: Handle| tree.node(below).status() == FrameStatus::InProgress;
                 !holder.is_some_and(|holder| holder.holds(now)) && !tree.descendants(*handle).any(is_busy)

@@ -98,20 +98,29 @@ impl Draft<'_> {
             return Err(Error::NotBlocked { handle, status });
         }
         not_empty("answer", &answer)?;
-        self.push(handle, Change::Answered { answer });
+        self.push(handle, Change::Answered { answer, becomes: self.tree.after_wait(handle) });
         Ok(())
     }
 
-    /// Answers what has waited to begin until a time that has come.
+    /// Answers a blocked frame, and goes on with it. One that has waited to begin begins.
+    pub(super) fn answer_and_go_on(&mut self, handle: Handle, answer: String) -> Result<()> {
+        self.tree.check_is_work(handle)?;
+        self.answer(handle, answer)?;
+        self.set_status(handle, FrameStatus::InProgress, None, None)
+    }
+
+    /// Answers what has waited to begin until a time that has come. With it end the frames that hold others together, and need not wait any
+    /// longer because what they held together has changed.
     pub(super) fn end_waits(&mut self) {
         for (handle, _) in self.tree.ended_waits(self.now) {
-            self.push(handle, Change::Answered { answer: "The time until which it was to wait has come.".to_owned() });
+            let answer = "The time until which it was to wait has come.".to_owned();
+            self.push(handle, Change::Answered { answer, becomes: self.tree.after_wait(handle) });
         }
     }
 
     /// Completes the frames that are no work, and that only hold others together, once this command ends the last of these: their parts, and
     /// what they depend on.
-    pub(super) fn finish_groups(&mut self) {
+    pub(super) fn finish_groups(&mut self, are_all_looked_at: bool) {
         let tree = self.tree;
         if !tree.has_groups() {
             return;
@@ -121,18 +130,19 @@ impl Draft<'_> {
             match &event.change {
                 Change::StatusChanged { status, .. } => ended.insert(event.handle, *status),
                 Change::Invalidated { .. } => ended.insert(event.handle, FrameStatus::Invalidated),
-                Change::Answered { .. } => {
-                    tree.after_wait(event.handle).and_then(|next| ended.insert(event.handle, next))
-                }
+                Change::Answered { becomes: Some(next), .. } => ended.insert(event.handle, *next),
                 _ => None,
             };
         }
         let mut pending: Vec<Handle> = ended.keys().copied().collect();
         pending.sort_unstable();
-        while let Some(handle) = pending.pop() {
+        let mut others: Vec<Handle> = if are_all_looked_at { tree.groups().collect() } else { Vec::new() };
+        while let Some(handle) = pending.pop().or_else(|| others.pop()) {
             let around = tree.node(handle).parent().into_iter().chain(tree.dependents(handle).iter().copied());
+            let around = around.chain(tree.is_group(handle).then_some(handle));
             for group in around.filter(|group| tree.is_group_done(*group, &ended)).collect::<Vec<_>>() {
-                let is_planned = tree.node(group).status() == FrameStatus::Planned && !ended.contains_key(&group);
+                let now = ended.get(&group).copied().unwrap_or(tree.node(group).status());
+                let is_planned = now == FrameStatus::Planned;
                 ended.insert(group, FrameStatus::Completed);
                 let begun = is_planned.then_some(FrameStatus::InProgress);
                 for status in begun.into_iter().chain([FrameStatus::Completed]) {

@@ -71,6 +71,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
     // A person without a name is whoever has the stack itself.
     draft.actor = actor.filter(|actor| !(draft.is_person && actor.name.is_empty())).cloned();
     let name = command.of_person();
+    let looks_at_groups = matches!(command, Command::EndWaits);
     match command {
         Command::Push(frame) => draft.push_frame(frame)?,
         Command::Plan(frame) => draft.plan_frame(frame)?,
@@ -99,9 +100,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         }
         Command::Answer { frame, answer } => draft.answer(tree.resolve(&frame)?, answer)?,
         Command::AnswerAndGoOn { frame, answer } => {
-            let frame = tree.resolve(&frame)?;
-            draft.answer(frame, answer)?;
-            draft.set_status(frame, FrameStatus::InProgress, None, None)?;
+            draft.answer_and_go_on(tree.resolve(&frame)?, answer)?;
         }
         Command::Invalidate { frame, reason } => draft.invalidate(tree.resolve(&frame)?, reason)?,
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
@@ -153,7 +152,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::Undo => draft.undo(person.map_or("", |person| &person.name))?,
         Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
     }
-    draft.finish_groups();
+    draft.finish_groups(looks_at_groups);
     if let (Some(person), Some(name)) = (person, name) {
         draft.note_command(name, &person.name);
     }

@@ -81,7 +81,7 @@ impl Draft<'_> {
             let (changed, place) = frames.entry(*handle).or_default();
             changed.extend(keys);
             // What has waited to begin is planned then.
-            if matches!(change, Change::Answered { .. }) && tree.after_wait(*handle).is_some() {
+            if matches!(change, Change::Answered { becomes: Some(_), .. }) {
                 changed.push("status");
             }
             if let Change::Edited { edit, .. } = change

@@ -204,8 +204,37 @@ impl Tree {
     /// Checks that a frame has what it needs to begin, whether it is below an ended frame or not.
     ///
     /// # Errors
-    /// [`Error::NotReady`], with the dependencies that are not completed, or the frame above it that waits to begin.
+    /// [`Error::NotReady`], with the dependencies that are not completed, or the frame above it that waits to begin; also if it waits itself, or
+    /// is no work.
     pub fn check_ready(&self, handle: Handle) -> Result<()> {
+        let record = self.node(handle).record();
+        if record.waits_to_begin() {
+            let reason = one_line(record.waits_for());
+            let message = format!("{handle} waits to begin: {}; answer it first", shown(reason.trim_end_matches('.')));
+            return Err(Error::NotReady { handle, dependencies: Vec::new(), message });
+        }
+        self.check_answered(handle)
+    }
+
+    /// Checks that a frame is work: that it does not only hold others together, or keep a record of another tool.
+    ///
+    /// # Errors
+    /// [`Error::NotReady`].
+    pub fn check_is_work(&self, handle: Handle) -> Result<()> {
+        let Some(word) = self.node(handle).record().no_work.as_deref() else { return Ok(()) };
+        let message = format!(
+            "{handle} is no work, but a {}: nobody begins it; it is completed with what it holds together, or by an answer if it waits for one",
+            shown(&one_line(word))
+        );
+        Err(Error::NotReady { handle, dependencies: Vec::new(), message })
+    }
+
+    /// As [`Tree::check_ready`], for a frame that is answered if it waits to begin.
+    ///
+    /// # Errors
+    /// As [`Tree::check_ready`].
+    pub fn check_answered(&self, handle: Handle) -> Result<()> {
+        self.check_is_work(handle)?;
         if let Some(above) = self.waiting_above(handle) {
             let node = self.node(above);
             let (title, reason) = (one_line(node.title()), one_line(node.record().waits_for()));

@@ -44,6 +44,23 @@ impl Tree {
         })
     }
 
+    /// The revision of the last change of what frames hold together, if one of these is done, and nothing has ended it. A change of the plan
+    /// alone ends none.
+    pub(crate) fn plan_with_done_groups(&self, since: u64) -> Option<u64> {
+        let is_new = !self.no_work.is_empty() && self.plan_revision != since;
+        let none = HashMap::new();
+        (is_new && self.groups().any(|group| self.is_group_done(group, &none))).then_some(self.plan_revision)
+    }
+
+    /// The unfinished frames that are no work.
+    pub(in crate::tree) fn groups(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.no_work.iter().copied()
+    }
+
+    pub(in crate::tree) fn is_group(&self, handle: Handle) -> bool {
+        self.no_work.contains(&handle)
+    }
+
     /// True if an unfinished frame is no work.
     pub(in crate::tree) fn has_groups(&self) -> bool {
         !self.no_work.is_empty()

@@ -28,7 +28,7 @@ interface Client {
   close(): Promise<void>
 }
 
-const pipe = (project: Project) => ({ command: PROGRAM, args: ["mcp"], cwd: project.folder, env: ENVIRONMENT })
+const pipe = (project: Project) => ({ command: PROGRAM, args: ["mcp", "--resources"], cwd: project.folder, env: ENVIRONMENT })
 
 type Connect = (project: Project, http: () => Promise<HttpServer>) => Promise<Client>
 

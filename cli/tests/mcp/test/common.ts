@@ -36,7 +36,7 @@ export class HttpServer {
   ) {}
 
   static async start(project: Project): Promise<HttpServer> {
-    const child = spawn(PROGRAM, ["--json", "mcp", "--http", "127.0.0.1:0"], {
+    const child = spawn(PROGRAM, ["--json", "mcp", "--resources", "--http", "127.0.0.1:0"], {
       cwd: project.folder,
       env: ENVIRONMENT,
       stdio: ["ignore", "pipe", "inherit"],

@@ -14,7 +14,7 @@ interface Inspected {
   errors: string
 }
 
-const inspect = (project: Project, ...options: string[]) => inspectAt(project, [PROGRAM, "mcp"], ...options)
+const inspect = (project: Project, ...options: string[]) => inspectAt(project, [PROGRAM, "mcp", "--resources"], ...options)
 
 function inspectAt(project: Project, server: string[], ...options: string[]): Inspected {
   const given = ["--cli", ...server, ...options]
