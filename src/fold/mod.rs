@@ -56,7 +56,7 @@ use crate::vocabulary::calls::{CallNames, SERVER};
 
 use self::conversation::{Conversation, Removal};
 use self::plan::{Plan, What};
-pub use self::transcript::{Seen, Transcript, TranscriptItem, beginning, transcript};
+pub use self::transcript::{Seen, Transcript, TranscriptItem, answered_transcript, beginning, transcript};
 
 /// The form in which a conversation is written.
 ///

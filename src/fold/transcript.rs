@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value as Json, json};
 
-use super::conversation::{Conversation, Item, Kind, arguments};
+use super::conversation::{Item, Kind, arguments};
 use super::json::Value;
 use super::walk::Walk;
 use super::{FoldSettings, Wire, wire};
@@ -47,6 +47,8 @@ pub struct TranscriptItem {
     /// outcome; `"parts": [{"type": "reasoning", "text": "…"}]` for thinking; the role `host` for what the host has added; `"summary": true` for
     /// the summary of a compaction. The ID is the same in each request that repeats the item.
     pub entry: Json,
+    /// True for a text of the answer to the request.
+    pub is_answer: bool,
 }
 
 /// Returns what a request says that was not seen before, and adds it to that. `None` for what cannot be understood. What the system and the
@@ -63,15 +65,36 @@ pub struct TranscriptItem {
 /// assert!(again.items.is_empty());
 /// ```
 pub fn transcript(wire: Wire, request: &str, settings: &FoldSettings, seen: &mut Seen) -> Option<Transcript> {
+    answered_transcript(wire, request, &[], settings, seen)
+}
+
+/// As [`transcript`], with the texts of the answer to the request: the next request repeats them.
+pub fn answered_transcript(
+    wire: Wire,
+    request: &str,
+    answer: &[String],
+    settings: &FoldSettings,
+    seen: &mut Seen,
+) -> Option<Transcript> {
     let names = CallNames::new(&settings.tools, &settings.server);
     let conversation = wire::read(wire, request, &names)?;
     let pairs = conversation.pairs()?;
     let walk = Walk::through(&conversation.items, &pairs);
-    let ids = ids(request, &conversation, &pairs);
+    let mut ids = Ids::default();
     let mut items = Vec::new();
-    for (place, id) in ids.into_iter().enumerate().filter(|(_, id)| seen.0.insert(*id)) {
-        if let Some(entry) = entry(request, &conversation.items, &pairs, place) {
-            items.push(TranscriptItem { frame: walk.frame_of(place), entry: with_id(entry, id) });
+    for (place, item) in conversation.items.iter().enumerate() {
+        let id = ids.next(request, item, pairs[place]);
+        if seen.0.insert(id)
+            && let Some(entry) = entry(request, &conversation.items, &pairs, place)
+        {
+            items.push(TranscriptItem { frame: walk.frame_of(place), entry: with_id(entry, id), is_answer: false });
+        }
+    }
+    for text in answer.iter().filter(|text| !text.trim().is_empty()) {
+        let id = ids.of_answer(text);
+        if seen.0.insert(id) {
+            let entry = with_id(json!({"role": "assistant", "text": text}), id);
+            items.push(TranscriptItem { frame: walk.place(), entry, is_answer: true });
         }
     }
     let whole = Value { text: request, start: 0 };
@@ -95,30 +118,56 @@ pub fn beginning(wire: Wire, request: &str) -> Option<u64> {
     Some(fingerprint(&[said_by(request, first).as_bytes()]))
 }
 
-/// For each item, a number that is the same in each request that repeats it: marks of a prompt cache move, hosts shorten old outcomes, and
-/// what is before an item goes at a compaction.
-fn ids(request: &str, conversation: &Conversation<'_>, pairs: &[Option<usize>]) -> Vec<u64> {
-    let mut times: HashMap<u64, u64> = HashMap::new();
-    let mut ids: Vec<u64> = Vec::with_capacity(conversation.items.len());
-    for (place, item) in conversation.items.iter().enumerate() {
-        let id = match (&item.kind, pairs[place]) {
-            (Kind::Outcome(_), Some(call)) => fingerprint(&[b"outcome", &ids[call].to_le_bytes()]),
+/// The numbers of items: each is the same in each request that repeats the item. Marks of a prompt cache move, hosts shorten old outcomes, and
+/// what is before an item goes at a compaction, except for what stands just before it: words such as `go on` are said more than once.
+#[derive(Default)]
+struct Ids {
+    all: Vec<u64>,
+    /// What was said last, whatever was before it.
+    last: u64,
+    times: HashMap<u64, u64>,
+}
+
+impl Ids {
+    fn next(&mut self, request: &str, item: &Item<'_>, pair: Option<usize>) -> u64 {
+        let (id, own) = match (&item.kind, pair) {
+            (Kind::Outcome(_), Some(call)) => {
+                let id = fingerprint(&[b"outcome", &self.all[call].to_le_bytes()]);
+                (id, id)
+            }
             (Kind::Call(call), _) => {
                 let arguments = call.arguments.map_or("", |arguments| arguments.text);
-                fingerprint(&[
-                    b"call",
-                    call.id.unwrap_or_default().as_bytes(),
-                    call.name.as_bytes(),
-                    arguments.as_bytes(),
-                ])
+                let id = call.id.unwrap_or_default().as_bytes();
+                let id = fingerprint(&[b"call", id, call.name.as_bytes(), arguments.as_bytes()]);
+                (id, id)
             }
-            (kind, _) => fingerprint(&[role(kind).as_bytes(), said_by(request, item).as_bytes()]),
+            (kind, _) => self.of_text(role(kind), &said_by(request, item)),
         };
-        let time = times.entry(id).or_default();
-        *time += 1;
-        ids.push(if *time == 1 { id } else { fingerprint(&[&id.to_le_bytes(), &time.to_le_bytes()]) });
+        if !matches!(item.kind, Kind::Reasoning | Kind::Note | Kind::Fixed | Kind::Layout) {
+            self.last = own;
+        }
+        let id = self.counted(id);
+        self.all.push(id);
+        id
     }
-    ids
+
+    fn of_answer(&mut self, text: &str) -> u64 {
+        let (id, own) = self.of_text(role(&Kind::Answer(None)), text);
+        self.last = own;
+        self.counted(id)
+    }
+
+    /// The number of a text, and that of its words alone.
+    fn of_text(&self, role: &str, text: &str) -> (u64, u64) {
+        let own = fingerprint(&[role.as_bytes(), text.trim().as_bytes()]);
+        (fingerprint(&[&own.to_le_bytes(), &self.last.to_le_bytes()]), own)
+    }
+
+    fn counted(&mut self, id: u64) -> u64 {
+        let time = self.times.entry(id).or_default();
+        *time += 1;
+        if *time == 1 { id } else { fingerprint(&[&id.to_le_bytes(), &time.to_le_bytes()]) }
+    }
 }
 
 /// FNV-1a: logs keep these numbers, so they must not change with the version of a library.

@@ -37,7 +37,7 @@ fn what_is_watched_is_in_the_logs_and_the_usage_of_frames_once() {
     let usage = || Some(ModelRequest { output: 10, ..ModelRequest::new("large") });
     let watch = |end: usize, watched: &mut Watched| {
         let body = offering(request(Wire::Anthropic, &rounds[..end]));
-        let place = conversation.watch(Wire::Anthropic, &body, &fold, usage(), watched).unwrap();
+        let place = conversation.watch(Wire::Anthropic, &body, &[], &fold, usage(), watched).unwrap();
         place.map(|place| place.to_string())
     };
     let mut watched = Watched::default();
@@ -69,7 +69,7 @@ fn a_conversation_that_names_no_frame_is_in_its_own() {
     let (settings, fold) = (Settings::default(), FoldSettings::default());
     let conversation = Conversation::new(&stack, &settings);
     let body = offering(request(Wire::Anthropic, &[shell("ls", "src").words("Look.")]));
-    let watch = |watched: &mut Watched| conversation.watch(Wire::Anthropic, &body, &fold, None, watched).unwrap();
+    let watch = |watched: &mut Watched| conversation.watch(Wire::Anthropic, &body, &[], &fold, None, watched).unwrap();
     assert_eq!(watch(&mut Watched::default()), None, "it is in no frame, and nothing is recorded");
     let frame = stack.push(NewFrame::new("Look around")).unwrap();
     assert_eq!(watch(&mut Watched::default()), Some(frame));
@@ -78,7 +78,7 @@ fn a_conversation_that_names_no_frame_is_in_its_own() {
     let title = r#"{"messages": [{"role": "user", "content": "A title for: Look."}]}"#;
     let usage = ModelRequest { output: 7, ..ModelRequest::new("small") };
     let mut watched = Watched::default();
-    assert_eq!(conversation.watch(Wire::Anthropic, title, &fold, Some(usage), &mut watched).unwrap(), Some(frame));
+    assert_eq!(conversation.watch(Wire::Anthropic, title, &[], &fold, Some(usage), &mut watched).unwrap(), Some(frame));
     assert_eq!(stack.usage(frame).unwrap().own[0].output, 7);
     assert!(!log(&stack, "f1").iter().any(|line| line.contains("A title")));
 }
@@ -98,7 +98,7 @@ fn a_subagent_is_in_the_frame_that_its_prompt_hands_over() {
     let body = offering(request(Wire::Anthropic, &[shell("ls", "src").words(prompt)]));
     let agent = whole.as_actor(Actor::new(HolderKind::Conversation, "claude/1/a").caller("claude/1"));
     let watched = &mut Watched::default();
-    let place = Conversation::new(&agent, &settings).watch(Wire::Anthropic, &body, &fold, None, watched).unwrap();
+    let place = Conversation::new(&agent, &settings).watch(Wire::Anthropic, &body, &[], &fold, None, watched).unwrap();
     assert_eq!(place.map(|place| place.to_string()).as_deref(), Some("f2"));
     assert!(log(&whole, "f2").contains(&"tool src".to_owned()), "{:?}", log(&whole, "f2"));
     // It does not hold the frame, which is still to be entered or finished.

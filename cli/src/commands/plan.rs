@@ -97,8 +97,10 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failur
     let Arguments { titles, file, task, place, chain, new } = arguments;
     let text = file.map(|file| input::content(&file)).transpose()?;
     if let Some(text) = text.as_deref().filter(|text| import::is_checklist(text)) {
-        if chain || task.has_words() {
-            return Err(misused("a check list has its own order and words: --chain, criteria and task are for titles"));
+        if chain || task.has_words() || task.has_order() {
+            return Err(misused(
+                "a check list has its own order and words: --chain, --depends-on, --priority, criteria and task are for titles",
+            ));
         }
         let Imported { frames, problems, .. } = import::checklist(text)?;
         let parent = place.parent();

@@ -98,6 +98,11 @@ impl Task {
         self.criteria.is_some() || self.criteria_compacted.is_some() || self.task.is_some()
     }
 
+    /// True if it says when the frame is done, beside others.
+    pub fn has_order(&self) -> bool {
+        !self.depends_on.is_empty() || self.priority.is_some()
+    }
+
     /// The frame with this task, as far as it is given.
     ///
     /// # Errors

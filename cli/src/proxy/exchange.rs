@@ -82,10 +82,13 @@ impl Drop for Exchange {
             tracing::info!(status, took, "{request}");
             return;
         }
+        // An agent may leave as soon as the answer is whole.
+        self.is_finished |= usage.is_ended;
         let has_failed = !self.is_finished || usage.error.is_some() || status >= 400 || status == 0;
         self.totals.add(&usage, self.removed, has_failed);
         if let Some((watcher, watching)) = self.watched.take() {
-            watcher.watch(Watching { request: used(&usage, milliseconds, has_failed), ..watching });
+            let (request, answer) = (used(&usage, milliseconds, has_failed), usage.texts.clone());
+            watcher.watch(Watching { request, answer, ..watching });
         }
         let Usage { model, uncached, read, written, output, error, .. } = usage;
         let error = error.or_else(|| (!self.is_finished).then(|| "cut".to_owned()));

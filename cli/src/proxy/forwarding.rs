@@ -57,7 +57,8 @@ impl Forwarding {
                         let (wire, body) = (conversation.wire, whole.clone());
                         let caller = caller_of(&head.headers).or_else(|| self.conversation.clone());
                         let request = ModelRequest::default();
-                        let watching = Watching { caller, wire, encoding, body, request };
+                        let answer = Vec::new();
+                        let watching = Watching { caller, wire, encoding, body, request, answer };
                         exchange.watched = Some((self.watcher.clone(), watching));
                     }
                     let (body, removed) = self.folded(conversation.wire, encoding, &mut head, whole).await;

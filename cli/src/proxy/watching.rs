@@ -2,6 +2,8 @@
 //! for the stack.
 
 use std::collections::HashMap;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -33,6 +35,8 @@ pub struct Watching {
     /// As the agent has sent it.
     pub body: Bytes,
     pub request: ModelRequest,
+    /// The texts of the answer.
+    pub answer: Vec<String>,
 }
 
 /// Hands requests to the thread that records them.
@@ -77,25 +81,58 @@ struct Recorder {
     /// The conversation of requests that name none.
     conversation: Option<Caller>,
     stack: Option<Stack>,
-    /// What was seen of each conversation, with the number of its last request.
-    conversations: HashMap<String, (u64, Watched)>,
+    conversations: HashMap<String, Seen>,
     turn: u64,
+}
+
+/// What was seen of a conversation.
+#[derive(Default)]
+struct Seen {
+    /// The number of its last request.
+    turn: u64,
+    caller: Option<Caller>,
+    watched: Watched,
 }
 
 impl Recorder {
     fn record_all(mut self, requests: &Receiver<Box<Watching>>) {
         for watching in requests {
-            if let Err(problem) = self.record(&watching) {
-                tracing::warn!("a request is not in the log of its frame: {problem}");
+            // A fault in reading one request is none of the next.
+            let recorded = catch_unwind(AssertUnwindSafe(|| self.record(&watching)));
+            match recorded {
+                Ok(Ok(())) => {}
+                Ok(Err(problem)) => tracing::warn!("a request is not in the log of its frame: {problem}"),
+                Err(_) => tracing::error!(
+                    "a request is not in the log of its frame: reading it has failed; please report this"
+                ),
             }
         }
-        if let (Ok(()), Some(conversation)) = (self.open(), &self.conversation)
-            && let Err(error) = self.in_conversation(Some(conversation), |conversation| conversation.ended())
-        {
-            tracing::warn!("frames stay with the conversation that has ended: {error}");
+        let opened = self.open();
+        for seen in mem::take(&mut self.conversations).into_values() {
+            self.forget(seen);
+        }
+        if let (Ok(()), Some(conversation)) = (opened, &self.conversation) {
+            self.let_go(conversation);
         }
         if let Some(stack) = self.stack {
             stack.leave();
+        }
+    }
+
+    /// Ends the watch of a conversation. At the end of a run, others can go on with its frames at once, and so can it if it comes back.
+    fn forget(&self, seen: Seen) {
+        let Seen { caller, watched, .. } = seen;
+        if let Err(error) = self.in_conversation(caller.as_ref(), |conversation| conversation.watched(watched)) {
+            tracing::warn!("what was said last is in no log: {error}");
+        }
+        if let Some(caller) = caller.filter(|_| self.conversation.is_some()) {
+            self.let_go(&caller);
+        }
+    }
+
+    fn let_go(&self, conversation: &Caller) {
+        if let Err(error) = self.in_conversation(Some(conversation), |conversation| conversation.ended()) {
+            tracing::warn!("frames stay with the conversation that has ended: {error}");
         }
     }
 
@@ -131,21 +168,26 @@ impl Recorder {
             None => beginning(watching.wire, text).unwrap_or_default().to_string(),
         };
         self.turn += 1;
-        let (_, mut watched) = self.conversations.remove(&name).unwrap_or_default();
+        let mut seen = self.conversations.remove(&name).unwrap_or_default();
+        (seen.turn, seen.caller) = (self.turn, watching.caller.clone());
         let recorded = self.in_conversation(watching.caller.as_ref(), |conversation| {
-            conversation.watch(watching.wire, text, &self.fold, Some(watching.request.clone()), &mut watched)
+            let (answer, request) = (&watching.answer, watching.request.clone());
+            conversation.watch(watching.wire, text, answer, &self.fold, Some(request), &mut seen.watched)
         });
-        self.conversations.insert(name, (self.turn, watched));
+        self.conversations.insert(name, seen);
         self.forget_oldest();
         recorded.map(drop).map_err(|error| error.to_string())
     }
 
     fn forget_oldest(&mut self) {
         if self.conversations.len() > MOST_CONVERSATIONS
-            && let Some(oldest) = self.conversations.iter().min_by_key(|(_, (turn, _))| *turn)
+            && let Some(oldest) = self.conversations.iter().min_by_key(|(_, seen)| seen.turn)
         {
             let oldest = oldest.0.clone();
-            self.conversations.remove(&oldest);
+            let watched = self.conversations.remove(&oldest).unwrap_or_default().watched;
+            if let Err(error) = self.in_conversation(None, |conversation| conversation.watched(watched)) {
+                tracing::warn!("what was said last is in no log: {error}");
+            }
         }
     }
 }

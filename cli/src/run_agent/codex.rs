@@ -85,7 +85,14 @@ struct Settings {
 
 impl Settings {
     fn read(scene: &Scene<'_>) -> Self {
-        let table = settings_files::toml(&home().join("config.toml")).unwrap_or_default();
+        let mut table = settings_files::toml(&home().join("config.toml")).unwrap_or_default();
+        let profile = scene.given_value(&["--profile", "-p"]);
+        let profile = profile.or_else(|| table.get("profile").and_then(toml::Value::as_str).map(str::to_owned));
+        if let Some(profile) = profile {
+            let within = table.get("profiles").and_then(|profiles| profiles.get(&profile)?.as_table().cloned());
+            let beside = settings_files::toml(&home().join(format!("{profile}.config.toml")));
+            [within, beside].into_iter().flatten().for_each(|settings| table.extend(settings));
+        }
         let named = |key: &str| {
             overridden(scene.given, key).or_else(|| table.get(key).and_then(toml::Value::as_str).map(str::to_owned))
         };

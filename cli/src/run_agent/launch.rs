@@ -15,8 +15,9 @@ use crate::proxy::Proxy;
 
 /// The name of the server in the settings of every agent.
 pub const SERVER: &str = "callstack";
-/// Variables that send requests to a proxy of the network.
-const NETWORK_PROXIES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+/// Variables that send requests to a proxy of the network. Some agents take that for HTTPS for all requests: it would get the prompts, and the
+/// secret.
+const NETWORK_PROXIES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 const NO_PROXIES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// The address of the proxy, which no proxy of the network can reach.
 const LOOPBACK: &str = "127.0.0.1";
@@ -85,6 +86,16 @@ impl<'a> Scene<'a> {
             .and_then(|()| std::fs::write(&path, content.to_string()))
             .map_err(|error| Failure::of_file("write", path.display(), &error))?;
         Ok(path)
+    }
+
+    /// The value of the last of these options that the person gives the agent, as `--name value` or `--name=value`.
+    pub fn given_value(&self, options: &[&str]) -> Option<String> {
+        let words: Vec<&str> = self.given.iter().filter_map(|given| given.to_str()).collect();
+        let value = |(place, word): (usize, &&str)| match options.iter().find_map(|option| word.strip_prefix(option))? {
+            "" => words.get(place + 1).map(|value| (*value).to_owned()),
+            rest => rest.strip_prefix('=').map(str::to_owned),
+        };
+        words.iter().enumerate().filter_map(value).next_back()
     }
 
     /// True if the person gives the agent an option, as `--name` or `--name=value`.

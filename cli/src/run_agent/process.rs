@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -113,11 +113,13 @@ impl Signals {
 
         let process = agent.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let send = |signal| process.map(|process| kill_process(process, signal));
+        let has_terminal = io::stdin().is_terminal();
         loop {
             tokio::select! {
                 ended = agent.wait() => return ended,
-                _ = self.interrupted.recv() => {}
-                _ = self.quit.recv() => {}
+                // Without a terminal, somebody has sent it to this process alone.
+                _ = self.interrupted.recv() => drop((!has_terminal).then(|| send(Signal::INT))),
+                _ = self.quit.recv() => drop((!has_terminal).then(|| send(Signal::QUIT))),
                 _ = self.ended.recv() => drop(send(Signal::TERM)),
                 _ = self.hung_up.recv() => drop(send(Signal::HUP)),
                 _ = self.child_changed.recv() => {

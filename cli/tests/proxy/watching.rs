@@ -1,5 +1,7 @@
 //! What conversations say and use is in the logs and the usage of their frames.
 
+use std::io::Write;
+
 use callstack_core::fold::Wire;
 use callstack_core::{LogQuery, NewFrame, PopStatus, Stack, StackOptions};
 use tempfile::tempdir;
@@ -48,8 +50,12 @@ fn each_item_is_logged_once_and_each_request_counted() {
         assert_eq!((times(&stack, "f2", "struct Cart;"), times(&stack, "f3", "struct Pay;")), (1, 1));
         assert_eq!((times(&stack, "f1", "Build the shop."), times(&stack, "f1", "struct Cart;")), (1, 0));
         let used = stack.usage("f3").unwrap().own;
-        assert_eq!((used[0].model.as_str(), used[0].requests, used[0].uncached_input), ("large", 2, 200));
-        assert_eq!(times(&stack, "f1", "A title"), 0);
+        assert_eq!(
+            (used[0].model.as_str(), used[0].requests, used[0].uncached_input),
+            ("large", 3, 300),
+            "with the title's"
+        );
+        assert_eq!(times(&stack, "f1", "A title") + times(&stack, "f3", "A title"), 0);
     }
 }
 
@@ -108,4 +114,33 @@ fn a_stack_that_comes_later_has_what_was_said_before() {
     stack.refresh().unwrap();
     assert_eq!(times(&stack, "f1", "Build the shop."), 1);
     assert_eq!(stack.usage("f3").unwrap().own[0].requests, 2, "the request before the first frame counts too");
+}
+
+/// The answers of a conversation are in its log, once, also the last one, which no request repeats.
+#[test]
+fn the_last_answer_is_logged_too() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join(".callstack");
+    let stack = Stack::open(&path, StackOptions::default()).unwrap();
+    for title in ["Shop", "Cart", "Pay"] {
+        stack.push(NewFrame::new(title)).unwrap();
+    }
+    let upstream = Upstream::new(|_, stream| {
+        let events = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+                      data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"All is \"}}\n\n\
+                      data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"paid.\"}}\n\n\
+                      data: {\"type\":\"message_stop\"}\n\n";
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+        write!(stream, "{head}content-length: {}\r\n\r\n{events}", events.len()).unwrap();
+    });
+    let proxy = Proxy::before(&upstream.url(), &["--stack", path.to_str().unwrap()]);
+    let mut body: serde_json::Value = serde_json::from_str(&offering(Wire::Anthropic)).unwrap();
+    proxy.post("/v1/messages", SESSION, body.to_string().as_bytes());
+    let messages = body["messages"].as_array_mut().unwrap();
+    messages.push(serde_json::json!({"role": "assistant", "content": [{"type": "text", "text": "All is paid."}]}));
+    messages.push(serde_json::json!({"role": "user", "content": "And now?"}));
+    proxy.post("/v1/messages", SESSION, body.to_string().as_bytes());
+    proxy.end();
+    stack.refresh().unwrap();
+    assert_eq!(times(&stack, "f3", "All is paid."), 2, "the two answers, each once");
 }

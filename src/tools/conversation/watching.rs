@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::caller::{Conversation, frame_in_prompt, is_handed_over};
 use crate::error::Result;
-use crate::fold::{FoldSettings, Seen, Transcript, Wire, transcript};
+use crate::fold::{FoldSettings, Seen, Transcript, Wire, answered_transcript};
 use crate::frame::{FrameRef, Handle, ModelRequest};
 use crate::tree::Command;
 
@@ -23,6 +23,8 @@ pub struct Watched {
     before: Vec<Value>,
     /// What was used in no frame, which counts for that one too.
     used_before: Vec<ModelRequest>,
+    /// The frame in which the conversation was last: what is said behind the end of all its frames is in its log when nobody watches any more.
+    last: Option<Handle>,
 }
 
 /// Number of items, and of requests, in no frame that are kept for the next one, the newest.
@@ -30,7 +32,8 @@ const KEPT_BEFORE: usize = 1_000;
 
 impl Conversation<'_> {
     /// Records what a request says that was not recorded before: each item in the log of the frame in which the conversation was, with the time
-    /// of now. What was said in no frame is in the log of the next one, whose task it is as a rule; so is what was used. Records what the request has used too, for the frame in which the conversation is. All of it is one commit. Returns that frame;
+    /// of now. What was said in no frame is in the log of the next one, whose task it is as a rule; so is what was used. `answer`: the
+    /// texts of the answer. Records what the request has used too, for the frame in which the conversation is. All of it is one commit. Returns that frame;
     /// `None` if the conversation is in none, and nothing was recorded. Of a request that offers the model none of the stack's tools, such as
     /// one for a title, only the usage is recorded, unless it is a subagent's.
     ///
@@ -47,7 +50,7 @@ impl Conversation<'_> {
     /// let request = r#"{"messages": [{"role": "user", "content": "Build the shop."}], "tools": [{"name": "mcp__callstack__push"}]}"#;
     /// let (fold, mut watched) = (FoldSettings::default(), Watched::default());
     /// let usage = ModelRequest { output: 210, ..ModelRequest::new("large") };
-    /// let place = conversation.watch(Wire::Anthropic, request, &fold, Some(usage), &mut watched)?;
+    /// let place = conversation.watch(Wire::Anthropic, request, &[], &fold, Some(usage), &mut watched)?;
     /// assert_eq!(place, Some(shop));
     /// assert_eq!(stack.usage(shop)?.total[0].output, 210);
     /// # Ok::<(), callstack_core::Error>(())
@@ -59,12 +62,13 @@ impl Conversation<'_> {
         &self,
         wire: Wire,
         request: &str,
+        answer: &[String],
         settings: &FoldSettings,
         usage: Option<ModelRequest>,
         watched: &mut Watched,
     ) -> Result<Option<Handle>> {
         let mut seen = watched.seen.clone();
-        let said = transcript(wire, request, settings, &mut seen).unwrap_or_default();
+        let said = answered_transcript(wire, request, answer, settings, &mut seen).unwrap_or_default();
         // What a host asks beside the conversation, such as a title for it, is no part of what was said. Its costs are.
         let is_subagent = self.stack.actor().is_some_and(|actor| !actor.caller.is_empty());
         let model = said.model.clone();
@@ -80,11 +84,14 @@ impl Conversation<'_> {
         let mut logs: BTreeMap<Handle, Vec<Value>> = BTreeMap::new();
         let mut before = watched.before.clone();
         let now = self.stack.now();
+        let asked = now.saturating_sub(usage.as_ref().map_or(0, |usage| usage.duration));
+        let mut last = watched.last;
         for mut item in said.items {
-            item.entry["time"] = now.into();
+            item.entry["time"] = if item.is_answer { now } else { asked }.into();
             before.push(item.entry);
             if let Some(frame) = known(item.frame).filter(exists) {
                 logs.entry(frame).or_default().append(&mut before);
+                last = Some(frame);
             }
         }
         before.drain(..before.len().saturating_sub(KEPT_BEFORE));
@@ -116,9 +123,23 @@ impl Conversation<'_> {
             self.stack.execute(Command::RecordConversation { logs, usage })?;
         }
         (watched.seen, watched.before, watched.used_before) = (seen, before, used);
-        watched.task = task;
+        (watched.task, watched.last) = (task, here.or(last));
         watched.compared.extend(compared);
         Ok(here)
+    }
+
+    /// Records what was said and used behind the end of all frames of a conversation, in the last one of them, when nobody watches it any more.
+    ///
+    /// # Errors
+    /// The storage errors.
+    pub fn watched(&self, watched: Watched) -> Result<()> {
+        let Some(last) = watched.last.map(FrameRef::from) else { return Ok(()) };
+        let usage: Vec<_> = watched.used_before.into_iter().map(|request| (last.clone(), request)).collect();
+        let entries = if self.stack.keeps_logs() { watched.before } else { Vec::new() };
+        match usage.is_empty() && entries.is_empty() {
+            true => Ok(()),
+            false => self.stack.execute(Command::RecordConversation { logs: vec![(last, entries)], usage }).map(drop),
+        }
     }
 
     /// The frame that words hand over: its subagent need not enter it.

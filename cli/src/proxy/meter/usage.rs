@@ -6,8 +6,11 @@ use serde_json::Value;
 
 /// The longest name of a kind of error, in bytes.
 const LONGEST_NAME: usize = 60;
-/// Only data with one of these can say something: the others are pieces of the answer.
-const SIGNS: [&str; 3] = ["\"usage", "\"error\"", "\"model"];
+/// Only data with one of these can say something.
+const SIGNS: [&str; 8] =
+    ["\"usage", "\"error\"", "\"model", "\"text\"", "\"delta\"", "\"content\"", "_stop\"", "content_block_start"];
+/// The length up to which the texts of an answer are kept, in bytes.
+const LONGEST_TEXTS: usize = 1 << 20;
 
 /// What an answer has used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +27,10 @@ pub struct Usage {
     pub output: u64,
     /// The kind of the error that the answer has named. Its message is not kept: it can have words of the prompt.
     pub error: Option<String>,
+    /// The answer has said that it is whole.
+    pub is_ended: bool,
+    /// The texts of the answer, as a conversation repeats them.
+    pub texts: Vec<String>,
 }
 
 /// A JSON text of any wire, as far as it matters here.
@@ -41,6 +48,13 @@ struct Said {
     /// Responses: the whole answer.
     response: Option<Nested>,
     error: Option<Value>,
+    /// Anthropic and Responses: a piece of a text. Anthropic: the part that begins. Chat: the answers. Gemini: the same.
+    delta: Option<Value>,
+    content_block: Option<Value>,
+    choices: Option<Value>,
+    candidates: Option<Value>,
+    content: Option<Value>,
+    output: Option<Value>,
 }
 
 /// A part of an event with the same words. It is a text in errors of some providers.
@@ -51,29 +65,22 @@ enum Nested {
     Other(serde::de::IgnoredAny),
 }
 
+/// The numbers of tokens. Some providers write them in the words of two wires.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
-    #[serde(alias = "prompt_tokens", alias = "promptTokenCount")]
-    input_tokens: Option<u64>,
-    #[serde(alias = "completion_tokens", alias = "candidatesTokenCount")]
-    output_tokens: Option<u64>,
-    #[serde(alias = "cachedContentTokenCount", alias = "prompt_cache_hit_tokens")]
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    #[serde(alias = "prompt_tokens_details")]
-    input_tokens_details: Option<Details>,
-    #[serde(rename = "toolUsePromptTokenCount")]
-    tool_use_tokens: Option<u64>,
-    #[serde(rename = "thoughtsTokenCount")]
-    thought_tokens: Option<u64>,
-}
+struct Tokens(serde_json::Map<String, Value>);
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Details {
-    cached_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
+impl Tokens {
+    /// The first of these numbers that is there: a whole number of at least 0.
+    fn first(&self, names: &[&str]) -> Option<u64> {
+        names.iter().find_map(|name| self.0.get(*name)?.as_u64())
+    }
+
+    /// The same within the details of the prompt.
+    fn detail(&self, name: &str) -> Option<u64> {
+        let details = ["input_tokens_details", "prompt_tokens_details"];
+        details.iter().find_map(|details| self.0.get(*details)?.get(name)?.as_u64())
+    }
 }
 
 impl Usage {
@@ -108,6 +115,7 @@ impl Usage {
             None if is_failed => self.error = Some("error".to_owned()),
             None => {}
         }
+        self.hear(wire, said);
         for nested in [&said.message, &said.response].into_iter().flatten() {
             if let Nested::Said(nested) = nested {
                 self.merge(wire, nested);
@@ -115,17 +123,78 @@ impl Usage {
         }
     }
 
+    /// Keeps the texts of the answer, each block of its own.
+    fn hear(&mut self, wire: Wire, said: &Said) {
+        let kind = said.kind.as_ref().and_then(Value::as_str).unwrap_or_default();
+        self.is_ended |= matches!(kind, "message_stop" | "response.completed" | "response.incomplete");
+        let text =
+            |value: Option<&Value>, key: &str| value.and_then(|value| value.get(key)?.as_str().map(str::to_owned));
+        let texts_of = |parts: Option<&Value>| -> Vec<String> {
+            let is_thought = |part: &&Value| part.get("thought").is_some_and(|thought| thought == true);
+            let parts = parts.and_then(Value::as_array).into_iter().flatten().filter(|part| !is_thought(part));
+            parts.filter_map(|part| text(Some(part), "text")).collect()
+        };
+        match wire {
+            Wire::Anthropic if kind == "content_block_start" => {
+                self.texts.extend(text(said.content_block.as_ref(), "text"));
+            }
+            Wire::Anthropic if kind == "content_block_delta" => self.add_text(text(said.delta.as_ref(), "text")),
+            Wire::Anthropic => self.texts.extend(texts_of(said.content.as_ref())),
+            // The whole answer comes at the end.
+            Wire::Responses => {
+                let items = said.output.as_ref().and_then(Value::as_array).into_iter().flatten();
+                let messages = items.filter(|item| item["type"] == "message");
+                self.texts.extend(messages.map(|item| texts_of(item.get("content")).join("\n")));
+            }
+            Wire::Chat => {
+                let choice = said.choices.as_ref().and_then(|choices| choices.get(0));
+                let part = choice.and_then(|choice| choice.get("delta").or_else(|| choice.get("message")));
+                self.is_ended |=
+                    choice.is_some_and(|choice| choice.get("finish_reason").is_some_and(|why| !why.is_null()));
+                self.begin_text();
+                self.add_text(text(part, "content"));
+            }
+            Wire::Gemini => {
+                let candidate = said.candidates.as_ref().and_then(|candidates| candidates.get(0));
+                self.is_ended |= candidate.is_some_and(|candidate| candidate.get("finishReason").is_some());
+                self.begin_text();
+                let parts = candidate.and_then(|candidate| candidate.pointer("/content/parts"));
+                texts_of(parts).into_iter().for_each(|text| self.add_text(Some(text)));
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_text(&mut self) {
+        if self.texts.is_empty() {
+            self.texts.push(String::new());
+        }
+    }
+
+    fn add_text(&mut self, more: Option<String>) {
+        let length: usize = self.texts.iter().map(String::len).sum();
+        if let (Some(last), Some(more)) = (self.texts.last_mut(), more)
+            && length + more.len() <= LONGEST_TEXTS
+        {
+            last.push_str(&more);
+        }
+    }
+
     /// Counts are of the whole answer so far, so that later ones replace earlier ones. Some providers write zeros first.
     fn count(&mut self, wire: Wire, tokens: &Tokens) {
         self.is_known = true;
-        let details = tokens.input_tokens_details.as_ref();
-        let read = tokens.cache_read_input_tokens.or_else(|| details?.cached_tokens).unwrap_or_default();
-        let written = tokens.cache_creation_input_tokens.or_else(|| details?.cache_write_tokens).unwrap_or_default();
-        let input = tokens.input_tokens.unwrap_or_default() + tokens.tool_use_tokens.unwrap_or_default();
+        let read = tokens.first(&["cache_read_input_tokens", "cachedContentTokenCount", "prompt_cache_hit_tokens"]);
+        let read = read.or_else(|| tokens.detail("cached_tokens")).unwrap_or_default();
+        let written = tokens.first(&["cache_creation_input_tokens"]).or_else(|| tokens.detail("cache_write_tokens"));
+        let written = written.unwrap_or_default();
+        let input = tokens.first(&["input_tokens", "prompt_tokens", "promptTokenCount"]).unwrap_or_default();
+        let input = input.saturating_add(tokens.first(&["toolUsePromptTokenCount"]).unwrap_or_default());
         // Anthropic counts what a cache had apart; the others count it as part of the prompt.
-        let uncached = if wire == Wire::Anthropic { input } else { input.saturating_sub(read + written) };
-        let output = tokens.output_tokens.unwrap_or_default() + tokens.thought_tokens.unwrap_or_default();
-        if uncached + read + written > 0 {
+        let others = if wire == Wire::Anthropic { 0 } else { read.saturating_add(written) };
+        let uncached = input.saturating_sub(others);
+        let output = tokens.first(&["output_tokens", "completion_tokens", "candidatesTokenCount"]).unwrap_or_default();
+        let output = output.saturating_add(tokens.first(&["thoughtsTokenCount"]).unwrap_or_default());
+        if uncached.max(read).max(written) > 0 {
             (self.uncached, self.read, self.written) = (uncached, read, written);
         }
         self.output = self.output.max(output);
