@@ -92,12 +92,15 @@ fn after_bullet(line: &str) -> Option<&str> {
     rest.starts_with([' ', '\t']).then(|| rest.trim())
 }
 
-/// The mark of an item, `x` of `[x] Schema`, and the words behind it.
+/// The mark of an item, `x` of `[x] Schema`, and the words behind it. Also what people write in its place: `[]`, `[ x ]`, `[x]Schema`; but no
+/// link.
 fn split_mark(words: &str) -> (Option<&str>, &str) {
     let mark = words.strip_prefix('[').and_then(|rest| {
-        let mark = rest.chars().next()?;
-        let rest = rest[mark.len_utf8()..].strip_prefix(']')?;
-        (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| (&words[1..=mark.len_utf8()], rest.trim()))
+        let (inner, rest) = rest.split_once(']')?;
+        let inner = if inner.trim().is_empty() { " " } else { inner.trim() };
+        let is_mark = inner.chars().count() == 1 && inner.len() <= 4;
+        let is_link = rest.starts_with(['(', '[', ':']);
+        (is_mark && !is_link).then(|| (inner, rest.trim()))
     });
     mark.map_or((None, words.trim()), |(mark, rest)| (Some(mark), rest))
 }

@@ -24,8 +24,7 @@ pub(super) struct Collector {
     /// The places of the frames that are no tasks of the file, but parents of its tasks; ascending.
     made: Vec<usize>,
     problems: Vec<Problem>,
-    /// True: what has begun without what it depends on waits, and work below what has ended is reported. Task Master has both for reasons of
-    /// its own.
+    /// True: what has begun without what it depends on waits. Task Master gives the parts of such tasks.
     pub(super) is_strict: bool,
 }
 
@@ -120,9 +119,7 @@ impl Collector {
                 plan.is_busy[above.index()] |= plan.is_busy[handle.index()] || !plan.is_over(handle);
             }
         }
-        if self.is_strict {
-            tree.handles().for_each(|handle| plan.report_ended_above(handle, &mut self.problems));
-        }
+        tree.handles().for_each(|handle| plan.report_ended_above(handle, &mut self.problems));
         let mut handles = tree.handles();
         plan.frames.retain(|_| handles.next().is_some_and(|frame| !empty.contains(&frame)));
         Imported { frames: plan.frames, problems: self.problems }

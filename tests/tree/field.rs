@@ -703,3 +703,18 @@ fn what_holds_others_together_is_no_work_for_conversations_and_ends_with_a_chang
     assert_eq!(plan.frame("Other").status, FrameStatus::Completed);
     assert_eq!(statuses(&replayed(&plan.stack)), statuses(&plan.stack));
 }
+
+#[test]
+fn marks_that_people_write_otherwise_are_marks_and_links_are_none() {
+    let plan = Plan::of_text(
+        "# Plan\n- [] One\n- [ x ] Two\n- [x]Three\n- [x](http://x) Four\n- [ ] Five\n  - [x] Six\n- [x] Seven\n  - [ ] Eight\n",
+    );
+    let status = |title: &str| plan.frame(title).status;
+    assert_eq!(
+        ["One", "Two", "Three"].map(status),
+        [FrameStatus::Planned, FrameStatus::Completed, FrameStatus::Completed]
+    );
+    assert!(plan.stack.frame("Four").is_err(), "it is no item of work");
+    assert_eq!(plan.given(), ["One", "Five"]);
+    assert!(plan.is_reported("it waits until that is reopened"), "{:?}", plan.problems);
+}

@@ -25,7 +25,9 @@ fn real_plans_are_read_whole() {
     for (name, format) in expected {
         let text = support::read_data(&format!("plans/{name}"));
         assert_eq!(Format::of(&text).unwrap(), format, "{name}");
-        let (tree, problems) = import::read(&text).unwrap();
+        let (tree, mut problems) = import::read(&text).unwrap();
+        // Work below what is done is kept, and told of.
+        problems.retain(|problem| !problem.message.ends_with("it waits until that is reopened"));
         assert!(problems.is_empty(), "{name}: {problems:?}");
         let tasks = match format {
             Format::Beads => text.lines().count(),
@@ -78,7 +80,9 @@ fn task_master_tags_subtasks_and_dotted_dependencies() {
         "other": {"tasks": [{"id": 1, "title": "Also one", "status": "blocked"}]}
     });
     let imported = import::task_master(&file.to_string()).unwrap();
-    assert_eq!(problems(&imported), [] as [&str; 0]);
+    let waits =
+        |task: &str| format!("{task}: the frame above it, `main/1`, is completed; it waits until that is reopened");
+    assert_eq!(problems(&imported), [waits("main/1.2"), waits("main/1.3")]);
     let one = frame(&imported, "main/1");
     assert_eq!((one.title.as_str(), one.success_criteria.as_str()), ("One", "First"));
     assert_eq!((one.results.as_deref(), one.status), (Some("How"), FrameStatus::Completed));

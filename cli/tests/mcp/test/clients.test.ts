@@ -28,7 +28,12 @@ interface Client {
   close(): Promise<void>
 }
 
-const pipe = (project: Project) => ({ command: PROGRAM, args: ["mcp", "--resources"], cwd: project.folder, env: ENVIRONMENT })
+const pipe = (project: Project) => ({
+  command: PROGRAM,
+  args: ["mcp", "--resources"],
+  cwd: project.folder,
+  env: ENVIRONMENT,
+})
 
 type Connect = (project: Project, http: () => Promise<HttpServer>) => Promise<Client>
 

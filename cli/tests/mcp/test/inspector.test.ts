@@ -14,7 +14,8 @@ interface Inspected {
   errors: string
 }
 
-const inspect = (project: Project, ...options: string[]) => inspectAt(project, [PROGRAM, "mcp", "--resources"], ...options)
+const inspect = (project: Project, ...options: string[]) =>
+  inspectAt(project, [PROGRAM, "mcp", "--resources"], ...options)
 
 function inspectAt(project: Project, server: string[], ...options: string[]): Inspected {
   const given = ["--cli", ...server, ...options]
