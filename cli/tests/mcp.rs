@@ -362,8 +362,12 @@ fn a_subagent_pops_what_was_handed_over_without_entering_it() {
     server.push("lead", "Shop");
     server.done(Some("lead"), "push", json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true }));
     server.done(Some("sub"), "record", json!({ "decisions": ["Integers"], "frame": "f2" }));
+    // It splits its work: the part is not its task.
+    let part = json!({ "title": "Totals", "successCriteria": "They add up", "frame": "f2" });
+    ends_with(&server.done(Some("sub"), "push", part), "You are in f3 (Totals).");
+    ends_with(&server.pop("sub", "totals.rs"), "You are in f2 (Cart).");
     let popped = server.done(Some("sub"), "pop", json!({ "status": "completed", "results": "cart.rs", "frame": "f2" }));
-    assert!(popped.starts_with("f2 (Cart) is completed."), "{popped}");
+    assert!(popped.starts_with("f2 (Cart) is completed. End your turn"), "{popped}");
     ends_with(&server.done(Some("lead"), "status", json!({})), "You are in f1 (Shop).");
 }
 

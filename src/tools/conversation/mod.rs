@@ -224,7 +224,7 @@ impl Conversation<'_> {
     pub fn call(&self, name: &str, arguments: &str) -> Called {
         let entry = TABLE.iter().find(|entry| entry.name == name);
         let run = |entry: &Entry| {
-            self.make_late_frame(arguments)?;
+            self.take_up(entry.name, arguments)?;
             (entry.run)(self, arguments)
         };
         entry.map_or_else(|| Err("there is no such tool".into()), run).unwrap_or_else(Refusal::into)

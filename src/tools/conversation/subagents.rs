@@ -36,12 +36,28 @@ impl Conversation<'_> {
         if is_known { Ok(()) } else { self.frame_of(agent, title).map(drop) }
     }
 
-    /// Makes the frame of a subagent of which nobody knew at its beginning whether one was handed over to it: then it would name that.
-    pub(super) fn make_late_frame(&self, arguments: &str) -> Result<()> {
-        let agent = self.stack.actor().filter(|agent| self.tells_agents && is_subagent(agent));
-        let names_frame = || from_json::<Value>(arguments).is_ok_and(|arguments| !arguments["frame"].is_null());
-        match agent.filter(|_| !names_frame()) {
-            Some(agent) => self.frame_of(agent, "subagent").map(drop),
+    /// Enters the frame that a call names, if that was handed over to a subagent and nobody has entered it: who works in it is that subagent.
+    /// A subagent of which nobody knew at its beginning whether a frame was handed over to it, and that names none, gets its own.
+    pub(super) fn take_up(&self, tool: &str, arguments: &str) -> Result<()> {
+        let Some(actor) = self.stack.actor().filter(|_| self.caller.is_some()) else { return Ok(()) };
+        let named =
+            from_json::<Value>(arguments).ok().and_then(|arguments| Some(arguments["frame"].as_str()?.to_owned()));
+        let Some(named) = named else {
+            let is_told = self.tells_agents && is_subagent(actor);
+            return if is_told { self.frame_of(actor, "subagent").map(drop) } else { Ok(()) };
+        };
+        let works = matches!(tool, "push" | "plan" | "record" | "pop");
+        let frame = self.stack.resolve(named).ok().filter(|_| works);
+        let is_free = |frame: &Handle| {
+            self.stack.read(|tree| {
+                let record = tree.node(*frame).record();
+                let waits =
+                    |holder: &Holder| holder.name.is_empty() && holder.is_delegated() && holder.caller != actor.name;
+                record.status == FrameStatus::InProgress && record.held_by().is_some_and(waits)
+            })
+        };
+        match frame.filter(is_free) {
+            Some(frame) => self.stack.set_status(frame, FrameStatus::InProgress, None),
             None => Ok(()),
         }
     }
