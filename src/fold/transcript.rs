@@ -17,7 +17,18 @@ const TEXTS: [&str; 8] = ["text", "thinking", "content", "output", "summary", "p
 
 /// The items of a conversation that were seen before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen(HashSet<u64>);
+pub struct Seen {
+    ids: HashSet<u64>,
+    /// The number of the conversation's name.
+    conversation: u64,
+}
+
+impl Seen {
+    /// Of a conversation with this name: the same words in another one are other items.
+    pub fn of(conversation: &str) -> Self {
+        Self { ids: HashSet::new(), conversation: fingerprint(&[conversation.as_bytes()]) }
+    }
+}
 
 /// What a request says that was not seen before.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -80,11 +91,11 @@ pub fn answered_transcript(
     let conversation = wire::read(wire, request, &names)?;
     let pairs = conversation.pairs()?;
     let walk = Walk::through(&conversation.items, &pairs);
-    let mut ids = Ids::default();
+    let mut ids = Ids { conversation: seen.conversation, ..Ids::default() };
     let mut items = Vec::new();
     for (place, item) in conversation.items.iter().enumerate() {
         let id = ids.next(request, item, pairs[place]);
-        if seen.0.insert(id)
+        if seen.ids.insert(id)
             && let Some(entry) = entry(request, &conversation.items, &pairs, place)
         {
             items.push(TranscriptItem { frame: walk.frame_of(place), entry: with_id(entry, id), is_answer: false });
@@ -92,7 +103,7 @@ pub fn answered_transcript(
     }
     for text in answer.iter().filter(|text| !text.trim().is_empty()) {
         let id = ids.of_answer(text);
-        if seen.0.insert(id) {
+        if seen.ids.insert(id) {
             let entry = with_id(json!({"role": "assistant", "text": text}), id);
             items.push(TranscriptItem { frame: walk.place(), entry, is_answer: true });
         }
@@ -122,6 +133,7 @@ pub fn beginning(wire: Wire, request: &str) -> Option<u64> {
 /// what is before an item goes at a compaction, except for what stands just before it: words such as `go on` are said more than once.
 #[derive(Default)]
 struct Ids {
+    conversation: u64,
     all: Vec<u64>,
     /// What was said last, whatever was before it.
     last: u64,
@@ -166,7 +178,7 @@ impl Ids {
     fn counted(&mut self, id: u64) -> u64 {
         let time = self.times.entry(id).or_default();
         *time += 1;
-        if *time == 1 { id } else { fingerprint(&[&id.to_le_bytes(), &time.to_le_bytes()]) }
+        fingerprint(&[&self.conversation.to_le_bytes(), &id.to_le_bytes(), &time.to_le_bytes()])
     }
 }
 

@@ -81,6 +81,31 @@ fn a_mark_of_a_cache_and_a_shortened_outcome_are_no_new_items() {
     }
 }
 
+/// People say the same words more than once, also behind a compaction, and in other conversations.
+#[test]
+fn words_that_are_said_again_are_other_items() {
+    let said = |seen: &mut Seen, texts: &[&str]| {
+        let roles = ["user", "assistant"].into_iter().cycle();
+        let messages: Vec<Value> =
+            roles.zip(texts).map(|(role, text)| json!({"role": role, "content": text})).collect();
+        let body = json!({ "messages": messages }).to_string();
+        let items = transcript(Wire::Anthropic, &body, &FoldSettings::default(), seen).unwrap().items;
+        items.iter().map(|item| item.entry["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let seen = &mut Seen::of("claude/1");
+    assert_eq!(said(seen, &["Build.", "Shall I?", "yes"]), ["Build.", "Shall I?", "yes"]);
+    assert_eq!(said(seen, &["Build.", "Shall I?", "yes", "Built."]), ["Built."]);
+    let compacted = ["The shop is built.", "Delete the old one?", "yes"];
+    assert_eq!(said(seen, &compacted), compacted);
+    assert_eq!(said(seen, &compacted), [""; 0]);
+    let id = |name: &str| {
+        let seen = &mut Seen::of(name);
+        let body = r#"{"messages": [{"role": "user", "content": "yes"}]}"#;
+        ids(&transcript(Wire::Anthropic, body, &FoldSettings::default(), seen).unwrap().items)
+    };
+    assert_ne!(id("claude/1"), id("claude/2"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

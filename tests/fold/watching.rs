@@ -104,3 +104,23 @@ fn a_subagent_is_in_the_frame_that_its_prompt_hands_over() {
     // It does not hold the frame, which is still to be entered or finished.
     assert!(whole.frame("f2").unwrap().holder.unwrap().name.is_empty());
 }
+
+/// A process that begins anew behind a compaction does not log again what is in the logs of the frames before.
+#[test]
+fn what_another_frame_has_is_not_logged_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let stack = whole.as_actor(Actor::new(HolderKind::Conversation, "claude/1"));
+    let (settings, fold) = (Settings::default(), FoldSettings::default());
+    let conversation = Conversation::new(&stack, &settings);
+    let shop = stack.push(NewFrame::new("Shop")).unwrap();
+    let cart = stack.push(NewFrame::new("Cart").below(shop)).unwrap();
+    let body = offering(request(Wire::Anthropic, &[shell("ls", "src").words("Look.")]));
+    let watch = |body: &str| conversation.watch(Wire::Anthropic, body, &[], &fold, None, &mut Watched::default());
+    assert_eq!(watch(&body).unwrap(), Some(cart));
+    stack.pop(cart, callstack_core::PopStatus::Completed, "done").unwrap();
+    let more = offering(request(Wire::Anthropic, &[shell("ls", "src").words("Look."), shell("cat a", "letter")]));
+    assert_eq!(watch(&more).unwrap(), Some(shop));
+    let outer = log(&whole, "f1");
+    assert!(outer.contains(&"tool letter".to_owned()) && !outer.contains(&"tool src".to_owned()), "{outer:?}");
+}

@@ -52,15 +52,17 @@ def test_a_person_reopens_and_takes_back(stack: Stack) -> None:
         stack.reopen(mail, "it has never begun")
 
 
-def test_what_was_stopped_goes_on_leaf_first(stack: Stack) -> None:
-    cart = stack.push({"title": "Cart", "parent": "f1"})
-    stack.stop("f1", "enough for today")
-    resumption = stack.resumption()
-    assert (resumption["now"][-1], resumption["later"][0]) == (cart, "f1")
-    assert stack.resumption(["f1"])["now"] == ["f1"]
-    with pytest.raises(errors.UnknownFrameError):
-        stack.resumption(["f999"])
-    assert stack.note_interruptions() == []
+def test_what_was_stopped_goes_on_leaf_first() -> None:
+    with Stack.in_memory() as stack:
+        shop = stack.push({"title": "Shop"})
+        cart = stack.push({"title": "Cart", "parent": shop})
+        stack.stop(shop, "enough for today")
+        resumption = stack.resumption()
+        assert (resumption["now"], resumption["later"]) == ([cart], [shop])
+        assert stack.resumption([shop])["now"] == [shop]
+        with pytest.raises(errors.UnknownFrameError):
+            stack.resumption(["f999"])
+        assert stack.note_interruptions() == []
 
 
 def test_limits_and_costs_are_those_of_the_tree(stack: Stack) -> None:

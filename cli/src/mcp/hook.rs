@@ -132,7 +132,11 @@ impl Event {
 
     /// With what a subagent was started: the first words in its transcript. Empty if they cannot be read.
     fn prompt_of_agent(&self) -> String {
-        let Ok(file) = File::open(&self.agent_transcript_path) else { return String::new() };
+        // A pipe would be waited for.
+        let is_file = Path::new(&self.agent_transcript_path).is_file();
+        let Some(file) = is_file.then(|| File::open(&self.agent_transcript_path).ok()).flatten() else {
+            return String::new();
+        };
         let lines = BufReader::new(file.take(LONGEST_EVENT)).lines().map_while(io::Result::ok);
         let mut entries = lines.filter_map(|line| from_json::<Value>(&line).ok());
         let content = entries

@@ -10,6 +10,8 @@ use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
+/// The length that a piece of an answer may have when it is decoded, in bytes.
+const LONGEST_PIECE: usize = 16 << 20;
 /// The buffer of a decoder, in bytes.
 const BUFFER: usize = 1 << 16;
 
@@ -76,9 +78,9 @@ fn whole(decoder: impl Read, longest: u64) -> io::Result<Vec<u8>> {
 /// Decodes a body whose pieces come one after the other.
 pub enum Decoder {
     Identity,
-    Gzip(Box<write::MultiGzDecoder<Vec<u8>>>),
-    Deflate(Box<write::ZlibDecoder<Vec<u8>>>),
-    Brotli(Box<DecompressorWriter<Vec<u8>>>),
+    Gzip(Box<write::MultiGzDecoder<Bounded>>),
+    Deflate(Box<write::ZlibDecoder<Bounded>>),
+    Brotli(Box<DecompressorWriter<Bounded>>),
     Zstd(Box<Frames>),
 }
 
@@ -92,9 +94,9 @@ impl Decoder {
     pub fn new(encoding: Encoding) -> Self {
         match encoding {
             Encoding::Identity => Self::Identity,
-            Encoding::Gzip => Self::Gzip(Box::new(write::MultiGzDecoder::new(Vec::new()))),
-            Encoding::Deflate => Self::Deflate(Box::new(write::ZlibDecoder::new(Vec::new()))),
-            Encoding::Brotli => Self::Brotli(Box::new(DecompressorWriter::new(Vec::new(), BUFFER))),
+            Encoding::Gzip => Self::Gzip(Box::new(write::MultiGzDecoder::new(Bounded::default()))),
+            Encoding::Deflate => Self::Deflate(Box::new(write::ZlibDecoder::new(Bounded::default()))),
+            Encoding::Brotli => Self::Brotli(Box::new(DecompressorWriter::new(Bounded::default(), BUFFER))),
             Encoding::Zstd => Self::Zstd(Box::new(Frames { decoder: FrameDecoder::new(), waiting: Vec::new() })),
         }
     }
@@ -122,8 +124,25 @@ impl Decoder {
             }
             Self::Zstd(frames) => return frames.decode(piece, next),
         };
-        next(decoded);
-        decoded.clear();
+        next(&decoded.0);
+        decoded.0.clear();
+        Ok(())
+    }
+}
+
+/// What a piece of a body becomes: a small one can stand for a gigabyte.
+#[derive(Default)]
+pub struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, decoded: &[u8]) -> io::Result<usize> {
+        if self.0.len() + decoded.len() > LONGEST_PIECE {
+            return Err(io::Error::other("a piece of the body is too long when it is decoded"));
+        }
+        self.0.write(decoded)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

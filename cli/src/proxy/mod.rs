@@ -75,6 +75,9 @@ pub struct ProxyOptions {
     pub idle: u32,
 }
 
+/// What is said if the end of conversations could not be recorded.
+pub const NOT_RECORDED: &str = "some of what was said is in no log: the stack is locked, or too slow";
+
 /// A proxy that is ready.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -173,7 +176,9 @@ pub fn start(arguments: &ProxyArguments, folder: StackFolder, output: Output) ->
             exit = ended() => exit,
             () = proxy.serve() => Exit::Done,
         };
-        watcher.finish();
+        if !watcher.finish() {
+            tracing::warn!("{NOT_RECORDED}");
+        }
         output.stream(&totals.so_far())?;
         Ok(exit)
     });

@@ -52,14 +52,14 @@ impl ProxyUsage {
         self.folded += u64::from(removed.folds > 0);
         self.failed += u64::from(has_failed);
         self.unknown += u64::from(!usage.is_known);
-        self.uncached_tokens += usage.uncached;
-        self.read_tokens += usage.read;
-        self.written_tokens += usage.written;
-        self.output_tokens += usage.output;
+        self.uncached_tokens = self.uncached_tokens.saturating_add(usage.uncached);
+        self.read_tokens = self.read_tokens.saturating_add(usage.read);
+        self.written_tokens = self.written_tokens.saturating_add(usage.written);
+        self.output_tokens = self.output_tokens.saturating_add(usage.output);
         if !usage.is_known {
             return;
         }
-        self.removed_tokens += removed.tokens;
+        self.removed_tokens = self.removed_tokens.saturating_add(removed.tokens);
         let cost = usage.uncached as f64 + READ * usage.read as f64 + WRITTEN * usage.written as f64;
         let price = match usage {
             Usage { read: 1.., .. } => READ,
@@ -72,7 +72,7 @@ impl ProxyUsage {
 
     /// One line for a person.
     pub fn in_words(&self) -> String {
-        let input = self.uncached_tokens + self.read_tokens + self.written_tokens;
+        let input = self.uncached_tokens.saturating_add(self.read_tokens).saturating_add(self.written_tokens);
         let mut words = format!(
             "{}, {} tokens in ({} from a cache) and {} out",
             count(self.requests as usize, "request"),

@@ -4,15 +4,16 @@
 use std::collections::HashMap;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 use callstack_core::fold::{FoldSettings, Wire, beginning};
 use callstack_core::frame::ModelRequest;
 use callstack_core::tools::conversation::{Conversation, Watched};
-use callstack_core::{Settings, Stack};
+use callstack_core::{ErrorClass, Settings, Stack};
 use http::HeaderMap;
 
 use super::encoding::Encoding;
@@ -22,7 +23,9 @@ use crate::caller::{self, Caller};
 use crate::folder::StackFolder;
 
 /// How many requests may wait for the stack. Others are left out of the logs until their conversation asks again.
-const MOST_WAITING: usize = 256;
+const MOST_WAITING: usize = 64;
+/// How long the end waits for what is not recorded yet: the stack may be locked.
+const LONGEST_END: Duration = Duration::from_secs(5);
 /// How many conversations are kept in mind, those that have asked last.
 const MOST_CONVERSATIONS: usize = 256;
 
@@ -42,7 +45,8 @@ pub struct Watching {
 /// Hands requests to the thread that records them.
 pub struct Watcher {
     waiting: Mutex<Option<SyncSender<Box<Watching>>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Closed when all is recorded.
+    is_done: Mutex<Receiver<()>>,
 }
 
 impl Watcher {
@@ -50,8 +54,12 @@ impl Watcher {
     pub fn new(folder: Arc<StackFolder>, fold: FoldSettings, conversation: Option<Caller>) -> Self {
         let (waiting, requests) = sync_channel(MOST_WAITING);
         let recorder = Recorder { folder, fold, conversation, stack: None, conversations: HashMap::new(), turn: 0 };
-        let thread = thread::spawn(move || recorder.record_all(&requests));
-        Self { waiting: Mutex::new(Some(waiting)), thread: Mutex::new(Some(thread)) }
+        let (recording, is_done) = channel();
+        thread::spawn(move || {
+            recorder.record_all(&requests);
+            drop::<Sender<()>>(recording);
+        });
+        Self { waiting: Mutex::new(Some(waiting)), is_done: Mutex::new(is_done) }
     }
 
     /// Records a request soon. One that finds no place is recorded with the next one of its conversation, but for what it has used.
@@ -62,11 +70,11 @@ impl Watcher {
         }
     }
 
-    /// Waits until all is recorded. Later requests are not.
-    pub fn finish(&self) {
+    /// Waits until all is recorded. Later requests are not. False: some are not, because the stack is locked or too slow.
+    pub fn finish(&self) -> bool {
         taken(&self.waiting, Option::take);
-        let thread = taken(&self.thread, Option::take);
-        let _ = thread.map(JoinHandle::join);
+        let ended = taken(&self.is_done, |is_done| is_done.recv_timeout(LONGEST_END));
+        ended != Err(RecvTimeoutError::Timeout)
     }
 }
 
@@ -145,7 +153,15 @@ impl Recorder {
     /// Opens the stack if there is one, or looks for what is new in it.
     fn open(&mut self) -> Result<(), String> {
         match &self.stack {
-            Some(stack) => stack.refresh().map(drop).map_err(|error| error.to_string())?,
+            Some(stack) => {
+                if let Err(error) = stack.refresh() {
+                    // One whose files were replaced is opened again.
+                    if error.class() != ErrorClass::Passing {
+                        self.stack = None;
+                    }
+                    return Err(error.to_string());
+                }
+            }
             None => self.stack = self.folder.open_to_serve(false).map_err(|failure| failure.for_agents())?,
         }
         Ok(())

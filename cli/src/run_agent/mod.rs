@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::log;
 use crate::output::{Output, note};
-use crate::proxy::{Proxy, ProxyOptions, hide_texts_of_panics};
+use crate::proxy::{NOT_RECORDED, Proxy, ProxyOptions, hide_texts_of_panics};
 use crate::runtime::runtime;
 
 #[derive(Args)]
@@ -71,7 +71,7 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
         None => Agent::named(&program)?,
     };
     let program = process::find(&program)?;
-    let files = tempfile::tempdir().map_err(|error| Failure::of_file("make", "a temporary folder", &error))?;
+    let files = private_folder().map_err(|error| Failure::of_file("make", "a temporary folder", &error))?;
     let folder = Arc::new(folder);
     let conversation = Caller::of_run(&program.file_stem().unwrap_or_default().to_string_lossy())
         .map_err(|error| Failure::new(Exit::Failed, "io", format!("no name can be made for the run: {error}")))?;
@@ -112,8 +112,19 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
         note(&format!("some files of the agent could not be brought back into its folder: {error}"));
     }
     if let Some((totals, watcher)) = sums {
-        watcher.finish();
+        if !watcher.finish() {
+            note(NOT_RECORDED);
+        }
         output.aside(&totals.so_far());
     }
     Ok(code)
+}
+
+/// A folder for this run, which nobody else may read: its files can have the secret of the proxy.
+fn private_folder() -> std::io::Result<tempfile::TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("callstack-run-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
 }

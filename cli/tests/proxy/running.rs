@@ -117,7 +117,7 @@ const WORKS: &str = "trap 'exit 7' TERM; trap 'echo interrupted >>signals' INT; 
 fn an_agent_has_the_stack_and_the_proxy_and_its_exit_code_stays() {
     let upstream = Upstream::saying(ANSWER);
     let machine = Machine::new();
-    let copies = "cp \"${1#--mcp-config=}\" mcp.json; cp -r \"${2#--plugin-dir=}\" plugin";
+    let copies = "ls -ld \"$(dirname \"${1#--mcp-config=}\")\" >mode; cp \"${1#--mcp-config=}\" mcp.json; cp -r \"${2#--plugin-dir=}\" plugin";
     machine.agent("claude", &format!("{copies}; {WORKS}"));
     let mut run = machine.run(&["--stack", "plan", "claude", "-p", "Do it", "--mcp-config", "own.json"]);
     let child = working(&machine, run.env("ANTHROPIC_BASE_URL", format!("{}/base", upstream.url())));
@@ -146,6 +146,8 @@ fn an_agent_has_the_stack_and_the_proxy_and_its_exit_code_stays() {
     assert!(conversation.starts_with("\"claude/"), "{conversation}");
     let expected = json!({ "command": env!("CARGO_BIN_EXE_callstack"), "args": ["mcp", "--stack", stack], "type": "stdio", "alwaysLoad": true });
     assert_eq!(entry, expected);
+    let mode = fs::read_to_string(machine.path("mode")).unwrap();
+    assert!(mode.starts_with("drwx------"), "others can read the files of a run: {mode}");
     let hooks = fs::read_to_string(machine.path("plugin/hooks/hooks.json")).unwrap();
     assert!(hooks.contains("hook --of-run session-start"), "{hooks}");
     assert_eq!(machine.variable("CALLSTACK_RUN").as_deref(), Some("1"), "an installed plugin is quiet");

@@ -1,7 +1,7 @@
 //! A conversation as the requests to its model show it: what was said goes into the logs of frames, and what was used is recorded. For a program
 //! between an agent and its model.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::Value;
 
@@ -14,8 +14,9 @@ use crate::tree::Command;
 /// What a process knows of a conversation that it watches. It begins empty, also after a restart: what the logs have already is found there.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
-    seen: Seen,
-    /// The frames whose logs were compared with the conversation.
+    /// `None`: no request was seen.
+    seen: Option<Seen>,
+    /// The trees whose logs were compared with the conversation, by their roots.
     compared: HashSet<Handle>,
     /// The frame that was handed over to the conversation, by the words with which it began.
     task: Option<Handle>,
@@ -26,6 +27,9 @@ pub struct Watched {
     /// The frame in which the conversation was last: what is said behind the end of all its frames is in its log when nobody watches any more.
     last: Option<Handle>,
 }
+
+/// Number of frames of a tree whose logs are compared with a conversation that is seen for the first time, the newest.
+const COMPARED_FRAMES: usize = 64;
 
 /// Number of items, and of requests, in no frame that are kept for the next one, the newest.
 const KEPT_BEFORE: usize = 1_000;
@@ -67,14 +71,15 @@ impl Conversation<'_> {
         usage: Option<ModelRequest>,
         watched: &mut Watched,
     ) -> Result<Option<Handle>> {
-        let mut seen = watched.seen.clone();
+        let before_this = watched.seen.clone().unwrap_or_else(|| Seen::of(self.caller.unwrap_or_default()));
+        let mut seen = before_this.clone();
         let said = answered_transcript(wire, request, answer, settings, &mut seen).unwrap_or_default();
         // What a host asks beside the conversation, such as a title for it, is no part of what was said. Its costs are.
         let is_subagent = self.stack.actor().is_some_and(|actor| !actor.caller.is_empty());
         let model = said.model.clone();
         let (said, seen) = match said.has_tools || is_subagent {
             true => (said, seen),
-            false => (Transcript::default(), watched.seen.clone()),
+            false => (Transcript::default(), before_this),
         };
         // A conversation that names no frame is where the stack knows it to be: its frame was begun by another one, or before a compaction.
         let task = watched.task.or_else(|| said.items.iter().find_map(|item| self.task_in(&item.entry)));
@@ -98,13 +103,13 @@ impl Conversation<'_> {
         if !self.stack.keeps_logs() {
             logs.clear();
         }
-        let mut compared = Vec::new();
-        for (frame, entries) in &mut logs {
-            if !watched.compared.contains(frame) {
-                let logged = self.stack.logged_ids(&(*frame).into())?;
-                entries.retain(|entry| entry["id"].as_str().is_none_or(|id| !logged.contains(id)));
-                compared.push(*frame);
-            }
+        // What a process before this one has logged, in whatever frame.
+        let roots: BTreeSet<Handle> = logs.keys().map(|frame| self.stack.read(|tree| tree.root(*frame))).collect();
+        let new: Vec<Handle> = roots.into_iter().filter(|root| !watched.compared.contains(root)).collect();
+        for root in &new {
+            let logged = self.logged_below(*root)?;
+            let is_new = |entry: &Value| entry["id"].as_str().is_none_or(|id| !logged.contains(id));
+            logs.values_mut().for_each(|entries| entries.retain(is_new));
         }
         logs.retain(|_, entries| !entries.is_empty());
         let here = known(said.place).filter(exists);
@@ -122,9 +127,9 @@ impl Conversation<'_> {
             let logs = logs.into_iter().map(|(frame, entries)| (frame.into(), entries)).collect();
             self.stack.execute(Command::RecordConversation { logs, usage })?;
         }
-        (watched.seen, watched.before, watched.used_before) = (seen, before, used);
+        (watched.seen, watched.before, watched.used_before) = (Some(seen), before, used);
         (watched.task, watched.last) = (task, here.or(last));
-        watched.compared.extend(compared);
+        watched.compared.extend(new);
         Ok(here)
     }
 
@@ -140,6 +145,19 @@ impl Conversation<'_> {
             true => Ok(()),
             false => self.stack.execute(Command::RecordConversation { logs: vec![(last, entries)], usage }).map(drop),
         }
+    }
+
+    /// The IDs in the logs of a tree.
+    fn logged_below(&self, root: Handle) -> Result<HashSet<String>> {
+        let has_log = |frame: &Handle| self.stack.read(|tree| tree.node(*frame).record().log_path.is_some());
+        let mut frames: Vec<Handle> = self.stack.read(|tree| tree.subtree(root).collect());
+        frames.retain(has_log);
+        frames.sort_unstable();
+        let mut logged = HashSet::new();
+        for frame in frames.into_iter().rev().take(COMPARED_FRAMES) {
+            logged.extend(self.stack.logged_ids(&frame.into())?);
+        }
+        Ok(logged)
     }
 
     /// The frame that words hand over: its subagent need not enter it.
