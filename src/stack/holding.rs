@@ -217,7 +217,10 @@ impl Stack {
     /// let stack = Stack::in_memory();
     /// let shop = stack.push(NewFrame::new("Shop"))?;
     /// let cart = stack.push(NewFrame::new("Cart").below(shop))?;
-    /// stack.stop(shop, "enough for today")?;
+    /// for frame in [shop, cart] {
+    ///     stack.block(frame, "Shall I go on?", None)?;
+    ///     stack.answer(frame, "Yes.")?;
+    /// }
     /// let resumption = stack.resumption(None)?;
     /// assert_eq!((resumption.now, resumption.later), (vec![cart], vec![shop]));
     /// # Ok::<(), callstack_core::Error>(())

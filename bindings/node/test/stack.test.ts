@@ -92,11 +92,14 @@ test("a person reopens a frame, and takes that back", () => {
   assert.throws(() => stack.reopen(mail, "it has never begun"), { code: "transition" })
 })
 
-test("what was stopped goes on leaf first", () => {
+test("what can go on goes on leaf first", () => {
   using stack = Stack.inMemory()
   const shop = stack.push({ title: "Shop" })
   const cart = stack.push({ title: "Cart", parent: shop })
-  stack.stop(shop, "enough for today")
+  for (const frame of [shop, cart]) {
+    stack.block(frame, "Shall I go on?")
+    stack.answer(frame, "Yes.")
+  }
   const { now, later, running, asking, missed } = stack.resumption()
   assert.deepEqual([now, later, running, asking, missed], [[cart], [shop], [], [], []])
   assert.deepEqual(stack.resumption([shop]).now, [shop])

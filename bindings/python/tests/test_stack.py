@@ -52,11 +52,13 @@ def test_a_person_reopens_and_takes_back(stack: Stack) -> None:
         stack.reopen(mail, "it has never begun")
 
 
-def test_what_was_stopped_goes_on_leaf_first() -> None:
+def test_what_can_go_on_goes_on_leaf_first() -> None:
     with Stack.in_memory() as stack:
         shop = stack.push({"title": "Shop"})
         cart = stack.push({"title": "Cart", "parent": shop})
-        stack.stop(shop, "enough for today")
+        for frame in (shop, cart):
+            stack.block(frame, "Shall I go on?")
+            stack.answer(frame, "Yes.")
         resumption = stack.resumption()
         assert (resumption["now"], resumption["later"]) == ([cart], [shop])
         assert stack.resumption([shop])["now"] == [shop]
