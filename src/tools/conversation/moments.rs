@@ -22,12 +22,9 @@ impl Conversation<'_> {
             )));
         }
         let Some(standing) = self.standing() else { return Ok(None) };
-        let next =
-            self.left_behind().map(|frame| Ok::<_, crate::Error>((frame, self.stack.context(frame, self.settings)?)));
-        Ok(Some(match next.transpose()? {
-            Some((frame, context)) => format!("{standing}\nThe context of {}:\n{}", self.name(frame), context.xml),
-            None => standing,
-        }))
+        let Some(frame) = self.left_behind() else { return Ok(Some(standing)) };
+        let context = self.stack.context(frame, self.settings)?;
+        Ok(Some(format!("{standing}\nThe context of {}:\n{}", self.name(frame), context.xml)))
     }
 
     /// A short text for a conversation that is in no frame: what is open in the stack, and how it goes on with that. `None`: nothing is open.
