@@ -46,7 +46,10 @@ const LIBRARY: Layers = &[
             "work",
         ],
     ),
-    ("tools", &["error", "frame", "text", "tree", "vocabulary", "context", "memory", "session", "store", "stack"]),
+    (
+        "tools",
+        &["error", "frame", "text", "tree", "vocabulary", "context", "fold", "memory", "session", "store", "stack"],
+    ),
     (
         "capi",
         &[
@@ -79,6 +82,7 @@ const PROGRAM: Layers = &[
     ("failure", &["exit", "same_stack"]),
     ("input", &["exit", "failure"]),
     ("output", &["exit", "failure"]),
+    ("caller", &["token"]),
     ("log", &["exit", "failure"]),
     ("prices", &["exit", "failure"]),
     ("runtime", &["exit", "failure"]),
@@ -88,7 +92,7 @@ const PROGRAM: Layers = &[
     ("common_options", &["folder"]),
     ("export", &["chart", "output"]),
     ("view", &["chart", "failure", "output", "token"]),
-    ("proxy", &["ending", "exit", "failure", "log", "output", "runtime", "token"]),
+    ("proxy", &["caller", "ending", "exit", "failure", "folder", "log", "output", "runtime", "token"]),
     (
         "commands",
         &[
@@ -113,8 +117,8 @@ const PROGRAM: Layers = &[
         "agent",
         &["commands", "common_options", "exit", "failure", "folder", "output", "process_group", "run_lock", "runtime"],
     ),
-    ("mcp", &["clock", "ending", "exit", "failure", "folder", "log", "output", "runtime", "token"]),
-    ("run_agent", &["exit", "failure", "folder", "log", "output", "proxy", "runtime"]),
+    ("mcp", &["caller", "clock", "ending", "exit", "failure", "folder", "log", "output", "runtime", "token"]),
+    ("run_agent", &["caller", "exit", "failure", "folder", "log", "mcp", "output", "proxy", "runtime"]),
     ("arguments", &["agent", "commands", "common_options", "exit", "mcp", "proxy", "run_agent"]),
 ];
 
