@@ -616,9 +616,9 @@ impl Tree {
             dependencies.fold(node.revision.max(node.children_revision), u64::max)
         };
         let attempts = self.earlier_attempts(handle).take(SHOWN_ATTEMPTS).map(|attempt| self.node(attempt).revision);
-        // Within a frame that waits, a part can begin for which that waits in turn, however far away the frames between are.
+        // Beside what waits, a part can begin for which that waits in turn, however far away the frames between are: then each change counts.
         let waits = self.needs(handle).next().is_some();
-        let plan = waits.then_some(self.plan_revision);
+        let plan = waits.then_some(self.revision);
         self.lineage(handle).map(newest).chain(attempts).chain(plan).fold(0, u64::max)
     }
 }
