@@ -166,7 +166,8 @@ impl Frames {
             let (read, written) = self.decoder.decode_from_to(&self.waiting, &mut decoded).map_err(io::Error::other)?;
             self.waiting.drain(..read.min(self.waiting.len()));
             next(&decoded[..written]);
-            if written == 0 && (read == 0 || self.decoder.is_finished()) {
+            // Without more bytes, the decoder can say for ever that it has read some.
+            if written == 0 && (read == 0 || self.waiting.is_empty() || self.decoder.is_finished()) {
                 return Ok(());
             }
         }
