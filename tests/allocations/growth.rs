@@ -25,7 +25,13 @@ fn equal_ids_of_a_state_and_of_a_plan() {
     });
     assert_linear(500, |size| {
         let issues = "{\"id\": \"same\", \"title\": \"Task\"}\n".repeat(size);
-        assert_eq!(import::beads(&issues).frames.len(), size + 1);
+        // Versions of one issue.
+        assert_eq!(import::beads(&issues).frames.len(), 2);
+    });
+    assert_linear(500, |size| {
+        let tasks = vec![serde_json::json!({"id": 1, "title": "Task"}); size];
+        let plan = import::task_master(&serde_json::json!({"tasks": tasks}).to_string()).unwrap();
+        assert_eq!(plan.frames.len(), size + 1);
     });
 }
 
