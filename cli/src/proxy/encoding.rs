@@ -1,6 +1,7 @@
 //! Bodies that were compressed on their way: gzip, deflate, Brotli and Zstandard. They are only decoded: a folded request is sent
 //! without an encoding, since it is short, and every server takes that.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use brotli_decompressor::{Decompressor, DecompressorWriter};
@@ -43,10 +44,10 @@ impl Encoding {
         }
     }
 
-    /// The whole body, if it has at most this length.
-    pub fn decoded(self, body: &[u8], longest: u64) -> io::Result<Vec<u8>> {
-        match self {
-            Self::Identity => Ok(body.to_vec()),
+    /// The whole body, as it is or decoded. An error if the decoded body is longer than `longest` bytes.
+    pub fn decoded(self, body: &[u8], longest: u64) -> io::Result<Cow<'_, [u8]>> {
+        let decoded = match self {
+            Self::Identity => return Ok(Cow::Borrowed(body)),
             Self::Gzip => whole(MultiGzDecoder::new(body), longest),
             // By the standard it is zlib's form; some senders leave that away.
             Self::Deflate => {
@@ -62,7 +63,8 @@ impl Encoding {
                 }
                 Ok(decoded)
             }
-        }
+        };
+        decoded.map(Cow::Owned)
     }
 }
 

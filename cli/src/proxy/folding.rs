@@ -65,13 +65,9 @@ fn fold_body(
     body: &[u8],
     settings: &FoldSettings,
 ) -> Result<Option<FoldedBody>, String> {
-    let bytes = match encoding {
-        Encoding::Identity => Cow::Borrowed(body),
-        _ => {
-            let decoded = encoding.decoded(body, LONGEST as u64);
-            Cow::Owned(decoded.map_err(|error| format!("its encoding {encoding:?} cannot be decoded: {error}"))?)
-        }
-    };
+    let bytes = encoding
+        .decoded(body, LONGEST as u64)
+        .map_err(|error| format!("its encoding {encoding:?} cannot be decoded: {error}"))?;
     let text = str::from_utf8(&bytes).map_err(|_| "it is no text in UTF-8")?;
     let folded = fold(wire, text, settings);
     let removed = Removed::from(&folded.report);

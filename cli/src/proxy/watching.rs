@@ -130,11 +130,15 @@ impl Recorder {
     /// Ends the watch of a conversation. At the end of a run, others can go on with its frames at once, and so can it if it comes back.
     fn forget(&self, seen: Seen) {
         let Seen { caller, watched, .. } = seen;
-        if let Err(error) = self.in_conversation(caller.as_ref(), |conversation| conversation.watched(watched)) {
-            tracing::warn!("what was said last is in no log: {error}");
-        }
+        self.write_last(caller.as_ref(), watched);
         if let Some(caller) = caller.filter(|_| self.conversation.is_some()) {
             self.let_go(&caller);
+        }
+    }
+
+    fn write_last(&self, conversation: Option<&Caller>, watched: Watched) {
+        if let Err(error) = self.in_conversation(conversation, |conversation| conversation.watched(watched)) {
+            tracing::warn!("what was said last is in no log: {error}");
         }
     }
 
@@ -168,16 +172,9 @@ impl Recorder {
     }
 
     fn record(&mut self, watching: &Watching) -> Result<(), String> {
-        let decoded;
-        let body: &[u8] = match watching.encoding {
-            Encoding::Identity => &watching.body,
-            encoding => {
-                decoded = encoding.decoded(&watching.body, LONGEST as u64).map_err(|error| error.to_string())?;
-                &decoded
-            }
-        };
+        let body = watching.encoding.decoded(&watching.body, LONGEST as u64).map_err(|error| error.to_string())?;
         // What is no text was told of when it was to be folded.
-        let Ok(text) = std::str::from_utf8(body) else { return Ok(()) };
+        let Ok(text) = std::str::from_utf8(&body) else { return Ok(()) };
         self.open()?;
         let name = match &watching.caller {
             Some(caller) => caller.to_string(),
@@ -201,9 +198,7 @@ impl Recorder {
         {
             let oldest = oldest.0.clone();
             let watched = self.conversations.remove(&oldest).unwrap_or_default().watched;
-            if let Err(error) = self.in_conversation(None, |conversation| conversation.watched(watched)) {
-                tracing::warn!("what was said last is in no log: {error}");
-            }
+            self.write_last(None, watched);
         }
     }
 }

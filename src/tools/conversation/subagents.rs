@@ -51,8 +51,7 @@ impl Conversation<'_> {
         let is_free = |frame: &Handle| {
             self.stack.read(|tree| {
                 let record = tree.node(*frame).record();
-                let waits =
-                    |holder: &Holder| holder.name.is_empty() && holder.is_delegated() && holder.caller != actor.name;
+                let waits = |holder: &Holder| awaits_subagent(holder) && holder.caller != actor.name;
                 record.status == FrameStatus::InProgress && record.held_by().is_some_and(waits)
             })
         };
@@ -175,9 +174,14 @@ fn is_subagent(actor: &Actor) -> bool {
     actor.kind == HolderKind::Conversation && !actor.name.is_empty() && !actor.caller.is_empty()
 }
 
-/// True if a frame is held for a subagent of the agent's session, whose name nobody knows yet.
+/// True if a frame is held for a subagent of the agent's session.
 fn is_for(holder: &Holder, agent: &Actor) -> bool {
-    holder.name.is_empty() && holder.is_delegated() && holder.caller == agent.caller
+    awaits_subagent(holder) && holder.caller == agent.caller
+}
+
+/// True if a frame is held for a subagent whose name nobody knows yet.
+fn awaits_subagent(holder: &Holder) -> bool {
+    holder.name.is_empty() && holder.is_delegated()
 }
 
 /// The frame that a prompt hands over, if its work is not finished.
