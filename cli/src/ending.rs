@@ -1,8 +1,8 @@
-//! The signals by which somebody ends a program that serves.
+//! The signals that end a program that serves.
 
 use crate::exit::Exit;
 
-/// Waits until somebody ends the program.
+/// Waits for a signal that ends the program.
 #[cfg(unix)]
 pub async fn ended() -> Exit {
     use tokio::signal::unix::{SignalKind, signal};

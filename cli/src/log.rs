@@ -22,10 +22,10 @@ const OURS: &str = "callstack";
 /// The size from which on a file is put aside at the start of a server, in bytes.
 const LONGEST: u64 = 4 << 20;
 
-/// What goes to the standard error.
+/// The messages that are written to the standard error.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Errors {
-    /// What goes wrong.
+    /// Warnings and errors.
     Warnings,
     /// All that happens.
     #[cfg(feature = "proxy")]

@@ -39,7 +39,7 @@ pub struct Usage {
     /// The frames directly below the frame, or the roots, each with everything below it. Those without requests are left
     /// out.
     below: Vec<BelowUsage>,
-    /// What all this has cost, in millionths of a US dollar: what hosts have told, and an estimate of what came since.
+    /// The cost in millionths of a US dollar: the amounts that hosts have reported, and an estimate of the requests after them.
     #[serde(skip_serializing_if = "is_zero")]
     total_cost_micro_usd: u64,
     /// The limits of the frame. Absent if it has none of its own, and for all frames.

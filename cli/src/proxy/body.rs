@@ -14,7 +14,7 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// A body to send.
 pub type Body = UnsyncBoxBody<Bytes, Error>;
 
-/// What was read of a body.
+/// A body after it was read up to a limit.
 pub enum Read {
     /// All of it.
     Whole(Bytes),

@@ -86,7 +86,7 @@ pub enum Decoder {
     Zstd(Box<Frames>),
 }
 
-/// Frames of Zstandard, of which a block is decoded when it is there as a whole.
+/// A decoder of Zstandard. It decodes each block as soon as the whole block has arrived.
 pub struct Frames {
     decoder: FrameDecoder,
     waiting: Vec<u8>,

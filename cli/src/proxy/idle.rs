@@ -28,7 +28,7 @@ impl<T> Idle<T> {
             self.moved = Instant::now();
             return done;
         }
-        // The alarm is set anew only when it rings, not with each byte.
+        // The alarm is moved only when it rings: moving it with each byte costs more.
         while self.alarm.as_mut().poll(context).is_ready() {
             let due = self.moved + self.limit;
             if due <= Instant::now() {
