@@ -30,32 +30,17 @@ impl ProcessGroup {
     /// # Errors
     /// If the watcher cannot be started.
     pub fn new() -> io::Result<Self> {
-        Self::watched(0)
+        let (end, life) = io::pipe()?;
+        let mut watcher = Command::new("sh");
+        watcher.arg("-c").arg(WATCHER).process_group(0).stdin(end).stdout(Stdio::null()).stderr(Stdio::null());
+        let watcher = watcher.spawn()?;
+        let id = i32::try_from(watcher.id()).ok().and_then(Pid::from_raw);
+        Ok(Self { id, command: None, life, watcher })
     }
 
     /// The number of the group, for [`CommandExt::process_group`].
     pub fn id(&self) -> i32 {
         self.id.map_or(0, |id| id.as_raw_nonzero().get())
-    }
-
-    /// The group of a command that was started as the leader of a group, and for whose end nobody has waited yet.
-    ///
-    /// # Errors
-    /// If the watcher cannot be started. The group is not killed then.
-    #[cfg(feature = "agent")]
-    pub fn of(leader: u32) -> io::Result<Self> {
-        Self::watched(i32::try_from(leader).unwrap_or_default())
-    }
-
-    /// Starts the watcher in the group of a leader; 0: it is the leader of a new one.
-    fn watched(leader: i32) -> io::Result<Self> {
-        let (end, life) = io::pipe()?;
-        let mut watcher = Command::new("sh");
-        watcher.arg("-c").arg(WATCHER).process_group(leader);
-        watcher.stdin(end).stdout(Stdio::null()).stderr(Stdio::null());
-        let watcher = watcher.spawn()?;
-        let id = if leader == 0 { i32::try_from(watcher.id()).unwrap_or_default() } else { leader };
-        Ok(Self { id: Pid::from_raw(id), command: None, life, watcher })
     }
 
     /// Tells the watcher which command was started in the group.

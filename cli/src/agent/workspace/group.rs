@@ -13,7 +13,7 @@ use crate::process_group::ProcessGroup;
 
 /// A command, all processes that it has started in its process group, and their output.
 pub(super) struct Group {
-    leader: Child,
+    command: Child,
     processes: ProcessGroup,
     output: Receiver,
 }
@@ -22,21 +22,17 @@ impl Group {
     /// Starts a shell command in a folder, with these environment variables alone.
     pub(super) fn start(command: &str, folder: &Path, environment: &[(OsString, OsString)]) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
+        let mut processes = ProcessGroup::new()?;
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(command).current_dir(folder).process_group(0).stdin(Stdio::null());
+        shell.arg("-c").arg(command).current_dir(folder).process_group(processes.id()).stdin(Stdio::null());
         shell.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
         // One pipe for output and errors keeps them in the order in which they were written.
         shell.stdout(writer.try_clone()?).stderr(writer);
-        let mut leader = shell.spawn()?;
+        let child = shell.spawn()?;
         // Closes this process's writing ends of the pipe.
         drop(shell);
-        match (ProcessGroup::of(leader.id().unwrap_or_default()), Receiver::from_owned_fd(reader.into())) {
-            (Ok(processes), Ok(output)) => Ok(Self { leader, processes, output }),
-            (Err(error), _) | (_, Err(error)) => {
-                let _ = leader.start_kill();
-                Err(error)
-            }
-        }
+        processes.watch(child.id().unwrap_or_default())?;
+        Ok(Self { command: child, processes, output: Receiver::from_owned_fd(reader.into())? })
     }
 
     /// Reads the output until the command itself has ended. Other processes of the group may still run then.
@@ -45,7 +41,7 @@ impl Group {
         let mut buffer = [0; 1 << 13];
         loop {
             tokio::select! {
-                status = self.leader.wait() => return status,
+                status = self.command.wait() => return status,
                 read = self.output.read(&mut buffer), if is_open => match read {
                     Ok(0) | Err(_) => is_open = false,
                     Ok(count) => push(&buffer[..count]),
