@@ -3,8 +3,10 @@
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
-use super::settings::BYTES_PER_TOKEN;
 use super::tokens::TokenCounter;
+
+/// Bytes for each token, where a number of tokens limits bytes too.
+pub(super) const BYTES_PER_TOKEN: usize = 6;
 
 /// Tokens and bytes. Costs of pieces add up to no less than the cost of the whole text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

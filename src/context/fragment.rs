@@ -6,8 +6,7 @@ use std::fmt::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use super::Conversation;
-use super::cost::{Cost, charge};
-use super::settings::BYTES_PER_TOKEN;
+use super::cost::{BYTES_PER_TOKEN, Cost, charge};
 use super::tokens::{TokenCounter, truncate_by};
 use super::xml::{content, omitted_blanks, without_long_blanks};
 use crate::frame::{Handle, first_filled};

@@ -48,6 +48,7 @@ mod approx;
 mod cache;
 mod considered;
 mod cost;
+mod counter;
 mod counts;
 mod fragment;
 mod guidance;
@@ -90,13 +91,14 @@ use wording::Wording;
 pub use crate::keywords::keywords;
 pub use approx::Approx;
 pub use cache::CacheStatistics;
+pub use counter::counter;
 pub use fragment::DetailLevel;
 pub use heap::{ChunkEntry, Shown};
 pub use select::{Entry, Omission, Section};
 pub use settings::{Budget, FinishedChildren, Guidance, Settings};
 #[cfg(feature = "tokenizer")]
 pub use tokens::O200k;
-pub use tokens::{Chars4, TokenCounter, counter, truncate};
+pub use tokens::{Chars4, TokenCounter, truncate};
 pub use xml::escape;
 
 /// The context of a frame: the XML text in two forms, its size in tokens, and a report.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::considered::{AncestorSiblings, Considered, Inherited};
-use super::cost::Cost;
+use super::cost::{BYTES_PER_TOKEN, Cost};
 use super::fragment::{DetailLevel, Fragment};
 use super::heap::Heap;
 use super::relevance::ancestor_score;
-use super::settings::{BYTES_PER_TOKEN, Budget, Guidance, Settings};
+use super::settings::{Budget, Guidance, Settings};
 use super::spending::Spending;
 use super::wording::Wording;
 use super::{Contexts, skeleton};

@@ -2,15 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cost::Cost;
+use super::cost::{BYTES_PER_TOKEN, Cost};
 use crate::error::{Error, Result};
 use crate::frame::RunSettings;
 use crate::text::from_json;
 use crate::variables::{self, Variables};
 use crate::vocabulary::ToolNames;
-
-/// Bytes for each token, where a number of tokens limits bytes too.
-pub(super) const BYTES_PER_TOKEN: usize = 6;
 
 /// Budgets in tokens and bytes (specification, "Token Budget Configuration").
 ///

@@ -5,9 +5,8 @@ use std::fmt::Write;
 
 use super::Contexts;
 use super::considered::Considered;
-use super::cost::Cost;
+use super::cost::{BYTES_PER_TOKEN, Cost};
 use super::fragment::TITLE_TOKENS;
-use super::settings::BYTES_PER_TOKEN;
 use super::tokens::TokenCounter;
 use crate::frame::{FrameStatus, Handle};
 

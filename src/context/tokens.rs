@@ -1,12 +1,9 @@
 //! Token counters: the trait, the specification's estimate, and the exact counter for o200k. Also truncation of texts to
-//! a number of tokens.
+//! a number of tokens. `approx` has the estimate that is used by default, `counter` finds one by its name.
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
-use std::sync::Arc;
 
-use super::approx::Approx;
-use crate::error::{Error, Result};
 use crate::text::floor_char_boundary;
 
 /// Counts the tokens of a text.
@@ -65,26 +62,6 @@ impl TokenCounter for O200k {
         tiktoken::get_encoding("o200k_base").expect("the vocabulary is compiled in").count(text)
     }
 }
-
-/// Returns the token counter of this name: `approx` ([`Approx`]), `chars4` ([`Chars4`]) or `o200k` (`O200k`).
-///
-/// # Errors
-/// [`Error::Setting`] for any other name, and for `o200k` if the library was built without the feature `tokenizer`.
-pub fn counter(name: &str) -> Result<Arc<dyn TokenCounter>> {
-    match name {
-        "approx" => Ok(Arc::new(Approx)),
-        "chars4" => Ok(Arc::new(Chars4)),
-        #[cfg(feature = "tokenizer")]
-        "o200k" => Ok(Arc::new(O200k)),
-        _ => Err(Error::Setting { name: "counter".to_owned(), value: name.to_owned(), expected: COUNTERS }),
-    }
-}
-
-#[cfg(feature = "tokenizer")]
-const COUNTERS: &str = "approx, chars4 or o200k";
-#[cfg(not(feature = "tokenizer"))]
-const COUNTERS: &str =
-    "approx or chars4; o200k needs a library that is built with the feature tokenizer (make native FEATURES=tokenizer)";
 
 /// Returns the text if it fits into `limit` tokens, or else a beginning of it that fits together with `indicator`,
 /// followed by `indicator`. Empty if `indicator` alone does not fit.

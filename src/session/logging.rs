@@ -3,38 +3,12 @@
 use super::calls::Progress;
 use super::compaction::Message;
 use super::effect::{Action, Effect};
-use super::sessions::RecentIds;
+use super::known_session::LogProgress;
 use super::turn::Turn;
 use crate::frame::FrameRef;
 
 /// Maximum number of messages that wait for the earlier messages of their session.
 const WAITING_MESSAGES: usize = 64;
-
-/// The messages of one session that this process has logged.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SessionLog {
-    progress: LogProgress,
-    logged: RecentIds,
-}
-
-/// Whether a log has the messages that its session had before this process knew it.
-#[derive(Debug, Clone, Default)]
-enum LogProgress {
-    /// Not known: the frame, or this process, is younger than the session may be.
-    #[default]
-    Unknown,
-    /// The host was asked for the messages of the session. These were finished meanwhile.
-    Asked(Vec<Message>),
-    /// The log has them. Further messages are appended.
-    Complete,
-}
-
-impl SessionLog {
-    /// The log of a frame that begins now: earlier messages belong to other frames.
-    pub(super) fn begun_anew(&mut self) {
-        self.progress = LogProgress::Complete;
-    }
-}
 
 impl Turn<'_> {
     /// Logs a message that will not change any more. The first one of a session asks for those before it.

@@ -16,6 +16,7 @@ mod event;
 mod framing;
 #[cfg(test)]
 mod growth_tests;
+mod known_session;
 mod logging;
 mod place;
 mod reporting;
@@ -28,6 +29,7 @@ mod titles;
 mod topic;
 mod turn;
 mod waiting;
+mod way;
 
 pub use effect::{Action, Effect, LogLevel};
 pub use event::{FileChange, HostEvent};

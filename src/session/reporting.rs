@@ -5,20 +5,39 @@ use std::mem;
 use serde_json::json;
 
 use super::compaction::Message;
-use super::effect::{Effect, LogLevel};
+use super::effect::{Action, Effect, LogLevel};
 use super::event::{FileChange, HostEvent};
 use super::logging::finished_only;
+use super::sessions::Sessions;
 use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::topic::CRITERIA_CHARACTERS;
 use super::turn::Turn;
 use crate::frame::{FrameRef, FrameStatus, Handle, ModelRequest};
 use crate::text::beginning;
-use crate::tree::Command;
+use crate::tree::{Command, Tree};
 
 /// Names of the tools that write the file with which they are called: those of OpenCode, then those of Claude.
 const WRITING_TOOLS: [&str; 9] =
     ["write", "edit", "multiedit", "patch", "apply_patch", "Write", "Edit", "MultiEdit", "NotebookEdit"];
+
+impl Sessions {
+    /// Handles an event and returns the actions that follow from it. `tree` is the tree before the actions, `now` the
+    /// current time as [`Turn::now`].
+    pub fn report(&mut self, tree: &Tree, event: HostEvent, now: u64) -> Vec<Action> {
+        let event = self.subagents.patterns().receive(event);
+        let mut turn = Turn::new(self, tree, now);
+        turn.report(event);
+        turn.into_actions()
+    }
+
+    /// Returns the actions that are due at the time `now`, which is that of [`Turn::now`].
+    pub fn poll(&mut self, tree: &Tree, now: u64) -> Vec<Action> {
+        let mut turn = Turn::new(self, tree, now);
+        turn.poll();
+        turn.into_actions()
+    }
+}
 
 impl Turn<'_> {
     /// Handles an event, and the delayed events that it releases. A queue instead of recursion: each of a long chain of

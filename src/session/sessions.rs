@@ -1,25 +1,18 @@
 //! [`Sessions`]: the state that is kept for a host's sessions, such as parents, titles, messages and delayed events.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::autonomy::{Autonomy, Decision, Observation};
 use super::calls::{Call, CallId, CallPlace, Calls};
 use super::compaction::Compactions;
-use super::effect::Action;
 use super::event::HostEvent;
-use super::logging::SessionLog;
-use super::place::Way;
+use super::known_session::Session;
 use super::subagents::{Ending, Subagents};
 use super::titles::ReceivedEvent;
-use super::topic::Topic;
-use super::turn::Turn;
-use crate::frame::{Change, Event, Frame, FrameStatus, Handle, ModelRequest};
+use crate::frame::{Change, Event, Frame, FrameStatus, Handle};
 use crate::tree::Tree;
 use crate::vocabulary::ToolNames;
 
-/// Number of IDs of messages, and of tool calls, kept for each session. With them a message that is reported twice is
-/// counted once.
-const REMEMBERED_IDS: usize = 256;
 /// Maximum number of events that wait for one session, and of sessions for which events wait. They bound the process
 /// memory if sessions are never described.
 const WAITING_EVENTS: usize = 256;
@@ -98,57 +91,8 @@ struct News {
     shown: usize,
 }
 
-/// A session that was reported.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Session {
-    pub(super) parent: Option<String>,
-    pub(super) topic: Topic,
-    /// The message with which its current frame began, if it had another frame before.
-    pub(super) begun_with: Option<String>,
-    /// The messages of its conversation that the log of its frame has.
-    pub(super) log: SessionLog,
-    /// The frames through which its conversation goes.
-    pub(super) way: Way,
-    messages: RecentIds,
-    tool_calls: RecentIds,
-    /// True if it was created for a call; then it is not a subagent.
-    pub(super) is_called: bool,
-    /// The newest prompt of this library. The host reports it as a message of the user.
-    prompt: Option<String>,
-    /// The criteria that its conversation has word for word: those in the prompt of a call, or the messages of the user.
-    /// `None` after a compaction or a restart.
-    pub(super) criteria: Option<String>,
-    /// The requests to models that were made before the session had a frame, oldest first.
-    pub(super) requests: Vec<ModelRequest>,
-}
-
-impl Session {
-    /// Keeps a request to a model until it can be recorded in the session's frame.
-    pub(super) fn requested(&mut self, request: ModelRequest) {
-        if self.requests.len() < WAITING_EVENTS {
-            self.requests.push(request);
-        }
-    }
-}
-
 impl Sessions {
-    /// Handles an event and returns the actions that follow from it. `tree` is the tree before the actions, `now` the
-    /// current time as [`Turn::now`].
-    pub fn report(&mut self, tree: &Tree, event: HostEvent, now: u64) -> Vec<Action> {
-        let event = self.subagents.patterns().receive(event);
-        let mut turn = Turn::new(self, tree, now);
-        turn.report(event);
-        turn.into_actions()
-    }
-
-    /// Returns the actions that are due at the time `now`, which is that of [`Turn::now`].
-    pub fn poll(&mut self, tree: &Tree, now: u64) -> Vec<Action> {
-        let mut turn = Turn::new(self, tree, now);
-        turn.poll();
-        turn.into_actions()
-    }
-
-    /// The time at which [`Sessions::poll`] should be called, on the clock of [`Turn::now`]. `None` if nothing is
+    /// The time at which [`Sessions::poll`] should be called, on the clock of [`Turn::now`](super::Turn::now). `None` if nothing is
     /// pending.
     pub fn deadline(&self) -> Option<u64> {
         let look = (!self.blocked.is_empty() || !self.calls.is_empty()).then_some(self.next_look);
@@ -450,23 +394,5 @@ impl Sessions {
         self.known.remove(session_id);
         self.news.remove(session_id);
         self.observations.remove(session_id);
-    }
-}
-
-/// The newest IDs of one kind, oldest first.
-#[derive(Debug, Clone, Default)]
-pub(super) struct RecentIds(VecDeque<String>);
-
-impl RecentIds {
-    /// Remembers an ID. True if it was not there before.
-    pub(super) fn is_new(&mut self, id: &str) -> bool {
-        if self.0.iter().any(|known| known == id) {
-            return false;
-        }
-        if self.0.len() == REMEMBERED_IDS {
-            self.0.pop_front();
-        }
-        self.0.push_back(id.to_owned());
-        true
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::hash_map::Entry;
 
 use super::habit::Habit;
+use super::notes::Notes;
 use super::plan::{PlannedOrder, distance};
 use super::postings::{Placed, Postings};
-use super::query::{MOST_WORDS, TITLE_WEIGHT, beginnings, term};
-use super::scores::Notes;
-use super::words::WordCounts;
+use super::query::{MOST_WORDS, TITLE_WEIGHT};
+use super::words::{WordCounts, beginnings, term};
 use crate::context::keys::KeyMap;
 use crate::frame::{FrameStatus, Handle, first_filled, has_handle_form};
 use crate::steps::step;
@@ -333,7 +333,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::context::relevance::query::beginning;
+    use crate::context::relevance::words::beginning;
     use crate::context::relevance::{Query, Scored, Standpoint};
     use crate::frame::{FrameEdit, NewFrame, PopStatus};
     use crate::steps::steps_of;

@@ -25,6 +25,7 @@
 
 mod habit;
 mod index;
+mod notes;
 mod plan;
 mod postings;
 mod query;

@@ -1,14 +1,11 @@
-//! The words and names for which finished siblings are searched, and their hashes.
+//! The words and names for which finished siblings are searched.
 
 use std::sync::Arc;
 
-use super::words::WordCounts;
+use super::words::{WordCounts, beginning, term};
 use crate::keywords::for_each_name;
 use crate::tree::Node;
 
-/// How many characters of a text are read for words and names. What is important in a text stands at its beginning, and
-/// tools may put megabytes into results.
-const READ_CHARACTERS: usize = 16_000;
 /// How many different words a sibling has in the index: of its title and criteria, of its results, and of its artifacts and
 /// decisions. They take at most about 50 KB of memory, whatever its texts are.
 pub(super) const MOST_WORDS: [usize; 3] = [256, 256, 128];
@@ -66,31 +63,4 @@ impl Query {
         names.dedup();
         Self { words, names }
     }
-}
-
-/// The part of a text that is read.
-pub(super) fn beginning(text: &str) -> &str {
-    // A character has at least one byte.
-    if text.len() <= READ_CHARACTERS {
-        return text;
-    }
-    text.char_indices().nth(READ_CHARACTERS).map_or(text, |(end, _)| &text[..end])
-}
-
-/// The parts of the texts of a list that are read: together about as much as of one text.
-pub(super) fn beginnings(texts: &[String]) -> impl Iterator<Item = &str> {
-    let mut left = READ_CHARACTERS;
-    texts.iter().map_while(move |text| {
-        let is_room = left > 0;
-        let read = beginning(text);
-        // Each text counts for a character more: there may be many empty ones.
-        left = left.saturating_sub(read.chars().count() + 1);
-        is_room.then_some(read)
-    })
-}
-
-/// Hashes a word or a name to 64 bits (FNV-1a), with the same result on every machine. A collision of two only makes a
-/// score slightly inaccurate.
-pub(super) fn term(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

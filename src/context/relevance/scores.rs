@@ -2,6 +2,7 @@
 
 use super::habit::{HabitBefore, count_before};
 use super::index::{Document, SiblingIndex};
+use super::notes::Notes;
 use super::plan::distance;
 use super::postings::Postings;
 use super::query::Query;
@@ -19,35 +20,6 @@ const LEAST_IDEAL_SHARE: f32 = 0.1;
 /// How many of the documents with a word or a name, of the dependents of a document, and of the newest documents are
 /// looked at, newest first, where not all documents are scored.
 const LOOKED_AT: usize = 32;
-
-/// What is noted about documents while a frame's siblings are scored. It is kept with the index, and only what was noted
-/// is wiped, so that the work does not grow with the number of documents.
-#[derive(Debug, Default)]
-pub(super) struct Notes {
-    /// The BM25 score of each document; 0 between two uses.
-    texts: Vec<f32>,
-    /// For each document that is scored, how many of the compared ones were planned before it.
-    ranks: Vec<u32>,
-    /// True for a document that is already found; false between two uses.
-    is_found: Vec<bool>,
-}
-
-impl Notes {
-    fn grow(&mut self, documents: usize) {
-        if self.texts.len() < documents {
-            self.texts.resize(documents, 0.0);
-            self.ranks.resize(documents, 0);
-            self.is_found.resize(documents, false);
-        }
-    }
-
-    fn wipe(&mut self, places: impl Iterator<Item = usize>) {
-        for place in places {
-            step();
-            self.texts[place] = 0.0;
-        }
-    }
-}
 
 impl SiblingIndex {
     /// Scores all candidates except the frame itself, in the order in which they finished.

@@ -1,12 +1,15 @@
-//! Counts the significant words of texts, each form of a word as it stands in the texts only once.
+//! Counts the significant words of texts, each form of a word as it stands in the texts only once; how much of a text is read, and the
+//! hashes of words.
 
 use std::collections::hash_map::Entry;
 
-use super::query::{beginning, term};
 use crate::context::keys::{KeyMap, mix};
 use crate::keywords::{RawWord, for_each_raw_word};
 use crate::steps::step;
 
+/// How many characters of a text are read for words and names. What is important in a text stands at its beginning, and
+/// tools may put megabytes into results.
+const READ_CHARACTERS: usize = 16_000;
 /// Number of first places where words are remembered, and of the places from there on where a word may be. All together
 /// take 8 KB, a quarter of what is nearest to a processor.
 const FIRST_PLACES: usize = 256;
@@ -133,6 +136,33 @@ fn place(remembered: &[Remembered], word: u128) -> usize {
     let first = first_place(word);
     let is_free_or_same = |place: &usize| [0, word].contains(&remembered[*place].word);
     (first..first + PLACES).find(is_free_or_same).unwrap_or(first)
+}
+
+/// The part of a text that is read.
+pub(super) fn beginning(text: &str) -> &str {
+    // A character has at least one byte.
+    if text.len() <= READ_CHARACTERS {
+        return text;
+    }
+    text.char_indices().nth(READ_CHARACTERS).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The parts of the texts of a list that are read: together about as much as of one text.
+pub(super) fn beginnings(texts: &[String]) -> impl Iterator<Item = &str> {
+    let mut left = READ_CHARACTERS;
+    texts.iter().map_while(move |text| {
+        let is_room = left > 0;
+        let read = beginning(text);
+        // Each text counts for a character more: there may be many empty ones.
+        left = left.saturating_sub(read.chars().count() + 1);
+        is_room.then_some(read)
+    })
+}
+
+/// Hashes a word or a name to 64 bits (FNV-1a), with the same result on every machine. A collision of two only makes a
+/// score slightly inaccurate.
+pub(super) fn term(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]
