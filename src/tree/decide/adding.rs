@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use super::limiting::check_limits;
 use super::memory::inherited_registers;
-use super::{check_name, not_empty};
+use super::{check_length, check_name, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{
     Actor, Change, Frame, FrameLimits, FrameRef, FrameStatus, Handle, HolderKind, Identity, NewFrame, Parent, Question,
@@ -18,9 +18,10 @@ use crate::tree::titles::folded;
 use crate::tree::{Draft, Tree};
 
 impl Draft<'_> {
-    pub(super) fn push_frame(&mut self, frame: NewFrame) -> Result<()> {
+    pub(super) fn push_frame(&mut self, mut frame: NewFrame) -> Result<()> {
         let tree = self.tree;
-        let frame = new_frame(tree, self.below_own(frame), FrameStatus::InProgress)?;
+        self.place_below_own(&mut frame.parent, frame.caller.as_deref());
+        let frame = new_frame(tree, frame, FrameStatus::InProgress)?;
         let parent = frame.parent_session_id.as_ref().and_then(|parent| tree.by_id(parent));
         let inherited = parent.and_then(|parent| inherited_registers(tree, parent, &frame));
         let handle = self.add(vec![frame])?;
@@ -32,32 +33,27 @@ impl Draft<'_> {
         Ok(())
     }
 
-    pub(super) fn plan_frame(&mut self, frame: NewFrame) -> Result<()> {
-        self.add(vec![new_frame(self.tree, self.below_own(frame), FrameStatus::Planned)?]).map(drop)
+    pub(super) fn plan_frame(&mut self, mut frame: NewFrame) -> Result<()> {
+        self.place_below_own(&mut frame.parent, frame.caller.as_deref());
+        self.add(vec![new_frame(self.tree, frame, FrameStatus::Planned)?]).map(drop)
     }
 
-    /// A new frame, below the frame of the worker that gives the command if the command names no parent.
-    fn below_own(&self, frame: NewFrame) -> NewFrame {
-        let parent = self.meant(&frame.parent, frame.caller.as_deref());
-        NewFrame { parent, ..frame }
-    }
-
-    /// The parent that a command means: [`Parent::Auto`] is the frame of the worker that gives it.
-    fn meant(&self, parent: &Parent, caller: Option<&str>) -> Parent {
+    /// Puts what a worker adds without a parent below the frame of that worker.
+    fn place_below_own(&self, parent: &mut Parent, caller: Option<&str>) {
         let own = self.actor.as_ref().and_then(Actor::frame).filter(|_| caller.is_none());
-        match (parent, own) {
-            (Parent::Auto, Some(own)) => Parent::Frame(own.into()),
-            (parent, _) => parent.clone(),
+        if let (Parent::Auto, Some(own)) = (&parent, own) {
+            *parent = Parent::Frame(own.into());
         }
     }
 
     pub(super) fn plan_children(
         &mut self,
-        parent: &Parent,
+        mut parent: Parent,
         caller: Option<&str>,
         children: Vec<NewFrame>,
     ) -> Result<()> {
-        let frames = planned_children(self.tree, &self.meant(parent, caller), caller, children)?;
+        self.place_below_own(&mut parent, caller);
+        let frames = planned_children(self.tree, &parent, caller, children)?;
         if !frames.is_empty() {
             self.add(frames)?;
         }
@@ -371,15 +367,7 @@ fn check_new_limits(tree: &Tree, new: &NewFrame, parent: Option<Handle>) -> Resu
 
 /// Refuses a task that is too long.
 pub(super) fn check_task(task: &str) -> Result<()> {
-    let limit = Frame::LONGEST_TASK;
-    // Counted only if it can be too long: a character has a byte at least.
-    match task.len() > limit {
-        true => match task.chars().count() {
-            length if length > limit => Err(Error::TooLong { field: "task", length, limit }),
-            _ => Ok(()),
-        },
-        false => Ok(()),
-    }
+    check_length("task", task, Frame::LONGEST_TASK)
 }
 
 fn check_id(tree: &Tree, session_id: &str) -> Result<()> {

@@ -56,8 +56,8 @@ pub(super) fn check_limits(tree: &Tree, limits: &FrameLimits, handle: Handle, pa
         let expected = "a whole number from 1 on; a large one is as good as none";
         return Err(Error::Setting { name: name.into(), value: "0".into(), expected });
     }
-    let above = parent.and_then(|parent| tree.tools_of(parent));
-    let (Some(tools), Some(above)) = (&limits.tools, above) else { return Ok(()) };
+    let Some(tools) = &limits.tools else { return Ok(()) };
+    let Some(above) = parent.and_then(|parent| tree.tools_of(parent)) else { return Ok(()) };
     let more: Vec<String> = tools.iter().filter(|tool| !covers(&above, tool)).cloned().collect();
     if more.is_empty() { Ok(()) } else { Err(Error::ToolsExceed { handle, tools: more, above }) }
 }

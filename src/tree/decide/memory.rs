@@ -1,6 +1,6 @@
 //! Commands for the agent memory of a frame: the chunks of its heap, and its registers.
 
-use super::not_empty;
+use super::{check_length, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Chunk, Frame, Handle, NewChunk, RegisterValues, Registers, Results, first_filled};
 use crate::text::has_hidden_or_control;
@@ -26,7 +26,7 @@ impl Draft<'_> {
 
     pub(super) fn write_chunk(&mut self, handle: Handle, name: String, content: String) -> Result<()> {
         let (owner, _) = known_chunk(self.tree, handle, &name)?;
-        not_longer("content", &content, NewChunk::CONTENT_LIMIT)?;
+        check_length("content", &content, NewChunk::CONTENT_LIMIT)?;
         self.push(owner, Change::ChunkWritten { name, content, step: self.tree.step(handle) });
         Ok(())
     }
@@ -48,13 +48,6 @@ impl Draft<'_> {
     }
 }
 
-fn not_longer(field: &'static str, text: &str, limit: usize) -> Result<()> {
-    match text.chars().count() {
-        length if length > limit => Err(Error::TooLong { field, length, limit }),
-        _ => Ok(()),
-    }
-}
-
 /// Checks that a chunk can be allocated: its texts are valid, the frame sees no chunk with the same name, and no
 /// unfinished frame below it has one.
 fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
@@ -62,12 +55,12 @@ fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
     for (field, text, limit) in
         [("name", &chunk.name, NewChunk::NAME_LIMIT), ("description", &chunk.description, NewChunk::DESCRIPTION_LIMIT)]
     {
-        not_longer(field, text, limit)?;
+        check_length(field, text, limit)?;
         if has_hidden_or_control(text) {
             return Err(Error::NotOneLine { field });
         }
     }
-    not_longer("content", &chunk.content, NewChunk::CONTENT_LIMIT)?;
+    check_length("content", &chunk.content, NewChunk::CONTENT_LIMIT)?;
     let above = tree.chunk(handle, &chunk.name).map(|(owner, _)| owner);
     match above.or_else(|| tree.unfinished_owner_below(handle, &chunk.name)) {
         Some(owner) => Err(Error::ChunkExists { name: chunk.name.clone(), handle: owner }),

@@ -58,12 +58,7 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
 pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64) -> Result<Commit> {
     if let Some(actor) = actor {
         tree.check_hold(actor)?;
-        match actor.name.chars().count() {
-            length if length > Holder::LONGEST_NAME => {
-                return Err(Error::TooLong { field: "name", length, limit: Holder::LONGEST_NAME });
-            }
-            _ => {}
-        }
+        check_length("name", &actor.name, Holder::LONGEST_NAME)?;
     }
     let mut draft = Draft::new(tree, now);
     let person = actor.filter(|actor| actor.kind == HolderKind::Person);
@@ -76,7 +71,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::Push(frame) => draft.push_frame(frame)?,
         Command::Plan(frame) => draft.plan_frame(frame)?,
         Command::PlanChildren { parent, caller, children } => {
-            draft.plan_children(&parent, caller.as_deref(), children)?;
+            draft.plan_children(parent, caller.as_deref(), children)?;
         }
         Command::Ensure { session_id, title, parent } => draft.ensure(session_id, title, parent)?,
         Command::Import { frames } => draft.import(frames)?,
@@ -167,7 +162,16 @@ fn not_empty(field: &'static str, text: &str) -> Result<()> {
 /// Refuses a name that is empty, or has more characters than the limit.
 fn check_name(field: &'static str, name: &str, limit: usize) -> Result<()> {
     not_empty(field, name)?;
-    match name.chars().count() {
+    check_length(field, name, limit)
+}
+
+/// Refuses a text that has more characters than the limit.
+fn check_length(field: &'static str, text: &str, limit: usize) -> Result<()> {
+    // Counted only if it can be too long: a character has a byte at least.
+    if text.len() <= limit {
+        return Ok(());
+    }
+    match text.chars().count() {
         length if length > limit => Err(Error::TooLong { field, length, limit }),
         _ => Ok(()),
     }
