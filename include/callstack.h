@@ -1254,6 +1254,25 @@ CallstackCode callstack_renew(Callstack *stack,
                               CallstackError **error);
 
 /**
+ * Returns how a frame stands for its holder. A worker looks now and then, for example each second, and stops what it has running when the
+ * frame is not held any more.
+ *
+ * - `hold`: what `callstack_hold` has returned.
+ * - `out_standing`: a JSON object, one of these.
+ *   - `{"kind": "held"}`: the holder works on it.
+ *   - `{"kind": "ended", "status": "completed"}`: it was ended under this hold; or it has `failed`, or is `blocked` with a question.
+ *   - `{"kind": "putBack"}`: it was put back for later under this hold.
+ *   - `{"kind": "stopped"}`: somebody has stopped it, has taken it out of the plan, or has begun it anew.
+ *
+ * Errors: _HOLD_LOST if somebody else has held the frame since; _JSON; _UNKNOWN_FRAME; the storage errors.
+ */
+CallstackCode callstack_standing(const Callstack *stack,
+                                 const char *hold,
+                                 size_t hold_len,
+                                 CallstackText *out_standing,
+                                 CallstackError **error);
+
+/**
  * Lets a frame go, so that another worker can have it at once. It stays in_progress, and this time does not count as a try. Nothing
  * happens if it was let go already.
  *

@@ -27,3 +27,15 @@ const COUNTERS: &str = "approx, chars4 or o200k";
 #[cfg(not(feature = "tokenizer"))]
 const COUNTERS: &str =
     "approx or chars4; o200k needs a library that is built with the feature tokenizer (make native FEATURES=tokenizer)";
+
+#[cfg(all(test, not(feature = "tokenizer")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exact_counter_is_refused_by_a_library_without_it() {
+        let error = counter("o200k").err().expect("this library has no vocabulary");
+        assert_eq!(error.code(), "setting");
+        assert!(error.to_string().contains("built with the feature tokenizer"), "{error}");
+    }
+}

@@ -131,15 +131,3 @@ pub(super) fn truncate_by<'a>(
         kept = kept[..floor_char_boundary(kept, kept.len() - 1)].trim_end();
     }
 }
-
-#[cfg(all(test, not(feature = "tokenizer")))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_exact_counter_is_refused_by_a_library_without_it() {
-        let error = counter("o200k").err().expect("this library has no vocabulary");
-        assert_eq!(error.code(), "setting");
-        assert!(error.to_string().contains("built with the feature tokenizer"), "{error}");
-    }
-}

@@ -9,7 +9,7 @@ use crate::frame::{
     Actor, Change, Event, Finish, Finished, FrameRef, FrameStatus, Handle, Hold, NewHold, Release, WorkLeft,
 };
 use crate::tree::{Command, Tree};
-use crate::work::Resumption;
+use crate::work::{Resumption, Standing};
 
 impl Stack {
     /// Gives a frame to a worker, for the length of its lease. `None` if none is free now; [`Stack::work_left`] says whether that can
@@ -67,6 +67,30 @@ impl Stack {
     pub fn renew(&self, hold: &Hold, lease: u64) -> Result<Hold> {
         let events = self.execute(Command::Renew { hold: hold.clone(), lease })?;
         Ok(held_in(&events).unwrap_or_else(|| hold.clone()))
+    }
+
+    /// How a frame stands for its holder. A worker looks now and then, for example each second, and stops what it has running when the frame
+    /// is not held any more.
+    ///
+    /// ```
+    /// # use callstack_core::{NewFrame, NewHold, Stack};
+    /// use callstack_core::work::Standing;
+    ///
+    /// # let stack = Stack::in_memory();
+    /// let shop = stack.plan(NewFrame::new("Shop"))?;
+    /// let hold = stack.hold(NewHold::new("worker 1", 60_000))?.expect("something is free");
+    /// assert_eq!(stack.standing(&hold)?, Standing::Held);
+    /// stack.stop(shop, "The interface changes first")?;
+    /// assert_eq!(stack.standing(&hold)?, Standing::Stopped);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::HoldLost`](crate::Error::HoldLost) if somebody else has held the frame since;
+    /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); those of [`Stack::refresh`].
+    pub fn standing(&self, hold: &Hold) -> Result<Standing> {
+        self.refresh()?;
+        self.read(|tree| tree.standing(hold))
     }
 
     /// Lets a frame go, so that another worker can have it at once. It stays in_progress, and the time with this worker does not count as a

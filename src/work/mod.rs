@@ -1,11 +1,13 @@
-//! What persons, hosts and workers ask about the work of a tree: what is in the way of it, how it is gone on
-//! with, and what frames may do and spend. Questions about
-//! a tree; nothing here changes one. Which frames can begin, and in which order, is a part of the tree, because commands ask that too.
+//! What persons, hosts and workers ask about the work of a tree: what is in the way of it, how it is gone on with, how a frame stands for
+//! its holder, and what frames may do and spend. Questions about a tree; nothing here changes one. Which frames can begin, and in which
+//! order, is a part of the tree, because commands ask that too.
 
 mod in_the_way;
 mod limits;
 mod resumption;
+mod standing;
 
 pub use in_the_way::InTheWay;
 pub use limits::{Allowance, Overspent};
 pub use resumption::{Missed, Resumption};
+pub use standing::Standing;

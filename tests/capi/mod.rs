@@ -480,6 +480,9 @@ fn workers_hold_frames_and_old_holds_are_refused() {
             assert_eq!(renew(wrong, 1_000).unwrap_err().code, CALLSTACK_ERROR_JSON, "{wrong}");
         }
         assert_eq!(renew(&first, 0).unwrap_err().code, CALLSTACK_ERROR_SETTING);
+        let standing = |held: &str| ask(|out, error| callstack_standing(stack, p(held), held.len(), out, error));
+        assert_eq!(standing(&first).unwrap(), r#"{"kind":"held"}"#);
+        assert_eq!(standing("[]").unwrap_err().code, CALLSTACK_ERROR_JSON);
         let release = |held: &str| run(|error| callstack_release(stack, p(held), held.len(), error));
         release(&first).unwrap();
         assert_eq!(renew(&first, 1_000).unwrap_err().code, CALLSTACK_ERROR_NOT_FREE);
@@ -493,6 +496,7 @@ fn workers_hold_frames_and_old_holds_are_refused() {
             let status = CALLSTACK_STATUS_COMPLETED;
             ask(|out, error| callstack_pop(stack, p("f1"), 2, status, p("done"), 4, NULL, 0, out, error))
         };
+        assert_eq!(standing(&first).unwrap_err().code, CALLSTACK_ERROR_HOLD_LOST);
         let failed = pop(late).unwrap_err();
         assert_eq!(failed.code, CALLSTACK_ERROR_HOLD_LOST);
         assert_eq!(failed.details, json!({"handle": "f1", "by": "worker `two`", "generation": 2, "refused": 1}));

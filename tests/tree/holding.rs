@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callstack_core::frame::{Holder, WorkLeft};
+use callstack_core::work::Standing;
 use callstack_core::{
-    Actor, Command, Error, EventQuery, FrameRef, FrameStatus, Handle, Hold, HolderKind, MemoryStore, NewFrame, NewHold,
-    PopStatus, Stack, StackOptions, StackState,
+    Actor, Command, Error, EventQuery, Finish, FrameRef, FrameStatus, Handle, Hold, HolderKind, MemoryStore, NewFrame,
+    NewHold, PopStatus, Stack, StackOptions, StackState,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -53,6 +54,48 @@ fn reason(stack: &Stack, frame: Handle) -> String {
 fn left(stack: &Stack, below: Option<Handle>) -> [usize; 5] {
     let WorkLeft { free, held, waiting, begun, blocked, .. } = stack.work_left(below.map(FrameRef::from)).unwrap();
     [free, held, waiting, begun, blocked]
+}
+
+#[test]
+fn a_holder_learns_whether_it_goes_on() {
+    let (stack, now) = stack();
+    let titles = ["Held", "Stopped", "Removed", "Anew", "Done", "Failed", "Asks", "Later", "Lapsed", "Taken"];
+    let holds: BTreeMap<&str, Hold> = titles
+        .into_iter()
+        .map(|title| {
+            let frame = plan(&stack, title, None, &[]);
+            (title, stack.hold(NewHold::new("one", 100).frame(frame)).unwrap().unwrap())
+        })
+        .collect();
+    let handle = |title: &str| holds[title].handle;
+    let finish = |title: &str, finish| stack.finish(&holds[title], finish).unwrap();
+    stack.stop(handle("Stopped"), "The interface changes first").unwrap();
+    stack.invalidate(handle("Removed"), "Not needed").unwrap();
+    stack.stop(handle("Anew"), "No good").unwrap();
+    stack.retry(handle("Anew"), None).unwrap();
+    finish("Done", Finish::Done("done".into()));
+    finish("Failed", Finish::Failed("no".into()));
+    finish("Asks", Finish::Asks { question: "Which?".into(), results: None });
+    finish("Later", Finish::Later { wait: None });
+    now.store(1_200, Ordering::Relaxed);
+    stack.hold(NewHold::new("two", 100).frame(handle("Taken"))).unwrap().unwrap();
+    let ended = |status| Standing::Ended { status };
+    let expected = [
+        ("Held", Standing::Held),
+        ("Stopped", Standing::Stopped),
+        ("Removed", Standing::Stopped),
+        ("Anew", Standing::Stopped),
+        ("Done", ended(FrameStatus::Completed)),
+        ("Failed", ended(FrameStatus::Failed)),
+        ("Asks", ended(FrameStatus::Blocked)),
+        ("Later", Standing::PutBack),
+        // Its lease has ended, and nobody else has it.
+        ("Lapsed", Standing::Held),
+    ];
+    for (title, standing) in expected {
+        assert_eq!(stack.standing(&holds[title]).unwrap(), standing, "{title}");
+    }
+    assert_eq!(stack.standing(&holds["Taken"]).unwrap_err().code(), "hold_lost");
 }
 
 #[test]

@@ -53,6 +53,7 @@ export const SIGNATURES = {
   as_actor: "tv",
   work_left: "t?o",
   resumption: "t?o",
+  standing: "to",
   note_interruptions: "o",
   deliver: "t",
   forget: "t",

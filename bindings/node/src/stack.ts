@@ -48,6 +48,7 @@ import type {
   Reopened,
   Reply,
   Resumption,
+  Standing,
   Retried,
   RunSettings,
   RunStatus,
@@ -457,6 +458,16 @@ export class Stack implements Disposable {
    */
   renew(hold: Hold, lease: number): Hold {
     return this.#record("renew", writeJson(hold), milliseconds(lease))
+  }
+
+  /**
+   * Returns how a frame stands for its holder. A worker looks now and then, for example each second, and stops what it has running when the
+   * frame is not held any more.
+   *
+   * @throws `hold_lost` if somebody else has held the frame since.
+   */
+  standing(hold: Hold): Standing {
+    return this.#record("standing", writeJson(hold))
   }
 
   /**

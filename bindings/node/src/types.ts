@@ -159,6 +159,14 @@ export interface Resumption {
   missed: { frame: Handle; child: Handle }[]
 }
 
+/**
+ * How a frame stands for its holder: the holder works on it; it was ended under this hold, or put back for later; or somebody has stopped
+ * it, has taken it out of the plan, or has begun it anew, so the holder should stop.
+ */
+export type Standing =
+  | { kind: "held" | "putBack" | "stopped" }
+  | { kind: "ended"; status: "completed" | "failed" | "blocked" }
+
 /** What an edit changes in a frame. What is missing stays as it is. */
 export interface FrameEdit {
   /** The new title. */

@@ -186,7 +186,10 @@ test("workers hold frames, and old holds are refused", async () => {
     await setTimeout(20)
   }
   assert.ok(anew)
+  assert.deepEqual(stack.standing(anew), { kind: "held" })
+  fails(() => stack.standing(first), "hold_lost")
   assert.deepEqual(stack.finish(anew, end), { status: "completed" })
+  assert.deepEqual(stack.standing(anew), { kind: "ended", status: "completed" })
   const mail = conversation.push({ title: "Mail", parent: null })
   assert.equal(stack.frame(mail).holder?.name, "codex/1")
   using another = stack.asActor({ ...other, name: "codex/2" })

@@ -155,6 +155,9 @@ def test_workers_hold_frames_and_old_holds_are_refused(stack: Stack) -> None:
     assert anew is not None
     done = stack.finish(anew, {"end": "done", "results": "done in full", "resultsCompacted": "done"})
     assert done == {"status": "completed"}
+    assert stack.standing(anew) == {"kind": "ended", "status": "completed"}
+    with pytest.raises(errors.HoldLostError):
+        stack.standing(first)
     mail = stack.plan({"title": "Mail", "parent": None})
     third = stack.hold("three", 60_000, frame=mail)
     assert third is not None

@@ -54,6 +54,7 @@ from callstack_core.types import (
     Reopened,
     Reply,
     Resumption,
+    Standing,
     Retried,
     RunSettings,
     RunStatus,
@@ -408,6 +409,14 @@ class Stack:
         if it was let go or is not in progress any more: then the holder should stop. `SettingError` for the lease.
         """
         return self._record("renew", write_json(hold), _milliseconds(lease))
+
+    def standing(self, hold: Hold) -> Standing:
+        """Returns how a frame stands for its holder.
+
+        A worker looks now and then, for example each second, and stops what it has running when the frame is not held any
+        more. Raises `HoldLostError` if somebody else has held the frame since.
+        """
+        return self._record("standing", write_json(hold))
 
     def release(self, hold: Hold) -> None:
         """Lets a frame go, so that another worker can have it at once.

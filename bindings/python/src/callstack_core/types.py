@@ -220,6 +220,16 @@ class Resumption(TypedDict):
     missed: list[Missed]
 
 
+class Standing(TypedDict):
+    """How a frame stands for its holder: see `Stack.standing`."""
+
+    #: `held`: the holder works on it. `ended`, `putBack`: it was ended under this hold, or put back for later. `stopped`:
+    #: somebody has stopped it, has taken it out of the plan, or has begun it anew, so the holder should stop.
+    kind: Literal["held", "ended", "putBack", "stopped"]
+    #: How it has ended.
+    status: NotRequired[Literal["completed", "failed", "blocked"]]
+
+
 class NewFrame(TypedDict):
     """A frame to push or plan."""
 
