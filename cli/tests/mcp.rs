@@ -1064,7 +1064,7 @@ fn a_conversation_that_loses_its_frame_hears_of_it_and_does_not_work_in_the_one_
     // A person has ended it, while the conversation was in a frame below it.
     server.push("one", "Mail");
     server.push("one", "Rates");
-    by_hand(&["pop", "f3", "--results", "mail.rs"]);
+    by_hand(&["pop", "f3", "--anyway", "--results", "mail.rs"]);
     server.done(Some("one"), "record", json!({ "decisions": ["Its own frame is still open"] }));
     let popped = server.done(Some("one"), "pop", json!({ "status": "completed", "results": "rates.rs" }));
     ends_with(&popped, "You are in no frame.");

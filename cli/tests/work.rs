@@ -695,7 +695,8 @@ fn what_a_command_has_done_by_hand_below_its_frame_is_its_own_work() {
         "[ \"$CALLSTACK_TITLE\" = Cart ] || exit 0; \
          {program} activate $CALLSTACK_FRAME && {program} push 'One way' --below $CALLSTACK_FRAME && \
          {program} pop 'One way' --status failed --results no && {program} plan Later --below $CALLSTACK_FRAME && \
-         {program} pop $CALLSTACK_FRAME --results 'by itself'"
+         ! {program} pop $CALLSTACK_FRAME --results 'too early' && \
+         {program} pop $CALLSTACK_FRAME --anyway --results 'by itself'"
     );
     let output = place.command(&[], &script).output().unwrap();
     assert_eq!(

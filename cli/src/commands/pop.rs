@@ -18,6 +18,9 @@ use crate::input::{self, misused};
 use crate::output::{Line, Page, Report};
 use crate::same_stack::SameStack;
 
+/// The number of frames that a refusal names.
+const LISTED: usize = 8;
+
 #[derive(Args)]
 pub struct Arguments {
     /// The frame: its handle, its ID, the beginning of its ID, or its title. Default: the active frame, unless a session of
@@ -38,6 +41,9 @@ pub struct Arguments {
     /// Block the frame: what it needs, and from whom. The results are then those so far.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     question: Option<String>,
+    /// Complete the frame although frames below it are open or planned.
+    #[arg(long)]
+    anyway: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -108,7 +114,7 @@ impl Report for Popped {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure> {
-    let Arguments { frame, status, results, results_file, results_compacted, question } = arguments;
+    let Arguments { frame, status, results, results_file, results_compacted, question, anyway } = arguments;
     let from_file = results_file.map(|file| input::content(&file)).transpose()?;
     let [results, compacted, question] = input::texts([results.or(from_file), results_compacted, question])?;
     let results = Results::new(results.unwrap_or_default()).compacted(compacted.unwrap_or_default());
@@ -127,6 +133,9 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
     }
     let stack = folder.open_to_write()?;
     let handle = chosen(&stack, frame)?;
+    if status == Status::Completed && !anyway {
+        check_parts(&stack, handle)?;
+    }
     let popped = match question {
         Some(question) => stack.block(handle, question, Some(results))?,
         None => stack.pop(handle, status.into(), results)?,
@@ -142,6 +151,20 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         next_ready: next_ready(tree, handle).filter(|_| stack.actor().is_none_or(|actor| actor.hold.is_none())),
         same_stack: folder.same_stack(),
     }))
+}
+
+/// Refuses to complete a frame while something is left below it.
+fn check_parts(stack: &Stack, handle: Handle) -> Result<(), Failure> {
+    let left: Vec<Handle> = stack.read(|tree| tree.unfinished_below(handle).take(LISTED + 1).collect());
+    let names = left.iter().take(LISTED).map(Handle::to_string).collect::<Vec<_>>().join(", ");
+    let message = match left.len() {
+        0 => return Ok(()),
+        1..=LISTED => format!("{handle} is not done: below it are open or planned {names}"),
+        _ => format!("{handle} is not done: below it are open or planned {names} and more"),
+    };
+    Err(Failure::new(Exit::Refused, "parts_left", message).next(format!(
+        "finish them, or `callstack invalidate FRAME REASON` for what is not needed; `callstack pop {handle} --anyway …` leaves them"
+    )))
 }
 
 /// The frame that is named, or the active one, unless an agent or another worker works on it.

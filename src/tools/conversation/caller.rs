@@ -267,10 +267,7 @@ impl<'a> Conversation<'a> {
 
     /// The frames below a frame that are open or planned, at most a dozen.
     pub(super) fn unfinished_below(&self, frame: Handle) -> Vec<Handle> {
-        let is_left = |status: FrameStatus| status.is_open() || status == FrameStatus::Planned;
-        self.stack.read(|tree| {
-            tree.descendants(frame).filter(|below| is_left(tree.node(*below).status())).take(LISTED).collect()
-        })
+        self.stack.read(|tree| tree.unfinished_below(frame).take(LISTED).collect())
     }
 
     /// The answer for a frame that has begun, or goes on, in which the conversation works now.
