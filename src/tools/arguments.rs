@@ -35,7 +35,9 @@ const LONGEST_LIST: usize = 1_000;
 /// arguments stand for `{}`.
 ///
 /// Some hosts send lists, objects, numbers and truth values as texts, some of them only from the middle of a session on. What has the
-/// right meaning is read by its meaning: `"[1]"` as `[1]` where the schema has a list, `1.0` as `1` where it has an integer.
+/// right meaning is read by its meaning: `"[1]"` as `[1]` where the schema has a list, `1.0` as `1` where it has an integer, `"True"` as
+/// `true`, `"Completed"` as `"completed"`, `"f2"` as `["f2"]` where it has a list of texts, and `null` as an argument that is left out. What
+/// has two meanings is refused, such as `"f2, f3"` for a list.
 ///
 /// # Errors
 /// A text for the agent: the problem, the path of the invalid argument, and the example.
@@ -62,14 +64,7 @@ pub(super) fn read_without_blanks<T: DeserializeOwned + JsonSchema>(json: &str, 
 fn fitted(value: Value, schema: &Value) -> Value {
     let name = schema["type"].as_str().unwrap_or_default();
     match value {
-        Value::String(text) if !matches!(name, "" | "string") => match from_json(&text) {
-            // A text within a text is no number.
-            Ok(Value::String(_)) | Err(_) => Value::String(text),
-            Ok(read) => match too_long(&read) {
-                None => fitted(read, schema),
-                Some(_) => Value::String(text),
-            },
-        },
+        Value::String(text) => fitted_text(text, name, schema),
         Value::Number(number) if name == "integer" => match number.as_f64() {
             // Larger ones are not exact.
             Some(whole) if number.is_f64() && whole.fract() == 0.0 && whole.abs() < 9e15 => Value::from(whole as i64),
@@ -77,13 +72,39 @@ fn fitted(value: Value, schema: &Value) -> Value {
         },
         Value::Array(list) => list.into_iter().map(|entry| fitted(entry, &schema["items"])).collect(),
         Value::Object(map) => {
+            let is_required =
+                |key: &str| schema["required"].as_array().is_some_and(|keys| keys.iter().any(|it| it == key));
             let fit = |(key, value): (String, Value)| {
                 let value = fitted(value, &schema["properties"][&key]);
-                (key, value)
+                (!value.is_null() || is_required(&key)).then_some((key, value))
             };
-            Value::Object(map.into_iter().map(fit).collect())
+            Value::Object(map.into_iter().filter_map(fit).collect())
         }
         other => other,
+    }
+}
+
+/// As [`fitted`], for a text. `name`: the type of the schema.
+fn fitted_text(text: String, name: &str, schema: &Value) -> Value {
+    if matches!(name, "" | "string") {
+        let is_same = |choice: &&Value| choice.as_str().is_some_and(|choice| choice.eq_ignore_ascii_case(text.trim()));
+        let choice = schema["enum"].as_array().and_then(|choices| choices.iter().find(is_same)).cloned();
+        return choice.unwrap_or(Value::String(text));
+    }
+    if name == "boolean" {
+        let truth = text.trim().to_ascii_lowercase().parse::<bool>();
+        return truth.map_or(Value::String(text), Value::Bool);
+    }
+    match from_json::<Value>(&text) {
+        // A text within a text is no number.
+        Ok(read) if !read.is_string() && too_long(&read).is_none() => return fitted(read, schema),
+        _ => {}
+    }
+    // More than one could be meant by a text with a separator, and none by one without words.
+    let is_one = !text.trim().is_empty() && !text.contains([',', ';', '\n', '[', '{']);
+    match name == "array" && is_one && schema["items"]["type"] == "string" {
+        true => Value::Array(vec![Value::String(text)]),
+        false => Value::String(text),
     }
 }
 
@@ -214,6 +235,16 @@ mod tests {
         #[serde(default)]
         anyway: bool,
         count: Option<i64>,
+        #[serde(default)]
+        tags: Vec<String>,
+        ended: Option<Ended>,
+    }
+
+    #[derive(serde::Deserialize, JsonSchema, Debug, PartialEq)]
+    #[serde(rename_all = "lowercase")]
+    enum Ended {
+        Completed,
+        Failed,
     }
 
     #[derive(serde::Deserialize, JsonSchema, Debug, PartialEq)]
@@ -233,16 +264,37 @@ mod tests {
             r#"{"title": "[1]", "steps": "[{\"title\": \"5\", \"after\": \"[\\\"Cart\\\"]\"}]", "anyway": "true", "count": "2.0"}"#,
         );
         let steps = vec![Step { title: "5".into(), after: vec!["Cart".into()] }];
-        assert_eq!(read.unwrap(), Arguments { title: "[1]".into(), steps, anyway: true, count: Some(2) });
+        assert_eq!(
+            read.unwrap(),
+            Arguments { title: "[1]".into(), steps, anyway: true, count: Some(2), tags: Vec::new(), ended: None }
+        );
         for (json, problem) in [
             (r#"{"title": 5}"#, "`title`: invalid type: integer `5`, expected a string"),
             (r#"{"title": "a", "steps": "Cart"}"#, "`steps`: invalid type: string \"Cart\", expected a sequence"),
             (r#"{"title": "a", "anyway": "\"true\""}"#, "`anyway`: invalid type: string"),
             (r#"{"title": "a", "count": 1.5}"#, "`count`: invalid type: floating point `1.5`, expected i64"),
             (r#"{"title": "a", "steps": "[{}]"}"#, "`steps[0]`: missing field `title`"),
+            (r#"{"title": null}"#, "`title`: invalid type: null, expected a string"),
+            (r#"{"title": "a", "anyway": "yes"}"#, "`anyway`: invalid type: string \"yes\", expected a boolean"),
+            (r#"{"title": "a", "anyway": 1}"#, "`anyway`: invalid type: integer `1`, expected a boolean"),
+            (r#"{"title": "a", "tags": "one, two"}"#, "`tags`: invalid type: string \"one, two\", expected a sequence"),
+            (r#"{"title": "a", "tags": ""}"#, "`tags`: invalid type: string \"\", expected a sequence"),
+            (r#"{"title": "a", "ended": "Done"}"#, "`ended`: unknown variant `Done`, expected `completed` or `failed`"),
         ] {
             assert!(read_arguments(json).unwrap_err().starts_with(problem), "{json}: {:?}", read_arguments(json));
         }
+    }
+
+    #[test]
+    fn what_has_one_meaning_is_read() {
+        let read = |json: &str| read_arguments(json).unwrap_or_else(|problem| panic!("{json}: {problem}"));
+        let absent =
+            read(r#"{"title": "a", "steps": null, "anyway": null, "count": null, "tags": null, "ended": null}"#);
+        assert_eq!(absent, read(r#"{"title": "a"}"#));
+        let nested = read(r#"{"title": "a", "steps": [{"title": "b", "after": null}], "anyway": "False"}"#);
+        assert_eq!((nested.steps[0].after.len(), nested.anyway), (0, false));
+        let read = read(r#"{"title": "a", "anyway": "TRUE", "tags": "src/a b.rs", "ended": "Completed"}"#);
+        assert_eq!((read.anyway, read.tags, read.ended), (true, vec!["src/a b.rs".to_owned()], Some(Ended::Completed)));
     }
 
     #[test]

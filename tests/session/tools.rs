@@ -213,7 +213,7 @@ fn the_documents_are_up_to_date() {
 fn mistyped(property: &Value) -> Value {
     match property["type"].as_str().unwrap() {
         "string" => json!(5),
-        "array" => json!("not a list"),
+        "array" => json!("not a list, nor one"),
         _ => json!("many"),
     }
 }
