@@ -98,7 +98,7 @@ pub(super) struct Child {
     /// In full: what to do, what is known, what to return.
     #[serde(default)]
     task: String,
-    /// Handles or titles of frames whose results it needs, also of this list.
+    /// Frames whose results it needs, also of this list.
     #[serde(default)]
     depends_on: Vec<String>,
 }

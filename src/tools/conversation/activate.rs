@@ -9,27 +9,26 @@ use crate::frame::{FrameStatus, Handle};
 use crate::text::one_line;
 use crate::tools::beginning;
 
-/// Begin a planned frame, or go on with an open one, and work in it from now on. The answer shows all that you need for it.
-/// A blocked frame needs the answer to its question; a failed one is begun anew; a completed one goes on if you say what is wrong.
+/// Begin a planned frame, or go on with an open one, and work in it. The answer shows all that you need for it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Activate {
-    /// Handle or title of the frame.
+    /// Handle or title.
     frame: String,
-    /// The answer to the question of a blocked frame; of a completed one what is wrong.
+    /// To the question of a blocked frame; of a completed one: what is wrong.
     answer: Option<String>,
-    /// Begin a failed or blocked frame anew, in a new frame that knows why it failed.
+    /// Begin a failed or blocked one anew.
     #[serde(default)]
     retry: bool,
-    /// With retry: what must be done differently.
+    /// With retry: what to do differently.
     note: Option<String>,
     /// Despite open dependencies.
     #[serde(default)]
     anyway: bool,
-    /// A subagent does the work: the answer is the prompt for it.
+    /// A subagent does the work: the answer is its prompt.
     #[serde(default)]
     hand_over: bool,
-    /// Go on in a frame in which another conversation has worked.
+    /// Go on where another conversation has worked.
     #[serde(default)]
     take_over: bool,
 }

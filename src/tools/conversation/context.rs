@@ -6,12 +6,11 @@ use serde::Deserialize;
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::context::Guidance;
 
-/// Show all that matters for your frame: the tasks above it, the results that it builds on, its plan and criteria. Call it
-/// when your conversation was compacted, or when you begin in a frame.
+/// Show all that your frame needs: its task and those above it, results that it builds on, its plan. Call it after a compaction.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Context {
-    /// Default: the frame of this conversation.
+    /// Default: that of this conversation.
     frame: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::tools::planning::out_of_the_plan;
 
-/// Take a frame that is not needed any more, and the planned ones below it, out of the plan.
+/// Take a frame that is not needed, and the planned ones below it, out of the plan.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Invalidate {

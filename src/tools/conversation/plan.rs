@@ -2,6 +2,7 @@
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::Handle;
@@ -9,25 +10,32 @@ use crate::tools::beginning;
 use crate::tools::planning::Child;
 use crate::tree::Parts;
 
-/// Plan the steps of your frame in order, to be begun later with activate.
+const SHORT: &str = "successCriteriaCompacted";
+
+/// Plan the steps of your frame, to be begun later with activate.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Plan {
     /// The steps, in order.
     #[schemars(transform = with_criteria_alone)]
     frames: Vec<Child>,
-    /// Subagents do those that can begin: the answer has their prompts.
+    /// Subagents do those that can begin: the answer has the prompts.
     #[serde(default)]
     hand_over: bool,
-    /// Your frame. Default: the frame of this conversation.
+    /// Your frame. Default: that of this conversation.
     frame: Option<String>,
 }
 
-/// Says that the short criteria can be left out.
+/// Leaves the short criteria out of the schema: contexts can do without.
 fn with_criteria_alone(frames: &mut Schema) {
-    let frame = frames.get_mut("items").and_then(|items| items.get_mut("required"));
-    let required = frame.and_then(|required| required.as_array_mut());
-    required.into_iter().for_each(|names| names.retain(|name| name != "successCriteriaCompacted"));
+    let frame = frames.get_mut("items").and_then(Value::as_object_mut);
+    let Some(frame) = frame else { return };
+    if let Some(properties) = frame.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.remove(SHORT);
+    }
+    if let Some(required) = frame.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name != SHORT);
+    }
 }
 
 impl ConversationTool for Plan {

@@ -9,26 +9,27 @@ use crate::frame::{FrameStatus, Results};
 use crate::session::calls::{self, listed};
 use crate::tools::popping::{self, Ended, Ending, Next};
 
-/// Finish your frame. The frame above it goes on and sees resultsCompacted, so that must contain all that it needs.
+/// Finish your frame. Who goes on above it sees resultsCompacted, or else results, and nothing more of your work.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {
-    /// completed: the criteria are met; failed: they cannot be; blocked: the work waits for somebody.
+    /// completed: the criteria are met; failed: they cannot be; blocked: it waits for somebody.
     status: Ended,
-    /// The results in full: what exists now, where, and how it is used; or what was tried, and why it failed.
+    /// What exists now, where, and how it is used; or what was tried, and why it failed.
     results: String,
-    /// The same in a few short sentences.
+    /// If that is long: the same in a few short sentences.
     #[serde(default)]
     results_compacted: String,
-    /// With blocked: what the work needs, and from whom.
+    /// blocked: what it needs, and from whom.
     question: Option<String>,
-    /// Begin this planned frame in the same call; true: the first that can begin. The answer shows all that you need for it.
+    /// Begin this planned frame in the same call; "true": the first that can begin.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     next: Next,
-    /// Although frames below it are open or planned.
+    /// Despite open or planned frames below it.
     #[serde(default)]
     anyway: bool,
-    /// Default: the frame of this conversation.
+    /// Default: that of this conversation.
     frame: Option<String>,
 }
 

@@ -7,8 +7,7 @@ use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::{FrameStatus, Handle, NewFrame, Parent};
 use crate::tools::beginning;
 
-/// Begin a sub-task in a child frame of your frame, and work in it from now on until you pop it. The first push of a
-/// conversation begins its task. With handOver a subagent does the work: the answer is the prompt for it.
+/// Begin a sub-task in a child frame of your frame, and work in it until you pop it. The first push begins your task.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Push {
@@ -16,19 +15,20 @@ pub(super) struct Push {
     title: String,
     /// Conditions that can be checked.
     success_criteria: String,
-    /// The same in one short line.
+    /// The same in one short line. Contexts can do without, so it does not stand in the schema.
     #[serde(default)]
+    #[schemars(skip)]
     success_criteria_compacted: String,
-    /// For handOver, in full: what to do, what is known, what to return.
+    /// With handOver: what to do, what is known, what to return.
     #[serde(default)]
     task: String,
-    /// Handles or titles of frames whose results it needs.
+    /// Frames whose results it needs.
     #[serde(default)]
     depends_on: Vec<String>,
-    /// A subagent does the work.
+    /// A subagent does the work: the answer is its prompt.
     #[serde(default)]
     hand_over: bool,
-    /// Your frame; "new": begin another task. Default: the frame of this conversation.
+    /// Your frame; "new": another task. Default: that of this conversation.
     frame: Option<String>,
 }
 

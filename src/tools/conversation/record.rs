@@ -6,21 +6,20 @@ use serde::Deserialize;
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::Results;
 
-/// Record in your frame what later work depends on, at once: files that you have made, decisions with their reasons, the
-/// results so far. It outlives the conversation.
+/// Record at once what later work depends on. It outlives the conversation.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Record {
-    /// Paths, URLs or names of what the work has made.
+    /// Paths, URLs or names of what you have made.
     #[serde(default)]
     artifacts: Vec<String>,
-    /// Decisions, each with its reason.
+    /// Each with its reason.
     #[serde(default)]
     decisions: Vec<String>,
-    /// The results so far, in place of those before.
+    /// In place of those before.
     #[serde(default)]
     results_so_far: String,
-    /// Default: the frame of this conversation.
+    /// Default: that of this conversation.
     frame: Option<String>,
 }
 

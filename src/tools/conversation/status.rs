@@ -38,21 +38,20 @@ impl Wait {
     }
 }
 
-/// Show the frames of your task with their status, and in which one you are. Or show all of one frame: criteria, results,
-/// decisions, artifacts.
+/// Show the frames of your task, and in which one you are; or all of one frame.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Status {
-    /// Handle or title of a frame that is shown in full.
+    /// Handle or title of the one frame.
     of: Option<String>,
-    /// Also the frames of other tasks.
+    /// Also other tasks.
     #[serde(default)]
     all: bool,
-    /// Wait until the frame `of` has ended, at most this number of seconds, up to 25.
+    /// Seconds, to wait for the end of the frame `of`.
     #[serde(default)]
     #[schemars(range(min = 0, max = 25))]
     wait: i64,
-    /// Your frame. Default: the frame of this conversation.
+    /// Your frame. Default: that of this conversation.
     frame: Option<String>,
 }
 
