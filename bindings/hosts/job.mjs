@@ -7,8 +7,10 @@ import { createInterface } from "node:readline"
 import { hosts, run } from "./hosts.mjs"
 import { startModel } from "./model.mjs"
 
-/** The hosts that tell the server which conversation calls. In the others the agent names its frame in each call. */
-export const NAMES_CONVERSATIONS = ["claude", "codex", "pi"]
+/** How agents ask for the summary with which they replace a conversation that has become too long for their window. */
+const ASKS_FOR_SUMMARY = /create a detailed summary|CONTEXT CHECKPOINT COMPACTION|handoff summary/i
+/** Length of such a summary, in characters: 6,000 tokens. */
+const SUMMARY_LENGTH = 24_000
 /** Length of the files, in characters. */
 const LENGTH = 3000
 
@@ -46,7 +48,6 @@ export const resultsOf = (area, steps) =>
 function script(name, mode, areas, steps) {
   const host = hosts[name]
   const isOnStack = mode !== "linear"
-  const named = (frame) => (NAMES_CONVERSATIONS.includes(name) ? {} : { frame })
   // The tools of the library want short forms, too.
   const compacted = (key, text) => (host.noMcp ? { [`${key}Compacted`]: text } : {})
   const answers = []
@@ -55,7 +56,6 @@ function script(name, mode, areas, steps) {
     const results = resultsOf(area, steps)
     if (isOnStack) {
       const args = {
-        ...named("new"),
         title: `Area ${area}`,
         successCriteria: criteria,
         ...compacted("successCriteria", criteria),
@@ -67,7 +67,7 @@ function script(name, mode, areas, steps) {
       answers.push({ text: `Reading part ${step} of area ${area}.`, calls: [{ name: host.shell, args }] })
     }
     if (isOnStack) {
-      const args = { ...named(`f${area + 1}`), status: "completed", results, ...compacted("results", results) }
+      const args = { status: "completed", results, ...compacted("results", results) }
       answers.push({ calls: [{ name: "pop", args }] })
     } else {
       answers.push({ text: results, calls: [{ name: host.shell, args: host.input("true") }] })
@@ -99,15 +99,22 @@ function differences(bill, usage) {
 }
 
 /**
- * Runs a job, and returns what its requests cost: `{requests, peak, total, read, write, uncached, cost}` in tokens of four
- * characters, as the provider of the host bills them.
+ * Runs a job, and returns what its requests cost: `{requests, peak, total, read, write, uncached, cost, compactions}` in tokens of four
+ * characters, as the provider of the host bills them, and how often the host has compacted the conversation.
  */
 export async function job(name, mode, { areas = 12, steps = 8, program }) {
   const answers = script(name, mode, areas, steps)
   const problems = []
+  const summary = printed(7, SUMMARY_LENGTH)
   let done = 0
+  let compactions = 0
   const model = await startModel((request) => {
     const isWork = request.tools.some((tool) => tool?.endsWith(hosts[name].shell))
+    const asked = request.items.findLast((item) => item.role === "user" && item.kind === "text")?.text ?? ""
+    if (ASKS_FOR_SUMMARY.test(asked)) {
+      compactions += 1
+      return { text: `<summary>${summary}</summary>` }
+    }
     if (!isWork) return { text: "{}" } // titles, classifiers and the like
     for (const result of request.news) {
       if (result.isError || /^MCP (tool|server)|tool error/.test(result.text)) problems.push(result.text.slice(0, 200))
@@ -129,5 +136,5 @@ export async function job(name, mode, { areas = 12, steps = 8, program }) {
     const what = [...new Set(problems)].slice(0, 4).join("\n")
     throw new Error(`${name}, ${mode}: ${done} of ${answers.length} steps\n${what}\n${result.out.slice(-1500)}`)
   }
-  return bill
+  return { ...bill, compactions }
 }

@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict"
 import { hosts, run } from "./hosts.mjs"
-import { NAMES_CONVERSATIONS } from "./job.mjs"
 import { startModel } from "./model.mjs"
 
 const SECRET = "what the file says, "
@@ -17,11 +16,10 @@ const chosen = process.argv.slice(2)
 const able = Object.keys(hosts).filter((name) => !hosts[name].noMcp)
 for (const name of chosen.length > 0 ? chosen : able) {
   const host = hosts[name]
-  const named = (frame) => (NAMES_CONVERSATIONS.includes(name) ? {} : { frame })
   const answers = [
-    { calls: [{ name: "push", args: { ...named("new"), title: "Read", successCriteria: "It is read." } }] },
+    { calls: [{ name: "push", args: { title: "Read", successCriteria: "It is read." } }] },
     { text: "I read it.", calls: [{ name: host.shell, args: host.input("cat file.txt") }] },
-    { calls: [{ name: "pop", args: { ...named("f1"), status: "completed", results: RESULTS } }] },
+    { calls: [{ name: "pop", args: { status: "completed", results: RESULTS } }] },
     { text: "All is done." },
   ]
   const work = []

@@ -3,14 +3,12 @@
 
 use std::env;
 use std::fmt;
-#[cfg(feature = "proxy")]
 use std::io;
 
 use callstack_core::text::from_json;
 use callstack_core::{Actor, HolderKind, Stack};
 use serde_json::{Map, Value};
 
-#[cfg(feature = "proxy")]
 use crate::token::Token;
 
 /// Longest ID of a conversation, in bytes. Longer ones are ignored.
@@ -35,6 +33,9 @@ pub const VARIABLE: &str = "CALLSTACK_CONVERSATION";
 const VARIABLES: [(&str, &str); 3] =
     [("CLAUDE_CODE_SESSION_ID", "claude"), ("CODEX_THREAD_ID", "codex"), ("OPENCODE_SESSION_ID", "opencode")];
 
+/// The beginnings of the names of clients that start a server for each conversation and name it nowhere, and their agents.
+const CLIENTS: [(&str, &str); 3] = [("copilot-cli", "copilot"), ("gemini-cli", "gemini"), ("qwen-cli", "qwen")];
+
 /// A conversation of a host, such as `codex/0198…`. A subagent of Claude Code is `claude/SESSION/AGENT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller(String);
@@ -58,11 +59,16 @@ impl Caller {
     /// A new conversation of an agent, for one run of it.
     ///
     /// # Errors
-    /// If the system has no random number.
+    /// As [`run_name`].
     #[cfg(feature = "proxy")]
     pub fn of_run(agent: &str) -> io::Result<Self> {
-        let name = Token::random()?.to_string();
-        Ok(Self(format!("{}/{}", agent.replace('/', "-"), &name[..name.len().min(12)])))
+        Ok(Self(format!("{}/{}", agent.replace('/', "-"), run_name()?)))
+    }
+
+    /// The agent of a client that starts a server for each conversation, and does not say in its calls which one it is. `None`: a server of
+    /// this client can serve many conversations.
+    pub fn agent_of_client(client: &str) -> Option<&'static str> {
+        CLIENTS.iter().find(|(start, _)| client.starts_with(start)).map(|(_, agent)| *agent)
     }
 
     /// The conversation that has started this process, if its host names it, or `callstack run`.
@@ -117,6 +123,16 @@ impl Caller {
     pub fn id(&self) -> &str {
         self.0.split_once('/').map_or(&*self.0, |(_, id)| id)
     }
+}
+
+/// A new name for a run of an agent, or of a server that serves one conversation.
+///
+/// # Errors
+/// If the system has no random number.
+pub fn run_name() -> io::Result<String> {
+    let mut name = Token::random()?.to_string();
+    name.truncate(12);
+    Ok(name)
 }
 
 /// The stack whose commands a conversation gives, also one without a name. Within the command of a worker, the worker must have its frame.
@@ -186,6 +202,20 @@ mod tests {
             assert_eq!(Caller::taken_from(arguments.as_object_mut().unwrap()), None);
             assert_eq!(arguments, json!({}));
         }
+    }
+
+    #[test]
+    fn a_client_that_starts_a_server_for_each_conversation_is_known() {
+        for (client, agent) in [
+            ("copilot-cli", Some("copilot")),
+            ("gemini-cli-mcp-client", Some("gemini")),
+            ("qwen-cli-mcp-client-callstack", Some("qwen")),
+            ("claude-ai", None),
+            ("cursor-vscode", None),
+        ] {
+            assert_eq!(Caller::agent_of_client(client), agent, "{client}");
+        }
+        assert_ne!(run_name().unwrap(), run_name().unwrap());
     }
 
     #[test]

@@ -132,7 +132,11 @@ impl Server {
     }
 
     fn greet_with(&mut self, version: &str, capabilities: Value) -> Value {
-        let client = json!({ "name": "test", "version": "1" });
+        self.greet_as("test", version, capabilities)
+    }
+
+    fn greet_as(&mut self, client: &str, version: &str, capabilities: Value) -> Value {
+        let client = json!({ "name": client, "version": "1" });
         let hello = json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": client });
         let result = self.result("initialize", hello);
         self.write(r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#);
@@ -433,6 +437,44 @@ fn the_newest_version_needs_no_greeting() {
     let unknown = json!({ "io.modelcontextprotocol/protocolVersion": "2031-01-01" });
     let answer = server.answer("tools/list", json!({ "_meta": unknown }));
     assert!(answer["error"]["message"].is_string(), "{answer}");
+}
+
+#[test]
+fn a_client_that_starts_a_server_for_each_conversation_needs_no_name() {
+    let project = Project::new();
+    let cart = json!({ "title": "Cart", "successCriteria": "It works" });
+    let completed = |results: &str| json!({ "status": "completed", "results": results });
+    for client in ["gemini-cli-mcp-client", "qwen-cli-mcp-client-callstack", "copilot-cli"] {
+        let mut server = project.server(&[]);
+        server.greet_as(client, "2025-06-18", json!({}));
+        let mut beside = project.server(&[]);
+        beside.greet_as(client, "2025-06-18", json!({}));
+        let shop = json!({ "title": "Shop", "successCriteria": "It is open" });
+        let pushed = server.done(None, "push", shop.clone());
+        let shop_frame = pushed.split(' ').next().unwrap().to_owned();
+        ends_with(&pushed, &format!("You are in {shop_frame} (Shop)."));
+        let begun = beside.done(None, "push", shop);
+        assert!(begun.contains("Shop) has begun"), "another conversation begins another task: {begun}");
+        server.done(None, "push", cart.clone());
+        ends_with(&server.done(None, "pop", completed("cart.rs")), &format!("You are in {shop_frame} (Shop)."));
+        beside.done(None, "pop", completed("Another shop"));
+        // The frame of a conversation that ends with its server is free for the next one.
+        assert_eq!(server.end(), Some(0));
+        let mut next = project.server(&[]);
+        next.greet_as(client, "2025-06-18", json!({}));
+        next.done(None, "activate", json!({ "frame": shop_frame }));
+        next.done(None, "pop", completed("The shop"));
+    }
+}
+
+#[test]
+fn a_client_with_many_conversations_on_one_server_says_where_each_works() {
+    let project = Project::new();
+    let mut server = project.server(&[]);
+    server.greet_as("claude-ai", "2025-06-18", json!({}));
+    server.done(None, "push", json!({ "title": "Shop", "successCriteria": "It is open" }));
+    let refused = server.refused(None, "pop", json!({ "status": "completed", "results": "Done" }));
+    assert!(refused.contains("Open frames: f1 (Shop)"), "{refused}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ use tokio::select;
 use tokio::task::spawn_blocking;
 use tokio::time::interval;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, run_name};
 use crate::ending::ended;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -78,9 +78,12 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
     problems.iter().for_each(|problem| tracing::warn!("{problem}"));
     let settings = settings.context.tools(conversation::names(&tools));
     // A server over HTTP has many clients. The conversation that has started it is none of them.
-    let starter = if http.is_some() { None } else { Caller::of_environment() };
+    let (starter, name) = match http {
+        Some(_) => (None, None),
+        None => (Caller::of_environment(), Some(run_name()?)),
+    };
     tracing::info!("callstack {} begins", env!("CARGO_PKG_VERSION"));
-    let shared = Arc::new(Shared::new(folder, settings, &tools, starter, resources));
+    let shared = Arc::new(Shared::new(folder, settings, &tools, (starter, name), resources));
     let serving = async {
         match http {
             Some(address) => http::serve(address, shared.clone(), output).await,
@@ -98,9 +101,7 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
         () = hung_up(), if http.is_none() => Ok(Exit::Done),
         never = poll(shared.clone()) => never,
     };
-    if let Some(stack) = shared.used() {
-        stack.leave();
-    }
+    shared.end();
     tracing::info!("callstack ends");
     exit
 }

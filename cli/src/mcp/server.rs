@@ -31,17 +31,13 @@ use crate::folder::StackFolder;
 const LONGEST_INSTRUCTIONS: usize = 2_048;
 /// The description of the server that hosts give to their agents.
 pub const INSTRUCTIONS: &str = "\
-A call stack for your work instead of a chat log. Work is a tree of frames: each has a task, criteria and results, and outlives \
-your conversation.
-- Begin a task, and each part of it that has its own result, with push. Work in that frame, then pop it with results: what exists \
-now, where, and how it is used. Later frames see only that.
-- Plan several steps with plan, and begin each with activate.
-- record decisions and files at once. They are kept when your conversation is compacted.
-- After a compaction, or in a new conversation: status shows the frames and where you are, context shows all that your frame needs.
-- For subagents: push, activate or plan with handOver gives you their prompts. Their results are those of their frames; status with of \
-and wait looks for them.
-- Frames are named by handles such as f3. Each answer ends with the frame in which you are, or says to pass its handle as frame in \
-your next calls.";
+A call stack for your work: a tree of frames, each with a task, criteria and results, which outlives your conversation.
+- push a frame for your task, and one for each part that has its own result. Work in it, then pop it with results: what exists now, where, \
+and how it is used. Later frames see only that.
+- plan several steps, and begin each with activate. record decisions and files at once.
+- After a compaction, or in a new conversation: status shows where you are, context all that your frame needs.
+- For subagents: push, activate or plan with handOver gives you their prompts; their answers are the results of their frames.
+- Frames have handles such as f3. Each answer ends with the frame in which you are, or says to pass its handle as frame.";
 
 /// How many calls may wait at the same time. Each has a thread.
 const MOST_WAITS: usize = 32;
@@ -60,6 +56,10 @@ pub struct Shared {
     has_resources: bool,
     /// The conversation of the calls that name none.
     starter: Option<Caller>,
+    /// The name of this server, as that of the conversation of a client which starts a server for each. `None`: it has many clients.
+    name: Option<String>,
+    /// That conversation, once it has called.
+    own: OnceLock<Caller>,
     /// Where the work stood when the server began, for the conversation that has started it.
     standing: OnceLock<String>,
     waits: Semaphore,
@@ -72,7 +72,7 @@ impl Shared {
         folder: StackFolder,
         settings: Settings,
         tools: &[String],
-        starter: Option<Caller>,
+        (starter, name): (Option<Caller>, Option<String>),
         has_resources: bool,
     ) -> Self {
         let tools = conversation::chosen(tools);
@@ -84,6 +84,8 @@ impl Shared {
             tools,
             has_resources,
             starter,
+            name,
+            own: OnceLock::new(),
             standing: OnceLock::new(),
             waits,
             gone: CancellationToken::new(),
@@ -147,9 +149,28 @@ impl Shared {
         self.open(is_new).map_err(|failure| failure.for_agents().into())
     }
 
+    /// The one conversation that this server serves, if its client starts a server for each.
+    fn own_conversation(&self, context: &RequestContext<RoleServer>) -> Option<Caller> {
+        let peer = || context.peer.peer_info().map(|peer| peer.client_info.clone());
+        let client = context.meta.client_info().or_else(peer)?;
+        let own = Caller::of(Caller::agent_of_client(&client.name)?, self.name.as_deref()?)?;
+        Some(self.own.get_or_init(|| own).clone())
+    }
+
+    /// Lets go the frames of the conversation that ends with this server, and the stack.
+    pub fn end(&self) {
+        let Some(stack) = self.used() else { return };
+        if let Some(own) = self.own.get() {
+            // What is not let go ends with its lease.
+            let _ = Conversation::new(&caller::as_conversation(&stack, Some(own)), &self.settings).ended();
+        }
+        stack.leave();
+    }
+
     fn run<T>(&self, stack: &Stack, context: &Asked, run: impl FnOnce(&Stack, &Conversation<'_>) -> T) -> T {
         let Asked { named, context } = context;
         let caller = named.clone().or_else(|| Caller::of_meta(&context.meta)).or_else(|| self.starter.clone());
+        let caller = caller.or_else(|| self.own_conversation(context));
         let stack = caller::as_conversation(stack, caller.as_ref());
         let is_due = stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty()));
         if is_due {
