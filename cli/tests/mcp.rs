@@ -468,6 +468,34 @@ fn a_client_that_starts_a_server_for_each_conversation_needs_no_name() {
 }
 
 #[test]
+fn calls_that_are_sent_together_are_done_one_after_the_other() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Part 0");
+    for number in 1..100 {
+        let calls = [
+            ("pop", json!({ "status": "completed", "results": format!("Part {}", number - 1) })),
+            ("push", json!({ "title": format!("Part {number}"), "successCriteria": "It works" })),
+        ];
+        let first = server.requests + 1;
+        let lines = calls.into_iter().zip(first..).map(|((name, arguments), id)| {
+            let params = json!({ "name": name, "arguments": arguments, "_meta": { "threadId": "one" } });
+            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
+        });
+        let lines = lines.collect::<Vec<_>>().join("\n");
+        server.requests += 2;
+        server.write(lines);
+        let answers = [server.read(), server.read()];
+        let text = |id: u64| {
+            let answer = answers.iter().find(|answer| answer["id"] == id).expect("both are answered");
+            answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+        };
+        assert!(text(first).starts_with(&format!("f{number} (Part {}) is completed", number - 1)), "{answers:?}");
+        ends_with(&text(first + 1), &format!("You are in f{} (Part {number}).", number + 1));
+    }
+}
+
+#[test]
 fn a_client_with_many_conversations_on_one_server_says_where_each_works() {
     let project = Project::new();
     let mut server = project.server(&[]);

@@ -7,15 +7,15 @@ use std::io;
 use std::sync::Arc;
 
 use callstack_core::text::{from_json, readable_json};
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleServer, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Serialize;
 use serde_json::error::Category;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// The longest line that is read, in bytes.
@@ -233,6 +233,13 @@ impl Heads {
     }
 }
 
+/// The turn of a tool call. Hosts send several calls of one message at once, such as a pop and the next push, and mean them one after the
+/// other: the next call reaches the server when the turn of the one before is dropped.
+#[derive(Clone)]
+pub struct Turn {
+    _guard: Arc<OwnedMutexGuard<()>>,
+}
+
 /// The pipes to a client and from it, one message a line.
 pub struct Lines<W> {
     messages: Receiver<ClientJsonRpcMessage>,
@@ -245,7 +252,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Lines<W> {
     pub fn new(input: impl AsyncRead + Send + Unpin + 'static, output: W, gone: CancellationToken) -> Self {
         let writer = Writer { output: Arc::new(Mutex::new(output)) };
         let (sender, messages) = channel(MOST_WAITING);
-        let reader = Reader { input: BufReader::new(input), sender, writer: writer.clone() };
+        let reader = Reader { input: BufReader::new(input), sender, writer: writer.clone(), turns: Arc::default() };
         // The server gives up its wait for a message whenever it has something else to do. A task of its own never does.
         tokio::spawn(async move {
             reader.run().await;
@@ -304,6 +311,8 @@ struct Reader<R, W> {
     input: BufReader<R>,
     sender: Sender<ClientJsonRpcMessage>,
     writer: Writer<W>,
+    /// Locked by the turn of a call.
+    turns: Arc<Mutex<()>>,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
@@ -370,12 +379,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
     /// Gives the message of a line to the server, or refuses it. `None` if the server takes no more.
     async fn pass_on(&mut self, line: &[u8]) -> Option<()> {
         match read(line) {
-            Ok((message, _)) => self.sender.send(message).await.ok(),
+            Ok((message, _)) => self.deliver(message).await,
             Err(unreadable) => match batch(line) {
                 Some(messages) => {
                     for message in messages {
                         match read(message.to_string().as_bytes()) {
-                            Ok((message, _)) => self.sender.send(message).await.ok()?,
+                            Ok((message, _)) => self.deliver(message).await?,
                             Err(unreadable) => self.refuse(unreadable).await?,
                         }
                     }
@@ -384,6 +393,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
                 None => self.refuse(unreadable).await,
             },
         }
+    }
+
+    /// Gives a message to the server: a tool call in its turn. `None` if the server takes no more.
+    async fn deliver(&mut self, mut message: ClientJsonRpcMessage) -> Option<()> {
+        if let JsonRpcMessage::Request(request) = &mut message
+            && let ClientRequest::CallToolRequest(call) = &mut request.request
+        {
+            call.extensions.insert(Turn { _guard: Arc::new(self.turns.clone().lock_owned().await) });
+        }
+        self.sender.send(message).await.ok()
     }
 
     /// Answers to a text that is no message. `None` if the server takes no more messages.

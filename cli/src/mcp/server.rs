@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
+use super::messages::Turn;
 use super::person::{self, Outcome, Way};
 use super::progress::Progress;
 use super::{prompts, resources};
@@ -183,11 +184,13 @@ impl Shared {
 
     /// Calls a tool, waits for the end of a frame if it asks for that, and writes down that it was called: for which frame if the call names
     /// its handle, and which kind of refusal it was. The texts of calls and answers are those of the work, and stay out of the log.
-    fn call(&self, stack: &Stack, tool: &str, arguments: &JsonObject, asked: &Asked) -> Called {
+    fn call(&self, stack: &Stack, tool: &str, arguments: &JsonObject, asked: &Asked, turn: Option<Turn>) -> Called {
         self.run(stack, asked, |stack, conversation| {
             let start = Instant::now();
             let text = Value::from(arguments.clone()).to_string();
             let mut called = conversation.call(tool, &text);
+            // Nobody waits for what this call waits for.
+            drop(turn);
             // Each wait has a thread of its own. Where too many wait already, the answer comes at once.
             if let (Some(wait), Ok(_waiting)) = (called.wait, self.waits.try_acquire()) {
                 self.wait(stack, wait, &asked.context.ct);
@@ -233,19 +236,25 @@ impl Server {
     }
 
     /// Calls a tool. What an empty stack refuses creates none.
-    async fn use_tool(&self, tool: &Tool, arguments: JsonObject, asked: Asked) -> Result<Called, ErrorData> {
+    async fn use_tool(
+        &self,
+        tool: &Tool,
+        arguments: JsonObject,
+        asked: Asked,
+        turn: Option<Turn>,
+    ) -> Result<Called, ErrorData> {
         let (name, reads) = (tool.name, tool.effect == ToolEffect::Reads);
         self.answered(move |shared| {
-            let call = |stack: &Stack| shared.call(stack, name, &arguments, &asked);
+            let call = |stack: &Stack, turn| shared.call(stack, name, &arguments, &asked, turn);
             if let Some(opened) = shared.opened(false)? {
-                return Ok(call(&opened));
+                return Ok(call(&opened, turn));
             }
-            let trial = call(&Stack::in_memory());
+            let trial = call(&Stack::in_memory(), None);
             if trial.answer.is_error || reads {
                 return Ok(trial);
             }
             let opened = shared.opened(true)?.ok_or("there is no stack, and none can be made")?;
-            Ok(call(&opened))
+            Ok(call(&opened, turn))
         })
         .await
     }
@@ -365,8 +374,9 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let turn = context.extensions.remove::<Turn>();
         let Some(tool) = self.shared.tools.iter().find(|tool| tool.name == request.name) else {
             let names: Vec<&str> = self.shared.tools.iter().map(|tool| tool.name).collect();
             let message = format!("there is no tool {}; there are {}", request.name, names.join(", "));
@@ -381,7 +391,7 @@ impl ServerHandler for Server {
         if let Some(repeated) = repeated {
             return Ok(result(self.go_on(repeated, asked(context)).await?).into());
         }
-        let answer = self.use_tool(tool, arguments, asked(context.clone())).await?;
+        let answer = self.use_tool(tool, arguments, asked(context.clone()), turn).await?;
         self.ask(answer, asked(context)).await
     }
 
