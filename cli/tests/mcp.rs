@@ -467,32 +467,54 @@ fn a_client_that_starts_a_server_for_each_conversation_needs_no_name() {
     }
 }
 
+/// Sends two calls at once, and returns the texts of their answers in the order of the calls.
+fn together(server: &mut Server, conversation: Option<&str>, calls: [(&str, Value); 2]) -> [String; 2] {
+    let first = server.requests + 1;
+    let lines = calls.into_iter().zip(first..).map(|((name, arguments), id)| {
+        let meta = conversation.map_or(json!({}), |conversation| json!({ "threadId": conversation }));
+        let params = json!({ "name": name, "arguments": arguments, "_meta": meta });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
+    });
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    server.requests += 2;
+    server.write(lines);
+    let answers = [server.read(), server.read()];
+    [first, first + 1].map(|id| {
+        let answer = answers.iter().find(|answer| answer["id"] == id).expect("both are answered");
+        answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    })
+}
+
 #[test]
 fn calls_that_are_sent_together_are_done_one_after_the_other() {
     let project = Project::new();
     let mut server = project.connected();
     server.push("one", "Part 0");
     for number in 1..100 {
-        let calls = [
-            ("pop", json!({ "status": "completed", "results": format!("Part {}", number - 1) })),
-            ("push", json!({ "title": format!("Part {number}"), "successCriteria": "It works" })),
-        ];
-        let first = server.requests + 1;
-        let lines = calls.into_iter().zip(first..).map(|((name, arguments), id)| {
-            let params = json!({ "name": name, "arguments": arguments, "_meta": { "threadId": "one" } });
-            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
-        });
-        let lines = lines.collect::<Vec<_>>().join("\n");
-        server.requests += 2;
-        server.write(lines);
-        let answers = [server.read(), server.read()];
-        let text = |id: u64| {
-            let answer = answers.iter().find(|answer| answer["id"] == id).expect("both are answered");
-            answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
-        };
-        assert!(text(first).starts_with(&format!("f{number} (Part {}) is completed", number - 1)), "{answers:?}");
-        ends_with(&text(first + 1), &format!("You are in f{} (Part {number}).", number + 1));
+        let pop = ("pop", json!({ "status": "completed", "results": format!("Part {}", number - 1) }));
+        let push = ("push", json!({ "title": format!("Part {number}"), "successCriteria": "It works" }));
+        let [popped, pushed] = together(&mut server, Some("one"), [pop, push]);
+        assert!(popped.starts_with(&format!("f{number} (Part {}) is completed", number - 1)), "{popped}");
+        ends_with(&pushed, &format!("You are in f{} (Part {number}).", number + 1));
     }
+}
+
+#[test]
+fn calls_of_a_client_that_shuffles_them_are_done_in_the_order_that_has_a_meaning() {
+    let project = Project::new();
+    let mut server = project.server(&[]);
+    server.greet_as("copilot-cli", "2025-06-18", json!({}));
+    let push = |title: &str| ("push", json!({ "title": title, "successCriteria": "It works" }));
+    let pop = |results: &str| ("pop", json!({ "status": "completed", "results": results }));
+    let (name, arguments) = push("Cart");
+    server.done(None, name, arguments);
+    let [pushed, popped] = together(&mut server, None, [push("Mail"), pop("cart.rs")]);
+    assert!(popped.starts_with("f1 (Cart) is completed"), "{popped}");
+    ends_with(&pushed, "You are in f2 (Mail).");
+    let record = ("record", json!({ "decisions": ["Plain text"] }));
+    let [popped, recorded] = together(&mut server, None, [pop("mail.rs"), record]);
+    assert!(popped.starts_with("f2 (Mail) is completed"), "{popped}");
+    assert!(recorded.starts_with("f2 (Mail): recorded."), "{recorded}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use callstack_core::text::{from_json, readable_json};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// The longest line that is read, in bytes.
@@ -26,6 +28,13 @@ const LONGEST_ID: usize = 1_024;
 const MOST_IN_BATCH: usize = 10_000;
 /// How many messages wait until the server takes them.
 const MOST_WAITING: usize = 64;
+
+/// The beginnings of the names of clients that send the calls of one message in any order.
+const SHUFFLES: [&str; 1] = ["copilot-cli"];
+/// How long the other calls of a message of such a client are waited for.
+const TOGETHER: Duration = Duration::from_millis(20);
+/// Where a request of the newest protocol names the client.
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
 /// A text that is no message.
 #[derive(Debug)]
@@ -252,7 +261,8 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Lines<W> {
     pub fn new(input: impl AsyncRead + Send + Unpin + 'static, output: W, gone: CancellationToken) -> Self {
         let writer = Writer { output: Arc::new(Mutex::new(output)) };
         let (sender, messages) = channel(MOST_WAITING);
-        let reader = Reader { input: BufReader::new(input), sender, writer: writer.clone(), turns: Arc::default() };
+        let (input, line) = (BufReader::new(input), Line::Whole(Vec::new()));
+        let reader = Reader { input, line, shuffles: None, sender, writer: writer.clone(), turns: Arc::default() };
         // The server gives up its wait for a message whenever it has something else to do. A task of its own never does.
         tokio::spawn(async move {
             reader.run().await;
@@ -306,9 +316,35 @@ fn line_of(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
+/// A line of the pipe from a client.
+enum Line {
+    Whole(Vec<u8>),
+    /// Of a line that is too long, only this is kept.
+    TooLong(Heads),
+}
+
+impl Line {
+    fn read(&mut self, part: &[u8]) {
+        match self {
+            Self::TooLong(heads) => heads.read(part),
+            Self::Whole(line) if line.len() + part.len() > LONGEST_LINE => {
+                let mut heads = Heads::default();
+                heads.read(line);
+                heads.read(part);
+                *self = Self::TooLong(heads);
+            }
+            Self::Whole(line) => line.extend_from_slice(part),
+        }
+    }
+}
+
 /// The pipe from a client.
 struct Reader<R, W> {
     input: BufReader<R>,
+    /// The line that is read.
+    line: Line,
+    /// Whether the client sends the calls of one message in any order. `None`: it has not said who it is.
+    shuffles: Option<bool>,
     sender: Sender<ClientJsonRpcMessage>,
     writer: Writer<W>,
     /// Locked by the turn of a call.
@@ -318,62 +354,73 @@ struct Reader<R, W> {
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
     /// Reads until the client closes the pipe, or the server takes no more messages.
     async fn run(mut self) {
-        loop {
-            match self.line().await {
-                Ok(Some(line)) if line.trim_ascii().is_empty() => {}
-                Ok(Some(line)) => {
-                    if self.pass_on(&line).await.is_none() {
-                        return;
-                    }
+        let mut is_open = true;
+        while is_open {
+            let Some(line) = self.next().await else { return };
+            let mut lines = vec![line];
+            if self.may_be_shuffled(&lines[0]) {
+                while lines.len() < MOST_WAITING {
+                    let Ok(line) = timeout(TOGETHER, self.next()).await else { break };
+                    is_open = line.is_some();
+                    let Some(line) = line else { break };
+                    lines.push(line);
                 }
-                Ok(None) => return,
-                Err(error) => {
-                    tracing::error!("the input cannot be read: {error}");
+                lines.sort_by_key(rank);
+            }
+            for line in lines {
+                let passed = match line {
+                    Line::Whole(line) if line.trim_ascii().is_empty() => Some(()),
+                    Line::Whole(line) => self.pass_on(&line).await,
+                    Line::TooLong(heads) => {
+                        let message =
+                            format!("the message has more than {LONGEST_LINE} bytes, and nothing was done: send less");
+                        let error = ErrorData::new(ErrorCode::INVALID_REQUEST, message.clone(), None);
+                        self.refuse(Box::new(Unreadable::new(heads, error, message))).await
+                    }
+                };
+                if passed.is_none() {
                     return;
                 }
             }
         }
     }
 
-    /// The next line that is not too long; `None` at the end of the input.
-    async fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut line = Vec::new();
-        // Of a line that is too long, only this is kept.
-        let mut heads: Option<Heads> = None;
+    /// The next line; `None` at the end of the input. A read that is given up loses nothing.
+    async fn next(&mut self) -> Option<Line> {
         loop {
-            let read = self.input.fill_buf().await?;
+            let read = match self.input.fill_buf().await {
+                Ok(read) => read,
+                Err(error) => {
+                    tracing::error!("the input cannot be read: {error}");
+                    return None;
+                }
+            };
             let is_end = read.is_empty();
             let line_end = read.iter().position(|byte| *byte == b'\n');
-            let part = &read[..line_end.unwrap_or(read.len())];
-            match &mut heads {
-                Some(heads) => heads.read(part),
-                None if line.len() + part.len() > LONGEST_LINE => {
-                    let mut new = Heads::default();
-                    new.read(&line);
-                    new.read(part);
-                    (line, heads) = (Vec::new(), Some(new));
-                }
-                None => line.extend_from_slice(part),
-            }
+            self.line.read(&read[..line_end.unwrap_or(read.len())]);
             let length = line_end.map_or(read.len(), |end| end + 1);
             self.input.consume(length);
-            if line_end.is_none() && !is_end {
-                continue;
-            }
-            match heads.take() {
-                Some(heads) => {
-                    let message =
-                        format!("the message has more than {LONGEST_LINE} bytes, and nothing was done: send less");
-                    let error = ErrorData::new(ErrorCode::INVALID_REQUEST, message.clone(), None);
-                    self.refuse(Box::new(Unreadable::new(heads, error, message))).await;
-                }
-                None if is_end && line.is_empty() => return Ok(None),
-                None => return Ok(Some(line)),
-            }
-            if is_end {
-                return Ok(None);
+            if line_end.is_some() || is_end {
+                let line = std::mem::replace(&mut self.line, Line::Whole(Vec::new()));
+                let is_empty = matches!(&line, Line::Whole(line) if line.is_empty());
+                return (!is_end || !is_empty).then_some(line);
             }
         }
+    }
+
+    /// True for a tool call of a client that sends the calls of one message in any order.
+    fn may_be_shuffled(&mut self, line: &Line) -> bool {
+        if self.shuffles == Some(false) {
+            return false;
+        }
+        let Some(message) = message_of(line) else { return false };
+        let params = &message["params"];
+        let client =
+            [&params["clientInfo"], &params["_meta"][CLIENT_INFO]].into_iter().find_map(|it| it["name"].as_str());
+        if let Some(client) = client {
+            self.shuffles = Some(SHUFFLES.iter().any(|start| client.starts_with(start)));
+        }
+        self.shuffles == Some(true) && message["method"] == "tools/call"
     }
 
     /// Gives the message of a line to the server, or refuses it. `None` if the server takes no more.
@@ -416,6 +463,22 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
             self.sender.send(message).await.ok()?;
         }
         Some(())
+    }
+}
+
+fn message_of(line: &Line) -> Option<Value> {
+    let Line::Whole(line) = line else { return None };
+    from_json(&String::from_utf8_lossy(line)).ok()
+}
+
+/// The place of a call among those of one message, whatever the order in which they come: what is recorded is recorded in the frame that a
+/// pop ends, and a frame that begins comes after that end.
+fn rank(line: &Line) -> u8 {
+    let message = message_of(line).unwrap_or_default();
+    match message["params"]["name"].as_str() {
+        Some("record" | "heap") => 0,
+        Some("pop") => 1,
+        _ => 2,
     }
 }
 
