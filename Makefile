@@ -338,6 +338,11 @@ bench-handover: native program $(NODE_MODULES)
 	$(NPM) install --no-audit --no-fund --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/handover.mjs
 
+# A session that is longer than its window, in Codex and Claude Code: how much of it is known at its end. Writes a table of docs/fold.md.
+bench-facts: native program $(NODE_MODULES)
+	$(NPM) install --no-audit --no-fund --prefix bindings/hosts
+	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/facts.mjs
+
 # The same agents under `callstack run`, each with a short job. Installs them; takes a minute. Only some: make test-run HOSTS="codex claude"
 test-run: $(call needs,build)
 	$(NPM) install --no-audit --no-fund --prefix bindings/hosts

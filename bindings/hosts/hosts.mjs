@@ -32,6 +32,7 @@ export const hosts = {
       DISABLE_AUTOUPDATER: "1",
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       ENABLE_TOOL_SEARCH: "false",
+      ...(w.window ? { CLAUDE_CODE_AUTO_COMPACT_WINDOW: String(w.window) } : {}),
     }),
     run: (w, prompt) => [
       bin("claude"),
@@ -173,7 +174,8 @@ export const hosts = {
 
 /**
  * Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it; `wrapper` stands before its
- * command; `allowed` are more tools that Claude Code may use.
+ * command; `allowed` are more tools that Claude Code may use; `window` is the length of conversation, in tokens, that Codex and Claude Code
+ * take the model to have.
  */
 export async function run(
   name,

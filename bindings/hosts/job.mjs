@@ -40,12 +40,15 @@ export function filesOf(areas, steps) {
 export const resultsOf = (area, steps) =>
   `Area ${area} read: ${steps} parts, sum ${area * 17 + 3}; the values are in data/${area}-*.txt. Nothing failed.`
 
+/** A fact about an area, which stands in no file and is known when it is read. */
+const factOf = (area) => `The key of area ${area} is K${(area * 7919 + 104729).toString(36)}.`
+
 /**
  * What the model does, one answer after the other, whatever it is shown: folding must not change the work.
  *
- * @param mode - `"linear"`, `"stack"` or `"folded"`.
+ * @param mode - `"linear"`, `"stack"`, `"folded"` or `"run"`.
  */
-function script(name, mode, areas, steps) {
+function script(name, mode, { areas, steps, hasFacts }) {
   const host = hosts[name]
   const isOnStack = mode !== "linear"
   // The tools of the library want short forms, too.
@@ -53,7 +56,7 @@ function script(name, mode, areas, steps) {
   const answers = []
   for (let area = 0; area < areas; area++) {
     const criteria = `The module ${area} is read and its figures are known.`
-    const results = resultsOf(area, steps)
+    const results = hasFacts ? `${resultsOf(area, steps)} ${factOf(area)}` : resultsOf(area, steps)
     if (isOnStack) {
       const args = {
         title: `Area ${area}`,
@@ -100,14 +103,18 @@ function differences(bill, usage) {
 
 /**
  * Runs a job, and returns what its requests cost: `{requests, peak, total, read, write, uncached, cost, compactions}` in tokens of four
- * characters, as the provider of the host bills them, and how often the host has compacted the conversation.
+ * characters, as the provider of the host bills them, how often the host has compacted the conversation, and `facts`: how many of the facts
+ * about the areas are in the last prompt. In the mode `"run"` it is on the stack by `callstack run`.
+ *
+ * @param options - `hasFacts`: what is known of an area has a fact that stands nowhere else. `window`: see `run`.
  */
-export async function job(name, mode, { areas = 12, steps = 8, program }) {
-  const answers = script(name, mode, areas, steps)
+export async function job(name, mode, { areas = 12, steps = 8, hasFacts = false, window, program }) {
+  const answers = script(name, mode, { areas, steps, hasFacts })
   const problems = []
   const summary = printed(7, SUMMARY_LENGTH)
   let done = 0
   let compactions = 0
+  let last = ""
   const model = await startModel((request) => {
     const isWork = request.tools.some((tool) => tool?.endsWith(hosts[name].shell))
     const asked = request.items.findLast((item) => item.role === "user" && item.kind === "text")?.text ?? ""
@@ -120,15 +127,18 @@ export async function job(name, mode, { areas = 12, steps = 8, program }) {
       if (result.isError || /^MCP (tool|server)|tool error/.test(result.text)) problems.push(result.text.slice(0, 200))
     }
     if (request.orphans.length > 0) problems.push(`calls without outcomes: ${request.orphans}`)
+    last = request.raw.toString()
     return answers[done++] ?? { text: "Done." }
   })
   // The extension of pi folds by itself.
   const { noMcp, extension } = hosts[name]
   const proxy = mode === "folded" && !noMcp ? await startProxy(program, model.url) : undefined
   const files = filesOf(areas, steps)
-  const mcp = mode === "linear" ? undefined : { command: program, args: ["mcp"] }
+  const mcp = mode === "linear" || mode === "run" ? undefined : { command: program, args: ["mcp"] }
   const own = mode === "linear" ? undefined : extension
-  const result = await run(name, { url: proxy?.url ?? model.url, files, mcp, extension: own, timeout: 900_000 })
+  const wrapper = mode === "run" ? [program, "run"] : []
+  const url = proxy?.url ?? model.url
+  const result = await run(name, { url, files, mcp, extension: own, wrapper, window, timeout: 900_000 })
   const bill = model.bill()
   if (proxy) problems.push(...differences(bill, await proxy.close()))
   await model.close()
@@ -136,5 +146,6 @@ export async function job(name, mode, { areas = 12, steps = 8, program }) {
     const what = [...new Set(problems)].slice(0, 4).join("\n")
     throw new Error(`${name}, ${mode}: ${done} of ${answers.length} steps\n${what}\n${result.out.slice(-1500)}`)
   }
-  return { ...bill, compactions }
+  const facts = Array.from({ length: areas }, (_, area) => factOf(area)).filter((fact) => last.includes(fact)).length
+  return { ...bill, compactions, facts }
 }
