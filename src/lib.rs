@@ -64,6 +64,7 @@ mod error_source;
 pub mod fold;
 pub mod frame;
 pub mod import;
+mod json;
 mod keywords;
 pub mod memory;
 #[cfg(feature = "session")]

@@ -9,7 +9,7 @@ use super::error::CallstackError;
 use super::stack::Callstack;
 use super::text::{CallstackText, list, optional_text, record, text, to_json};
 use crate::frame::{FrameEdit, FrameRef, Handle, Identity, Results};
-use crate::import::{self, Imported, Problem};
+use crate::import::{self, PlanChange, PlanConflict, PlanUpdate, Problem};
 use crate::tree::Command;
 
 /// Makes a new frame with the status in_progress, and makes it the active frame.
@@ -722,19 +722,30 @@ pub unsafe extern "C" fn callstack_set_active(
 struct ImportedPlan {
     handles: Vec<Handle>,
     problems: Vec<Problem>,
+    changes: Vec<PlanChange>,
+    conflicts: Vec<PlanConflict>,
+    unchanged: usize,
 }
 
-/// Adds the frames of a plan in one commit: all of them or none.
+/// Adds the frames of a plan, or brings those of a plan up to date that was imported before, in one commit: all of them or none.
 ///
 /// - `plan`: the text of a tasks.json of Task Master, of an issues.jsonl of Beads, of a check list in Markdown, or of a state.json. The
 ///   library detects the format. What the plan says must not begin is blocked until it is answered, or until a time.
-/// - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message": "…"}]}`: the
-///   handles of the new frames, and the parts of the plan that were unreadable or inconsistent and were left out or
-///   changed. The logs of a state's frames stay where the state comes from: each `logPath` is left out, and is one of the
+///   A plan that was imported before is compared by its IDs with what it said then: new entries are added, changed ones edited, closed ones
+///   finished, removed ones invalidated. What was begun here stays, and so does what was changed here and in the plan.
+/// - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message": "…"}], "changes": [{"frame":
+///   "f4", "id": "app-2", "title": "Cart", "becomes": "finished", "fields": ["status"]}], "conflicts": [{"frame": "f5", "id": "app-3",
+///   "title": "Totals", "field": "title", "file": "…", "stack": "…", "advice": "…"}], "unchanged": 12}`: the
+///   handles of the new frames; the parts of the plan that were unreadable or inconsistent and were left out or
+///   changed; the frames that were there and have changed (`becomes`: `edited`, `planned`, `waiting`, `begun`, `finished`, `invalidated` or
+///   `removed`; `fields`: `title`, `criteria`, `task`, `priority`, `dependsOn`, `parent`, `results`, `status`, `order`); what stays
+///   although the plan says otherwise, with what can be done; and the number of frames that have not changed. A state.json only adds
+///   frames. The logs of a state's frames stay where the state comes from: each `logPath` is left out, and is one of the
 ///   problems.
 ///
 /// Errors: _JSON if the plan is in none of the formats, _VERSION if a newer version wrote the state.json, _DUPLICATE_ID
-/// if a frame with the same ID exists, _FULL; the storage errors.
+/// if a frame with the same ID exists that is not from this plan, _DEPENDENCY if what was changed here would make a new entry wait for
+/// itself, _FULL; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_import(
     stack: *mut Callstack,
@@ -746,8 +757,17 @@ pub unsafe extern "C" fn callstack_import(
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::write(stack, out_imported, error, |stack| {
-            let Imported { frames, problems } = import::frames(text("plan", plan, plan_len)?)?;
-            Ok(to_json(&ImportedPlan { handles: stack.import(frames)?, problems }))
+            let text = text("plan", plan, plan_len)?;
+            let plan = import::frames(text)?;
+            let update = match import::Format::of(text)? {
+                import::Format::State => {
+                    let added = stack.import(plan.frames)?;
+                    PlanUpdate { added, ..PlanUpdate::default() }
+                }
+                _ => stack.bring_up_to_date(&plan, None)?,
+            };
+            let PlanUpdate { added: handles, changes, conflicts, unchanged } = update;
+            Ok(to_json(&ImportedPlan { handles, problems: plan.problems, changes, conflicts, unchanged }))
         })
     }
 }

@@ -76,7 +76,8 @@ fn numbered(tree: &Tree, handle: Handle) -> Numbered {
 ///   `callstack_record_cost`), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
 ///   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
 ///   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`; of a frame that waits to begin with `"unbegun": true`, and
-///   `until` if a time ends the wait), `noWork` (a word for what is no work: `message`, `tag`),
+///   `until` if a time ends the wait), `noWork` (a word for what is no work: `message`, `tag`), `origin` (what the file of
+///   its plan said of it, as checksums),
 ///   `holder` (who works on the frame, or did last: `{"kind": "host", "name": "host-…", "generation": 2, "until": 1795293166903, "since":
 ///   1795293106903, "caller": "ses_1"}`; of one who has let it go also `"released": {"at": 1795293110000, "how": "interrupted"}`, with
 ///   `how` `ended`, `putBack` (and `until`), `interrupted` or `stopped` (and the `reason`)), `summaryRequest` (a summary that was

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value as Json;
 
-use super::json::Value;
+use crate::json::Value;
 use crate::text::from_json;
 use crate::vocabulary::calls::CallRole;
 

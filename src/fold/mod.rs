@@ -30,7 +30,6 @@
 //! See `docs/fold.md` for the rule, with a conversation before and after.
 
 mod conversation;
-mod json;
 mod keep;
 mod plan;
 mod returned;

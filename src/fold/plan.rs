@@ -2,8 +2,8 @@
 //! carries it out.
 
 use super::FoldedStatus;
-use super::json::Value;
 use crate::frame::Handle;
+use crate::json::Value;
 
 /// What becomes of a conversation.
 #[derive(Debug, Default)]

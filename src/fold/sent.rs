@@ -1,6 +1,6 @@
 //! What the person writes while the agent works: some hosts pass it on within a note of theirs, as if a tool had said it.
 
-use super::json::{Value, each_string};
+use crate::json::{Value, each_string};
 
 /// How hosts begin such a note.
 const BEGINNING: &str = "The user sent ";

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::conversation::{Conversation, List, Removal};
-use super::json::Value;
 use super::plan::Plan;
+use crate::json::Value;
 
 /// The most marks of caches that a request may have.
 const MOST_MARKS: usize = 4;

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value as Json, json};
 
 use super::conversation::{Item, Kind, arguments};
-use super::json::Value;
 use super::walk::Walk;
 use super::{FoldSettings, Wire, wire};
 use crate::frame::Handle;
+use crate::json::Value;
 use crate::text::from_json;
 use crate::vocabulary::calls::CallNames;
 

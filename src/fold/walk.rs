@@ -10,8 +10,8 @@ use serde_json::Value as Json;
 
 use super::FoldedStatus;
 use super::conversation::{Call, Item, Kind, arguments};
-use super::json::{Value, each_string};
 use crate::frame::Handle;
+use crate::json::{Value, each_string};
 use crate::vocabulary::calls::CallRole;
 use crate::vocabulary::{Ended, Told};
 

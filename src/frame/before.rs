@@ -60,7 +60,7 @@ impl FrameBefore {
 }
 
 /// The status in such values.
-pub(super) fn status_in(values: &Map<String, Value>) -> Option<FrameStatus> {
+pub(crate) fn status_in(values: &Map<String, Value>) -> Option<FrameStatus> {
     values.get("status")?.as_str()?.parse().ok()
 }
 
@@ -87,6 +87,26 @@ const KEYS: &[&str] = &[
     "artifacts",
     "decisions",
     "limits",
+    "noWork",
+    "origin",
+];
+
+/// Those that an import of a changed file can change.
+const REIMPORTED: &[&str] = &[
+    "status",
+    "begunAt",
+    "results",
+    "resultsCompacted",
+    "questions",
+    "invalidationReason",
+    "invalidatedAt",
+    "title",
+    "successCriteria",
+    "successCriteriaCompacted",
+    "task",
+    "priority",
+    "noWork",
+    "origin",
 ];
 
 /// Those that a change can change. `None`: it cannot be taken back.
@@ -115,6 +135,7 @@ pub(crate) fn changed_keys(change: &Change) -> Option<&'static [&'static str]> {
         Change::ArtifactAdded { .. } => &["artifacts"],
         Change::DecisionAdded { .. } => &["decisions"],
         Change::LimitsSet { .. } => &["limits"],
+        Change::Reimported { .. } => REIMPORTED,
         Change::ActiveChanged { .. } => &[],
         _ => return None,
     })

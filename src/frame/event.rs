@@ -259,6 +259,14 @@ pub enum Change {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edit: Option<Box<FrameEdit>>,
     },
+    /// The file from which the frame was imported has changed, and the frame with it; or only what is known of the file.
+    Reimported {
+        /// Keys of its record with their new values; null for a key that it does not have any more.
+        values: Map<String, Value>,
+        /// The edit that takes it to its new place, with its new dependencies.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edit: Option<Box<FrameEdit>>,
+    },
 }
 
 impl Change {
@@ -300,6 +308,7 @@ impl Change {
         "commanded",
         "undone",
         "restored",
+        "reimported",
     ];
 
     /// The name of the variant: the value of the JSON key `kind`.
@@ -341,6 +350,7 @@ impl Change {
             Change::Commanded { .. } => 33,
             Change::Undone { .. } => 34,
             Change::Restored { .. } => 35,
+            Change::Reimported { .. } => 36,
         };
         Change::KINDS[place]
     }
@@ -511,6 +521,7 @@ impl Fields {
             },
             "undone" => Change::Undone { commanded: self.required("commanded")?, command: self.required("command")? },
             "restored" => Change::Restored { values: self.required("values")?, edit: self.optional("edit")? },
+            "reimported" => Change::Reimported { values: self.required("values")?, edit: self.optional("edit")? },
             _ => return Err("cannot be read".to_owned()),
         })
     }
@@ -607,6 +618,10 @@ mod tests {
             Change::Restored {
                 values: Map::from_iter([("status".to_owned(), "planned".into())]),
                 edit: Some(Box::new(FrameEdit::default().root())),
+            },
+            Change::Reimported {
+                values: Map::from_iter([("title".to_owned(), "text".into())]),
+                edit: Some(Box::new(FrameEdit::default().last())),
             },
         ];
         assert_eq!(changes.each_ref().map(Change::kind), *Change::KINDS);

@@ -12,6 +12,7 @@ mod handle;
 mod holder;
 mod limits;
 mod message;
+mod origin;
 mod prices;
 mod priority;
 mod question;
@@ -26,8 +27,8 @@ mod summary_request;
 mod timeline;
 mod usage;
 
-pub(crate) use before::changed_keys;
 pub use before::{FrameBefore, TreeBefore};
+pub(crate) use before::{changed_keys, status_in};
 pub use chunk::{Chunk, NewChunk};
 pub use edit::FrameEdit;
 pub use event::{Change, Event};
@@ -38,6 +39,7 @@ pub use holder::{Actor, Finish, Finished, Hold, Holder, HolderKind, NewHold, Rel
 pub use limits::{ConversationCost, FrameLimits};
 pub(crate) use limits::{common_tools, covers, exact_dollars, tools_of_all};
 pub use message::{Message, ToolCall};
+pub use origin::Origin;
 pub use prices::{Price, Prices, TotalCost};
 pub use priority::Priority;
 pub use question::Question;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Chunk, ConversationCost, FrameLimits, FrameRef, FrameStatus, Handle, Holder, HolderKind, ModelUsage, Priority,
-    Question, Registers, Release, SummaryRequest,
+    Chunk, ConversationCost, FrameLimits, FrameRef, FrameStatus, Handle, Holder, HolderKind, ModelUsage, Origin,
+    Priority, Question, Registers, Release, SummaryRequest,
 };
 
 /// Prefix of the IDs of frames that have no session yet.
@@ -20,7 +20,7 @@ pub const SALVAGED: &str = "[auto-completed: ";
 ///
 /// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`task`, `priority`, `correctedAt`, `begunAt`, `dependsOn`,
 /// `placeholder`, `deliveredAt`, `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `limits`, `costs`, `heap`, `registers`,
-/// `retryOf`, `childOrder`, `noWork`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
+/// `retryOf`, `childOrder`, `noWork`, `origin`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
 /// {"sessionID": "ses_2", "parentSessionID": "ses_1", "status": "completed", "title": "Shopping cart",
@@ -139,6 +139,9 @@ pub struct Frame {
     /// only holds others together (`tag`). Nobody begins it, and one that has parts, or depends on others, is completed when these are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_work: Option<String>,
+    /// What the file said of the frame from which it was imported. Absent for frames that were made here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Box<Origin>>,
     /// Keys of the file that this version does not know. If a documented key is among them, it is renamed
     /// when the frame is added to a tree: `status` becomes `status (unreadable)`. A value nested more than
     /// 100 levels deep, which JSON readers could refuse, is replaced by a text that states this.
@@ -153,6 +156,7 @@ const KEYS: &[&str] = &[
     "resultsCompacted", "createdAt", "begunAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
     "questions", "holder", "summaryRequest", "usage", "limits", "costs", "heap", "registers", "retryOf", "childOrder", "noWork",
+    "origin",
     REVISION_KEY, HANDLE_KEY,
 ];
 

@@ -50,7 +50,7 @@ impl FrameSpans {
             Change::StatusChanged { status, .. } => self.become_status(self.status(), *status, event.time),
             Change::Invalidated { .. } => self.become_status(self.status(), FrameStatus::Invalidated, event.time),
             Change::Reopened { .. } => self.go_back_to(FrameStatus::InProgress, event.time),
-            Change::Restored { values, .. } => {
+            Change::Restored { values, .. } | Change::Reimported { values, .. } => {
                 if let Some(status) = status_in(values) {
                     self.go_back_to(status, event.time);
                 }

@@ -332,6 +332,7 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         registers: fields.read("registers", "an object of registers"),
         retry_of: fields.text("retryOf"),
         no_work: fields.text("noWork"),
+        origin: fields.read("origin", "what a file said"),
         session_id,
         extra: Map::new(),
     };

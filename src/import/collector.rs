@@ -24,6 +24,7 @@ pub(super) struct Collector {
     /// The places of the frames that are no tasks of the file, but parents of its tasks; ascending.
     made: Vec<usize>,
     problems: Vec<Problem>,
+    is_incomplete: bool,
     /// True: what has begun without what it depends on waits. Task Master gives the parts of such tasks.
     pub(super) is_strict: bool,
 }
@@ -41,6 +42,12 @@ struct Wait {
 impl Collector {
     pub(super) fn report(&mut self, place: impl Into<String>, message: impl Into<String>) {
         self.problems.push(Problem { place: place.into(), message: message.into() });
+    }
+
+    /// Reports an entry of the file that cannot be read, and is left out.
+    pub(super) fn lose(&mut self, place: impl Into<String>, message: impl Into<String>) {
+        self.is_incomplete = true;
+        self.report(place, message);
     }
 
     /// Adds a frame, and returns its place. If its ID is already used, the frame gets another one.
@@ -122,7 +129,7 @@ impl Collector {
         tree.handles().for_each(|handle| plan.report_ended_above(handle, &mut self.problems));
         let mut handles = tree.handles();
         plan.frames.retain(|_| handles.next().is_some_and(|frame| !empty.contains(&frame)));
-        Imported { frames: plan.frames, problems: self.problems }
+        Imported { frames: plan.frames, problems: self.problems, is_incomplete: self.is_incomplete }
     }
 
     /// A frame whose dependency was cut, because it can never be met, waits for somebody. What is below a frame comes before it anyway.

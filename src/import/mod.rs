@@ -16,6 +16,7 @@ mod collector;
 mod fate;
 mod task_master;
 mod time;
+mod update;
 
 use std::fmt;
 
@@ -32,6 +33,8 @@ pub use beads::beads;
 pub use checklist::{checklist, is_checklist};
 use collector::Collector;
 pub use task_master::task_master;
+pub(crate) use update::bring_up_to_date;
+pub use update::{Becomes, PlanChange, PlanConflict, PlanField, PlanUpdate, compare};
 
 /// Maximum length of compacted criteria and results, which are cut from the full ones, in characters.
 const CRITERIA_CHARACTERS: usize = 150;
@@ -46,9 +49,24 @@ pub struct Imported {
     /// Defects of the file: entries that were left out or changed, logs that do not come with their frames, and IDs that have the form
     /// of a handle (see [`FrameRef`](crate::FrameRef)).
     pub problems: Vec<Problem>,
+    /// True: parts of the file could not be read. What the plan does not have may be in them.
+    pub is_incomplete: bool,
 }
 
 impl Imported {
+    /// The plan with a text before all its IDs, for example because a stack has frames with these IDs already.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: &str) -> Self {
+        for frame in &mut self.frames {
+            let Frame { session_id, parent_session_id, depends_on, retry_of, planned_children, child_order, .. } =
+                frame;
+            let single = [session_id].into_iter().chain(parent_session_id).chain(retry_of);
+            let lists = depends_on.iter_mut().chain(child_order).chain(planned_children.iter_mut().flatten());
+            single.chain(lists).for_each(|id| id.insert_str(0, prefix));
+        }
+        self
+    }
+
     /// How many frames are work, wait, have ended, and are no work.
     pub fn counts(&self) -> ImportedCounts {
         let mut counts = ImportedCounts::default();
@@ -186,7 +204,7 @@ fn unreadable(what: &'static str, text: &str, error: serde_json::Error) -> Error
 /// [`Error::Json`] if the text has none of the formats, or no line of a Beads file is an issue; [`Error::Version`] for a state that a newer version of
 /// the library wrote.
 pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
-    let Imported { mut frames, problems } = match Format::of(text)? {
+    let Imported { mut frames, problems, .. } = match Format::of(text)? {
         Format::State => return state(text),
         Format::TaskMaster => task_master(text)?,
         Format::Checklist => list(text)?,
@@ -219,7 +237,7 @@ pub fn frames(text: &str) -> Result<Imported> {
             let (tree, mut problems) = state(text)?;
             let mut frames = in_sibling_order(&tree);
             problems.extend(frames.iter_mut().filter_map(take_log));
-            Ok(Imported { frames, problems })
+            Ok(Imported { frames, problems, is_incomplete: false })
         }
         Format::TaskMaster => task_master(text),
         Format::Checklist => list(text),
@@ -341,7 +359,7 @@ fn take_list(object: &mut Map<String, Value>, key: &str, place: &str, collector:
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) => list,
         Some(_) => {
-            collector.report(place, format!("`{key}` is not a list; left out"));
+            collector.lose(place, format!("`{key}` is not a list; left out"));
             Vec::new()
         }
     }

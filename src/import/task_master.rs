@@ -88,7 +88,7 @@ pub fn task_master(text: &str) -> Result<Imported> {
     for (tag, content) in file {
         let Value::Object(mut content) = content else {
             if beside.is_none() {
-                plan.collector.report(tag, "is not an object with tasks; left out");
+                plan.collector.lose(tag, "is not an object with tasks; left out");
             }
             continue;
         };
@@ -97,14 +97,14 @@ pub fn task_master(text: &str) -> Result<Imported> {
                 found = true;
                 plan.read_tag(&tag, &content, tasks);
             }
-            Some(_) => plan.collector.report(format!("{tag}.tasks"), "is not a list; left out"),
+            Some(_) => plan.collector.lose(format!("{tag}.tasks"), "is not a list; left out"),
             None if beside.is_some() && tag == "metadata" => {}
             None => plan.collector.report(tag, "has no tasks; left out"),
         }
     }
     match beside {
         Some(Value::Array(tasks)) => plan.read_beside(tasks),
-        Some(_) => plan.collector.report("tasks", "is not a list; left out"),
+        Some(_) => plan.collector.lose("tasks", "is not a list; left out"),
         None => {}
     }
     if !found {
@@ -203,11 +203,11 @@ impl Plan {
     fn read_task(&mut self, above: &Above<'_>, task: Value, place: &str) {
         let collector = &mut self.collector;
         let Value::Object(mut task) = task else {
-            collector.report(place, "is not an object; left out");
+            collector.lose(place, "is not an object; left out");
             return;
         };
         let Some(number) = task.remove("id").as_ref().and_then(number) else {
-            collector.report(place, "has no `id`; left out");
+            collector.lose(place, "has no `id`; left out");
             return;
         };
         let number = full_number(above.number, number);

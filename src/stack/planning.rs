@@ -2,11 +2,10 @@
 
 use super::Stack;
 use super::results::{first_handle, frames_with};
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameEdit, FrameRef, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent};
-use crate::tree::Command;
+use crate::import::{self, Imported, PlanUpdate};
+use crate::tree::{Command, Tree, decide_together};
 
 impl Stack {
     /// Creates a frame with the status in_progress and makes it the active frame. Without [`NewFrame::below`] and
@@ -66,6 +65,67 @@ impl Stack {
         let events = self.execute(Command::Import { frames })?;
         self.end_waits();
         Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
+    }
+
+    /// Adds the frames of a plan that [`import::frames`](crate::import::frames) has read, or, if it was imported before, brings its frames
+    /// up to date: all or none. New entries are added, changed ones edited, closed ones finished, removed ones invalidated. What was begun here
+    /// stays as it is, and so does what was changed on both sides: [`PlanUpdate::conflicts`] names it. `below`: where the top of the plan is;
+    /// `None`: where it was, or it has roots.
+    ///
+    /// ```
+    /// use callstack_core::{FrameStatus, Stack, import};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let plan = |status: &str| {
+    ///     import::frames(&format!(r#"{{"id": "app-1", "title": "Set up", "status": "{status}", "close_reason": "cargo new"}}"#))
+    /// };
+    /// let first = stack.bring_up_to_date(&plan("open")?, None)?;
+    /// assert_eq!(first.added.len(), 2);
+    /// let second = stack.bring_up_to_date(&plan("closed")?, None)?;
+    /// assert_eq!((second.added.len(), second.changes.len()), (0, 1));
+    /// assert_eq!(stack.frame("app-1")?.status, FrameStatus::Completed);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - As [`Stack::import`]; [`Error::DuplicateId`] also if the plan seems to be another one with the same IDs.
+    /// - [`Error::Dependency`] if a new entry would wait for itself, because of a dependency that was added here.
+    /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for `below`; [`Error::ParentClosed`] if that frame has ended.
+    pub fn bring_up_to_date(&self, plan: &Imported, below: Option<FrameRef>) -> Result<PlanUpdate> {
+        self.update_plan(plan, below, &[])
+    }
+
+    /// As [`Stack::bring_up_to_date`], without any change: what it would do.
+    ///
+    /// # Errors
+    /// As [`Stack::bring_up_to_date`].
+    pub fn compare_plan(&self, plan: &Imported, below: Option<FrameRef>) -> Result<PlanUpdate> {
+        self.read(|tree| {
+            tree.checked(|tree| import::compare(tree, plan, below.map(|below| open(tree, &below)).transpose()?))?
+        })
+    }
+
+    pub(super) fn update_plan(
+        &self,
+        plan: &Imported,
+        below: Option<FrameRef>,
+        exported: &[(Handle, String)],
+    ) -> Result<PlanUpdate> {
+        let mut update = PlanUpdate::default();
+        let actor = self.actor.as_deref();
+        self.commit(
+            || (),
+            |tree, (), now| {
+                let below = below.map(|below| open(tree, &below)).transpose()?;
+                let (commit, made) = decide_together(tree, actor, "import", now, |draft| {
+                    import::bring_up_to_date(draft, plan, below, exported)
+                })?;
+                update = made;
+                Ok(commit)
+            },
+        )?;
+        self.end_waits();
+        Ok(update)
     }
 
     /// Returns the frame of a session. If the session has no frame, creates a placeholder frame with the status
@@ -134,5 +194,14 @@ impl Stack {
     /// name a frame before it is created.
     pub fn planned_id(&self) -> String {
         self.fresh_id(PLANNED_PREFIX)
+    }
+}
+
+/// The frame of a reference, which must be open or planned.
+fn open(tree: &Tree, frame: &FrameRef) -> Result<Handle> {
+    let handle = tree.resolve(frame)?;
+    match tree.node(handle).status() {
+        status if status.is_unfinished() => Ok(handle),
+        status => Err(Error::ParentClosed { handle, status }),
     }
 }

@@ -125,10 +125,14 @@ impl Tree {
             Change::Reopened { .. } if node.status() != FrameStatus::Completed => {
                 Some(format!("it reopens {}, which is {}", event.handle, node.status()))
             }
-            Change::Restored { values, .. } if node.record().with_values(values).is_none() => {
-                Some(format!("it restores values of {} that cannot be", event.handle))
+            Change::Restored { values, .. } | Change::Reimported { values, .. }
+                if node.record().with_values(values).is_none() =>
+            {
+                Some(format!("it gives {} values that cannot be", event.handle))
             }
-            Change::Restored { edit: Some(edit), .. } => self.misfit_of_place(event.handle, edit),
+            Change::Restored { edit: Some(edit), .. } | Change::Reimported { edit: Some(edit), .. } => {
+                self.misfit_of_place(event.handle, edit)
+            }
             Change::Commanded { before, .. } => {
                 let frames = before.iter().flat_map(|before| before.frames.iter().map(|before| before.frame));
                 let named = frames.chain(before.iter().flat_map(|before| before.added.into_iter().flatten()));
@@ -256,7 +260,7 @@ impl Tree {
                 self.touch_dependents(handle);
                 self.settle();
             }
-            Change::Restored { values, edit } => {
+            Change::Restored { values, edit } | Change::Reimported { values, edit } => {
                 self.restored(handle, values, edit.as_deref(), time);
                 self.touch_at(handle, time);
                 self.touch_dependents(handle);
@@ -830,7 +834,7 @@ impl Tree {
         });
     }
 
-    /// Takes a frame back to what it was before a command.
+    /// Takes a frame back to what it was before a command, or to what the file of its plan says.
     fn restored(&mut self, handle: Handle, values: &Map<String, Value>, edit: Option<&FrameEdit>, time: u64) {
         // The settled view counts on lists that only grow.
         self.settle();

@@ -55,7 +55,7 @@ pub(crate) use commit::Draft;
 pub use commit::{Commit, LogAppend};
 pub(crate) use comparison::{Compared, Comparison};
 use costs::Cost;
-pub(crate) use decide::known_chunk;
+pub(crate) use decide::{TAKEN_BACK, decide_together, known_chunk};
 pub use decide::{decide, decide_as};
 pub use heap_usage::HeapUsage;
 use ids::Ids;

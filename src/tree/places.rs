@@ -20,7 +20,7 @@ impl Tree {
     }
 
     /// The number of siblings, or of roots, before a frame.
-    pub(super) fn place(&self, handle: Handle) -> usize {
+    pub(crate) fn place(&self, handle: Handle) -> usize {
         let node = self.node(handle);
         match node.parent {
             Some(parent) => {
@@ -31,7 +31,7 @@ impl Tree {
     }
 
     /// The sibling, or root, after a frame.
-    pub(super) fn next(&self, handle: Handle) -> Option<Handle> {
+    pub(crate) fn next(&self, handle: Handle) -> Option<Handle> {
         self.level(self.node(handle).parent).get(self.place(handle) + 1).copied()
     }
 

@@ -385,7 +385,9 @@ impl Tree {
                 }
                 Change::DependenciesAdded { depends_on } => touched.extend(depends_on.iter().filter_map(by_id)),
                 Change::IdReplaced { session_id } => touched.extend(by_id(session_id)),
-                Change::Edited { edit, .. } | Change::Restored { edit: Some(edit), .. } => {
+                Change::Edited { edit, .. }
+                | Change::Restored { edit: Some(edit), .. }
+                | Change::Reimported { edit: Some(edit), .. } => {
                     let is_root = tree.nodes.get(event.handle.index()).is_some_and(|node| node.parent.is_none());
                     if edit.moves() && (is_root || edit.parent == Some(None)) {
                         tree.roots();

@@ -9,6 +9,7 @@ mod import;
 mod import_model;
 mod outlines;
 mod readiness;
+mod reimport;
 mod resuming;
 mod retries;
 mod spans;

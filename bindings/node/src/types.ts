@@ -295,6 +295,8 @@ export interface FrameRecord {
   retryOf?: string
   /** What the frame is if it is no work, in a word: a record of another tool (`message`), or what holds frames together (`tag`). */
   noWork?: string
+  /** What the file said from which the frame was imported: checksums that tell what has changed in the file since. */
+  origin?: { plan: string; id: string; after?: string; gone?: true; status: FrameStatus; checksums: number[] }
 }
 
 /** What a conversation of a frame has cost so far. */
@@ -718,12 +720,56 @@ export interface Invalidated {
   dependents: Handle[]
 }
 
+/** A part of a frame that the file of its plan can change. */
+export type PlanField =
+  | "title"
+  | "criteria"
+  | "task"
+  | "priority"
+  | "dependsOn"
+  | "parent"
+  | "results"
+  | "status"
+  | "order"
+
+/** The change of a frame that was imported before. */
+export interface PlanChange {
+  frame: Handle
+  /** Its ID in the plan. */
+  id: string
+  title: string
+  /** What becomes of it. `edited`: its status stays. `removed`: the file does not have it any more. */
+  becomes: "edited" | "planned" | "waiting" | "begun" | "finished" | "invalidated" | "removed"
+  fields: PlanField[]
+}
+
+/** A part of a frame of which file and stack say different things. Both stay as they are. */
+export interface PlanConflict {
+  frame: Handle
+  /** Its ID in the plan. */
+  id: string
+  title: string
+  field: PlanField
+  /** What the file says. */
+  file: string
+  /** What the stack says. */
+  stack: string
+  /** What can be done. */
+  advice: string
+}
+
 /** The answer of an import. */
 export interface Imported {
   /** The new frames. */
   handles: Handle[]
   /** The parts that could not be read or did not fit, each with its place in the text. */
   problems: { place: string; message: string }[]
+  /** The frames that were imported before, and have changed. */
+  changes: PlanChange[]
+  /** What stays as it is, although the file says otherwise. */
+  conflicts: PlanConflict[]
+  /** Number of frames that were imported before, and have not changed. */
+  unchanged: number
 }
 
 /** Limits on the size of a context, in tokens, and one in bytes. */
@@ -965,6 +1011,8 @@ export type Change =
   | { kind: "undone"; commanded: number; command: string }
   /** The frame is again what it was before a command that was taken back. */
   | { kind: "restored"; values: Record<string, unknown>; edit?: FrameEdit }
+  /** The file from which the frame was imported has changed, and the frame with it; or only what is known of the file. */
+  | { kind: "reimported"; values: Record<string, unknown>; edit?: FrameEdit }
   /** A model was asked in the frame's session. Contexts do not show it. */
   | {
       kind: "usageRecorded"

@@ -75,6 +75,7 @@ fn said(change: &Change, time: u64) -> String {
         Change::Commanded { command, by, .. } => with(&format!("{command} by a person"), by),
         Change::Undone { command, .. } => format!("{command} was taken back"),
         Change::Restored { .. } => "is as it was before".to_owned(),
+        Change::Reimported { .. } => "is as the file of its plan says".to_owned(),
         Change::Stopped { reason } => with("stopped", reason),
         Change::SummaryRequested { request: Some(_) } => "a summary was requested".to_owned(),
         Change::SummaryRequested { .. } => "the request for a summary has ended".to_owned(),

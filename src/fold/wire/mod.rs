@@ -8,8 +8,8 @@ mod pi;
 mod responses;
 
 use super::conversation::{Conversation, Kind};
-use super::json::{Reader, Value};
 use super::{Wire, sent};
+use crate::json::{Reader, Value};
 use crate::vocabulary::calls::CallNames;
 
 /// Reads a request. `None` if it is none that can be understood.

@@ -2,7 +2,7 @@
 
 use super::words_or_note;
 use crate::fold::conversation::{Author, Call, Conversation, Kind, List, Order, Outcome, Removal};
-use crate::fold::json::{Reader, Value};
+use crate::json::{Reader, Value};
 use crate::vocabulary::calls::CallNames;
 
 /// The APIs of pi by which models of Anthropic are asked. Those that are told how much to think must begin a turn with it.

@@ -2,7 +2,7 @@
 
 use super::words_or_note;
 use crate::fold::conversation::{Author, Call, Conversation, Kind, Order, Outcome, Removal};
-use crate::fold::json::{Reader, Value};
+use crate::json::{Reader, Value};
 use crate::vocabulary::calls::CallNames;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, names: &CallNames<'_>) -> Option<Conversation<'a>> {

@@ -115,10 +115,8 @@ fn read_records(text: &str, collector: &mut Collector) -> Vec<Record> {
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let place = format!("line {number}");
         if let Some(mark) = conflict_mark(line) {
-            collector.report(
-                &place,
-                format!("is a mark of a merge conflict (`{}`), which nobody has settled", &line[..mark]),
-            );
+            collector
+                .lose(&place, format!("is a mark of a merge conflict (`{}`), which nobody has settled", &line[..mark]));
             conflict = (!line.starts_with('>')).then(|| conflict.unwrap_or(number));
             continue;
         }
@@ -132,7 +130,7 @@ fn read_records(text: &str, collector: &mut Collector) -> Vec<Record> {
             Err(error) => {
                 let reason = error.to_string();
                 let reason = reason.split(" at line ").next().unwrap_or_default();
-                collector.report(place, format!("is not JSON ({reason} at column {}); left out", error.column()));
+                collector.lose(place, format!("is not JSON ({reason} at column {}); left out", error.column()));
             }
         }
     }
@@ -154,7 +152,7 @@ pub(super) fn conflict_mark(line: &str) -> Option<usize> {
 
 fn read_record(value: Value, place: String, conflict: Option<usize>, collector: &mut Collector) -> Option<Record> {
     let Value::Object(mut issue) = value else {
-        collector.report(place, "is not an object; left out");
+        collector.lose(place, "is not an object; left out");
         return None;
     };
     let kind = issue.get("_type").and_then(Value::as_str).unwrap_or("issue").to_owned();
@@ -170,7 +168,7 @@ fn read_record(value: Value, place: String, conflict: Option<usize>, collector: 
         Some(Value::String(id)) if !id.trim().is_empty() => id,
         Some(Value::Number(id)) => id.to_string(),
         _ => {
-            collector.report(place, "has no `id`; left out");
+            collector.lose(place, "has no `id`; left out");
             return None;
         }
     };

@@ -26,10 +26,20 @@ pub(super) fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own:
             parent.filter(lists_it).into_iter().for_each(|parent| mirror.note(parent, revision, own));
         }
         _ if handle.index() >= tree.len() => return,
+        Change::Edited { edit, .. }
+        | Change::Reimported { edit: Some(edit), .. }
+        | Change::Restored { edit: Some(edit), .. }
+            if edit.moves() =>
+        {
+            let parent = edit.parent.iter().flatten().filter_map(|parent| tree.resolve(parent).ok());
+            let parents = parent.chain(tree.node(handle).parent());
+            parents.for_each(|parent| mirror.note(parent, revision, own));
+        }
         Change::StatusChanged { .. }
         | Change::Invalidated { .. }
         | Change::Reopened { .. }
         | Change::Restored { .. }
+        | Change::Reimported { .. }
         | Change::IdReplaced { .. } => {
             let node = tree.node(handle);
             let lists_it = |parent: &Handle| node.status() == FrameStatus::Planned || tree.node(*parent).is_reordered();
@@ -39,11 +49,6 @@ pub(super) fn note(mirror: Option<&mut Mirror>, tree: &Tree, event: &Event, own:
                 let naming = node.children().iter().chain(tree.dependents(handle)).copied().chain(node.retried_as());
                 naming.for_each(|other| mirror.note(other, revision, own));
             }
-        }
-        Change::Edited { edit, .. } if edit.moves() => {
-            let parent = edit.parent.iter().flatten().filter_map(|parent| tree.resolve(parent).ok());
-            let parents = parent.chain(tree.node(handle).parent());
-            parents.for_each(|parent| mirror.note(parent, revision, own));
         }
         _ => {}
     }

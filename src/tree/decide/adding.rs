@@ -170,7 +170,7 @@ impl Draft<'_> {
         }
     }
 
-    pub(super) fn import(&mut self, mut frames: Vec<Frame>) -> Result<()> {
+    pub(crate) fn import(&mut self, mut frames: Vec<Frame>) -> Result<()> {
         for frame in &mut frames {
             check_id(self.tree, &frame.session_id)?;
             // The logs stay where the frames come from. Here the path would be that of another file, or of none.

@@ -72,6 +72,15 @@ impl Place {
     /// # Errors
     /// If the frame cannot be there, or depend on that.
     pub(super) fn after(tree: &Tree, handle: Handle, edit: &FrameEdit) -> Result<Self> {
+        let place = Self::linked(tree, handle, edit)?;
+        match place.parent.filter(|parent| Some(*parent) != tree.node(handle).parent()) {
+            Some(parent) => check_parent(tree, parent, FrameStatus::Planned).map(|()| place),
+            None => Ok(place),
+        }
+    }
+
+    /// As [`Place::after`], below a parent in any status.
+    fn linked(tree: &Tree, handle: Handle, edit: &FrameEdit) -> Result<Self> {
         let find = |reference: &FrameRef| tree.resolve_near(reference, Some(handle));
         let above = tree.node(handle).parent();
         let parent = match &edit.parent {
@@ -97,6 +106,16 @@ impl Place {
         };
         check_dependencies(tree, handle, parent, depends_on.as_deref())?;
         Ok(Self { parent, before, depends_on })
+    }
+}
+
+impl Tree {
+    /// Checks that a frame can be where an edit takes it, and depend on that. Its parent can have ended.
+    ///
+    /// # Errors
+    /// As [`Place::after`], except [`Error::ParentClosed`].
+    pub(crate) fn check_place(&self, handle: Handle, edit: &FrameEdit) -> Result<()> {
+        Place::linked(self, handle, edit).map(drop)
     }
 }
 
@@ -132,7 +151,7 @@ fn check_new_parent(tree: &Tree, handle: Handle, parent: Option<Handle>) -> Resu
     if tree.is_at_or_above(handle, parent) {
         return Err(Error::ParentCircle { frame: reference(tree, handle), parent: reference(tree, parent) });
     }
-    check_parent(tree, parent, FrameStatus::Planned)
+    Ok(())
 }
 
 /// Checks what depends on what after an edit: no frame on itself, or on one above or below it, and no two on each other.

@@ -6,7 +6,7 @@ use std::iter;
 use super::memory::{inherited_registers, returned_registers};
 use super::not_empty;
 use crate::error::{Error, Result};
-use crate::frame::{Change, FrameStatus, Handle, PopStatus, Results};
+use crate::frame::{Change, FrameStatus, Handle, PopStatus, Results, status_in};
 use crate::tree::{Draft, Parts};
 
 impl Draft<'_> {
@@ -120,7 +120,7 @@ impl Draft<'_> {
 
     /// Completes the frames that are no work, and that only hold others together, once this command ends the last of these: their parts, and
     /// what they depend on.
-    pub(super) fn finish_groups(&mut self, are_all_looked_at: bool) {
+    pub(crate) fn finish_groups(&mut self, are_all_looked_at: bool) {
         let tree = self.tree;
         if !tree.has_groups() {
             return;
@@ -131,6 +131,9 @@ impl Draft<'_> {
                 Change::StatusChanged { status, .. } => ended.insert(event.handle, *status),
                 Change::Invalidated { .. } => ended.insert(event.handle, FrameStatus::Invalidated),
                 Change::Answered { becomes: Some(next), .. } => ended.insert(event.handle, *next),
+                Change::Restored { values, .. } => {
+                    status_in(values).and_then(|status| ended.insert(event.handle, status))
+                }
                 _ => None,
             };
         }

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Actor, FrameStatus, Holder, HolderKind};
 
 pub(crate) use memory::known_chunk;
+pub(crate) use undoing::TAKEN_BACK;
 
 /// Checks a command against a tree and returns the commit that carries it out. The commit is empty if the tree already
 /// is as the command asks. The tree does not change.
@@ -56,15 +57,8 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
 /// # Errors
 /// As [`decide`]; [`Error::HoldLost`] if the actor has lost the hold without which it does nothing.
 pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64) -> Result<Commit> {
-    if let Some(actor) = actor {
-        tree.check_hold(actor)?;
-        check_length("name", &actor.name, Holder::LONGEST_NAME)?;
-    }
-    let mut draft = Draft::new(tree, now);
+    let mut draft = draft_of(tree, actor, now)?;
     let person = actor.filter(|actor| actor.kind == HolderKind::Person);
-    draft.is_person = person.is_some();
-    // A person without a name is whoever has the stack itself.
-    draft.actor = actor.filter(|actor| !(draft.is_person && actor.name.is_empty())).cloned();
     let name = command.of_person();
     let looks_at_groups = matches!(command, Command::EndWaits);
     match command {
@@ -148,11 +142,47 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
     }
     draft.finish_groups(looks_at_groups);
+    Ok(finished(draft, person, name))
+}
+
+/// Decides what is no single command, such as the import of a plan that has changed. `name` is what persons call it. It ends the frames that
+/// only hold others together itself.
+///
+/// # Errors
+/// As [`decide_as`]; those of `make`.
+pub(crate) fn decide_together<T>(
+    tree: &Tree,
+    actor: Option<&Actor>,
+    name: &str,
+    now: u64,
+    make: impl FnOnce(&mut Draft<'_>) -> Result<T>,
+) -> Result<(Commit, T)> {
+    let mut draft = draft_of(tree, actor, now)?;
+    let made = make(&mut draft)?;
+    let person = actor.filter(|actor| actor.kind == HolderKind::Person);
+    Ok((finished(draft, person, Some(name)), made))
+}
+
+/// An empty draft for a command of an actor.
+fn draft_of<'a>(tree: &'a Tree, actor: Option<&Actor>, now: u64) -> Result<Draft<'a>> {
+    if let Some(actor) = actor {
+        tree.check_hold(actor)?;
+        check_length("name", &actor.name, Holder::LONGEST_NAME)?;
+    }
+    let mut draft = Draft::new(tree, now);
+    draft.is_person = actor.is_some_and(|actor| actor.kind == HolderKind::Person);
+    // A person without a name is whoever has the stack itself.
+    draft.actor = actor.filter(|actor| !(draft.is_person && actor.name.is_empty())).cloned();
+    Ok(draft)
+}
+
+/// The commit of a draft that has all events of its command.
+fn finished(mut draft: Draft<'_>, person: Option<&Actor>, name: Option<&str>) -> Commit {
     if let (Some(person), Some(name)) = (person, name) {
         draft.note_command(name, &person.name);
     }
     draft.renew_beside();
-    Ok(draft.finish())
+    draft.finish()
 }
 
 fn not_empty(field: &'static str, text: &str) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::tree::given::{Given, left_by};
 use crate::tree::{Draft, Tree};
 
 /// The reason with which a frame is invalidated whose making was taken back.
-const TAKEN_BACK: &str = "It was taken back.";
+pub(crate) const TAKEN_BACK: &str = "It was taken back.";
 /// A command that changes more frames than this, besides those that it adds, cannot be taken back.
 const MOST_CHANGED: usize = 2_000;
 
@@ -84,10 +84,10 @@ impl Draft<'_> {
             if matches!(change, Change::Answered { becomes: Some(_), .. }) {
                 changed.push("status");
             }
-            if let Change::Edited { edit, .. } = change
+            if let Change::Edited { edit, .. } | Change::Reimported { edit: Some(edit), .. } = change
                 && edit.changes_plan()
             {
-                *place = Some(Box::new(place_before(tree, *handle, edit)));
+                note_place(place, place_before(tree, *handle, edit));
             }
         }
         let before_of =
@@ -144,6 +144,15 @@ fn place_before(tree: &Tree, handle: Handle, edit: &FrameEdit) -> FrameEdit {
         before: edit.moves().then(|| tree.next(handle).map(name)),
         ..FrameEdit::default()
     }
+}
+
+/// Adds to the way back from several edits: each is the way to what was before the command.
+fn note_place(place: &mut Option<Box<FrameEdit>>, before: FrameEdit) {
+    let FrameEdit { depends_on, parent, before: next, .. } = before;
+    let place = place.get_or_insert_default();
+    place.depends_on = place.depends_on.take().or(depends_on);
+    place.parent = place.parent.take().or(parent);
+    place.before = place.before.take().or(next);
 }
 
 /// Why a command cannot be taken back: what has changed since, or was built on it. `None`: nothing.

@@ -570,7 +570,8 @@ class Stack:
     def import_plan(self, plan: str) -> Imported:
         """Adds the frames of a plan, all or none.
 
-        The plan is the text of Task Master's `tasks.json`, of Beads' `issues.jsonl`, or of a `state.json`. Each
+        The plan is the text of Task Master's `tasks.json`, of Beads' `issues.jsonl`, of a check list in Markdown, or of
+        a `state.json`. A plan that was imported before is brought up to date; what was begun here stays as it is. Each
         `logPath` of a state is left out, and is one of the problems: the logs stay where the state comes from. Raises
         `JsonError` or `VersionError` if the text cannot be read, `DuplicateIdError` if a frame's ID is taken.
         """

@@ -81,6 +81,7 @@ EventKind: TypeAlias = Literal[
     "commanded",
     "undone",
     "restored",
+    "reimported",
 ]
 """The kinds of changes that an event can record."""
 
@@ -475,6 +476,18 @@ class ConversationCost(TypedDict):
     weight: int
 
 
+class Origin(TypedDict):
+    """What the file of a plan said of a frame at the last import."""
+
+    plan: str
+    #: The ID of the frame in the plan.
+    id: str
+    after: NotRequired[str]
+    gone: NotRequired[Literal[True]]
+    status: FrameStatus
+    checksums: list[int]
+
+
 class FrameRecord(TypedDict):
     """The record of a frame. Times are milliseconds since the Unix epoch."""
 
@@ -543,6 +556,8 @@ class FrameRecord(TypedDict):
     #: What the frame is if it is no work, in a word: a record of another tool (`message`), or what holds frames together
     #: (`tag`).
     noWork: NotRequired[str]
+    #: What the file said from which the frame was imported: checksums that tell what has changed in the file since.
+    origin: NotRequired[Origin]
 
 
 class Frame(FrameRecord):
@@ -708,12 +723,52 @@ class ImportProblem(TypedDict):
     message: str
 
 
+PlanField: TypeAlias = Literal[
+    "title", "criteria", "task", "priority", "dependsOn", "parent", "results", "status", "order"
+]
+"""A part of a frame that the file of its plan can change."""
+
+
+class PlanChange(TypedDict):
+    """The change of a frame that was imported before."""
+
+    frame: Handle
+    #: Its ID in the plan.
+    id: str
+    title: str
+    #: What becomes of it. `edited`: its status stays. `removed`: the file does not have it any more.
+    becomes: Literal["edited", "planned", "waiting", "begun", "finished", "invalidated", "removed"]
+    fields: list[PlanField]
+
+
+class PlanConflict(TypedDict):
+    """A part of a frame of which file and stack say different things. Both stay as they are."""
+
+    frame: Handle
+    #: Its ID in the plan.
+    id: str
+    title: str
+    field: PlanField
+    #: What the file says.
+    file: str
+    #: What the stack says.
+    stack: str
+    #: What can be done.
+    advice: str
+
+
 class Imported(TypedDict):
     """The answer of an import."""
 
     #: The new frames.
     handles: list[Handle]
     problems: list[ImportProblem]
+    #: The frames that were imported before, and have changed.
+    changes: list[PlanChange]
+    #: What stays as it is, although the file says otherwise.
+    conflicts: list[PlanConflict]
+    #: Number of frames that were imported before, and have not changed.
+    unchanged: int
 
 
 class ModelRequest(TypedDict, total=False):

@@ -23,7 +23,7 @@ const IS_PLAIN: [bool; 256] = {
 
 /// A value in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Value<'a> {
+pub(crate) struct Value<'a> {
     /// The value as it is written, with the quotes of a string.
     pub text: &'a str,
     /// Its first byte in the whole text.
@@ -71,7 +71,7 @@ impl<'a> Value<'a> {
 }
 
 /// Gives each string of a value to a function, keys excepted.
-pub(super) fn each_string<'a>(value: Value<'a>, mut each: impl FnMut(Value<'a>)) {
+pub(crate) fn each_string<'a>(value: Value<'a>, mut each: impl FnMut(Value<'a>)) {
     let mut reader = value.reader();
     while let Some(byte) = reader.byte() {
         if byte != b'"' {
@@ -91,7 +91,7 @@ pub(super) fn each_string<'a>(value: Value<'a>, mut each: impl FnMut(Value<'a>))
 }
 
 /// A place in a JSON text. Each method returns `None` where the text breaks the grammar, or is not what was asked for.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     text: &'a str,
     at: usize,
     /// The place of this text in the whole one.

@@ -1,0 +1,147 @@
+//! The comparison of a frame: what the file said, what it says, and what the stack has.
+
+use std::collections::HashMap;
+
+use crate::frame::{Frame, FrameStatus, Handle, Origin, Question};
+use crate::tree::{TAKEN_BACK, Tree};
+
+/// The largest checksum: numbers in JSON are exact up to it in every language.
+const LARGEST: u64 = (1 << 53) - 1;
+
+/// The place of what a frame waits for among the checksums, behind those of the fields.
+pub(super) const WAIT: usize = 7;
+/// The place of the parent among the checksums.
+pub(super) const PARENT: usize = 5;
+
+/// Which side has changed something since the last import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::import) enum Verdict {
+    /// Both say the same.
+    Same,
+    /// The stack.
+    Here,
+    /// The file.
+    File,
+    /// Both, or nobody knows.
+    Both,
+}
+
+/// Compares three versions of a value. `base`: what the file said; `None`: that is not known.
+pub(in crate::import) fn verdict<T: PartialEq>(base: Option<T>, file: T, here: T) -> Verdict {
+    match base {
+        _ if file == here => Verdict::Same,
+        Some(base) if base == file => Verdict::Here,
+        Some(base) if base == here => Verdict::File,
+        _ => Verdict::Both,
+    }
+}
+
+/// The checksum of a text; 0 for an empty one. (FNV-1a.)
+fn checksum(text: &str) -> u64 {
+    let sum = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    if text.is_empty() { 0 } else { (sum ^ (sum >> 53)) & LARGEST | 1 }
+}
+
+fn wait_of(question: Option<&Question>) -> u64 {
+    question.map_or(0, |question| checksum(&format!("{}{:?}", question.question, question.until)))
+}
+
+fn checksums(frame: &Frame, depends_on: &[String], parent: &str, wait: u64) -> [u64; 8] {
+    let priority = frame.priority.map(|priority| format!("{priority:?}")).unwrap_or_default();
+    [
+        checksum(&frame.title),
+        checksum(&frame.success_criteria),
+        checksum(&frame.task),
+        checksum(&priority),
+        checksum(&depends_on.join("\n")),
+        checksum(parent),
+        checksum(frame.results.as_deref().unwrap_or_default()),
+        wait,
+    ]
+}
+
+/// The checksums of what the file says of a frame. `parent`: its parent within the file.
+pub(in crate::import) fn said_by(frame: &Frame, parent: Option<&str>) -> [u64; 8] {
+    let question = frame.questions.last().filter(|_| frame.status == FrameStatus::Blocked);
+    checksums(frame, &frame.depends_on, parent.unwrap_or_default(), wait_of(question))
+}
+
+/// What the stack has of a frame of a plan.
+pub(in crate::import) struct Here<'a> {
+    pub(in crate::import) record: &'a Frame,
+    pub(in crate::import) origin: Option<&'a Origin>,
+    /// Its checksums, in the terms of the file.
+    pub(in crate::import) checksums: [u64; 8],
+    /// True: somebody has begun it here, or has ended it.
+    pub(in crate::import) is_own: bool,
+}
+
+impl<'a> Here<'a> {
+    /// `ids`: the IDs of the frames in the plan.
+    pub(in crate::import) fn of(tree: &'a Tree, handle: Handle, ids: &HashMap<Handle, String>) -> Self {
+        let node = tree.node(handle);
+        let record = node.record();
+        let id = |other: Handle| {
+            let first = tree.first_attempt(other);
+            ids.get(&other).or_else(|| ids.get(&first)).map_or_else(|| tree.node(other).session_id(), String::as_str)
+        };
+        let depends_on: Vec<String> = node.dependencies().iter().map(|other| id(*other).to_owned()).collect();
+        // Where the top of the plan was put, the file does not say.
+        let was_top = record.origin.as_ref().is_some_and(|origin| origin.checksums[PARENT] == 0);
+        let is_placed = |parent: &Handle| was_top && !ids.contains_key(parent);
+        let parent = node.parent().filter(|parent| !is_placed(parent)).map(id).unwrap_or_default();
+        let question = record.questions.last().filter(|_| record.waits_to_begin());
+        let checksums = checksums(record, &depends_on, parent, wait_of(question));
+        let origin = record.origin.as_deref();
+        Self { record, origin, checksums, is_own: begun_here(record) }
+    }
+
+    /// What the file said of a field.
+    pub(in crate::import) fn base(&self, field: usize) -> Option<u64> {
+        // What has come back is as the file says.
+        self.origin.map(|origin| if origin.gone { self.checksums[field] } else { origin.checksums[field] })
+    }
+}
+
+/// True if somebody has begun a frame here, or has ended it.
+pub(in crate::import) fn begun_here(record: &Frame) -> bool {
+    let status_in_file = record.origin.as_ref().map(|origin| origin.status);
+    let has_begun = match record.status {
+        FrameStatus::Planned | FrameStatus::Invalidated => false,
+        FrameStatus::Blocked if record.waits_to_begin() => false,
+        status => {
+            let is_held = record.holder.is_some() || record.begun_at.is_some();
+            is_held || status_in_file != Some(status)
+        }
+    };
+    has_begun && record.no_work.is_none()
+}
+
+/// Which side has changed the status of a frame.
+pub(in crate::import) fn status_verdict(here: &Here<'_>, file: &Frame, file_wait: u64) -> Verdict {
+    use FrameStatus::*;
+    let record = here.record;
+    let holds_others = |status: FrameStatus| matches!(status, Planned | InProgress | Completed);
+    let is_group = record.no_work.is_some() && file.no_work.is_some();
+    // What holds others together ends and goes on with them.
+    if is_group && holds_others(record.status) && holds_others(file.status) {
+        return Verdict::Same;
+    }
+    // What was made here goes further than what somebody has begun elsewhere.
+    if here.is_own && file.status == InProgress && record.status != InProgress {
+        return Verdict::Here;
+    }
+    if here.is_own && (record.status, file.status) == (Blocked, Blocked) {
+        return Verdict::Same;
+    }
+    if record.status == Invalidated && file.status != Invalidated {
+        let is_taken_back = record.invalidation_reason.as_deref() == Some(TAKEN_BACK);
+        if is_taken_back || here.origin.is_some_and(|origin| origin.gone) {
+            return Verdict::File;
+        }
+    }
+    let base = here.origin.map(|origin| (origin.status, origin.checksums[WAIT]));
+    verdict(base, (file.status, file_wait), (record.status, here.checksums[WAIT]))
+}

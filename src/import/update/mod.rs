@@ -1,0 +1,164 @@
+//! A plan that was imported before, and has changed since: what becomes of the frames of the stack.
+//!
+//! Each field is compared in three versions: what the file said at the last import ([`Origin`](crate::frame::Origin)), what it says now, and
+//! what the stack has. What only the file has changed is taken over, unless the frame was begun here. What was changed here stays. What both
+//! have changed is a conflict, and stays as it is here until one of them is changed.
+
+mod changes;
+mod known;
+mod merge;
+mod order;
+
+use serde::Serialize;
+
+use self::changes::Updater;
+use self::known::Known;
+use super::Imported;
+use crate::error::Result;
+use crate::frame::Handle;
+use crate::tree::{Draft, Tree};
+
+/// What becomes of a stack by the import of a plan.
+///
+/// In JSON: `{"added": ["f7"], "changes": [{"frame": "f3", "id": "app-2", "title": "Cart", "becomes": "finished", "fields": ["title"]}],
+/// "conflicts": [{"frame": "f4", "id": "app-3", "title": "Totals", "field": "status", "file": "completed", "stack": "in_progress",
+/// "advice": "…"}]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PlanUpdate {
+    /// The new frames. Before they are added, these are the handles that they would get.
+    pub added: Vec<Handle>,
+    /// The frames that were there, and change.
+    pub changes: Vec<PlanChange>,
+    /// What stays as it is, although the file says otherwise.
+    pub conflicts: Vec<PlanConflict>,
+    /// Number of frames that were there, and do not change.
+    pub unchanged: usize,
+}
+
+/// The change of a frame that was imported before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PlanChange {
+    /// The frame.
+    pub frame: Handle,
+    /// Its ID in the plan.
+    pub id: String,
+    /// Its title in the file; of a removed one its title here.
+    pub title: String,
+    /// What becomes of it.
+    pub becomes: Becomes,
+    /// What the file has changed.
+    pub fields: Vec<PlanField>,
+}
+
+/// What becomes of a frame that was imported before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Becomes {
+    /// Its status stays; its words, its links or its place change.
+    Edited,
+    /// It is planned: it waits no longer, or is open again.
+    Planned,
+    /// It waits for somebody, or for a time.
+    Waiting,
+    /// Somebody has begun it elsewhere.
+    Begun,
+    /// It is completed, or has failed, with what the file says.
+    Finished,
+    /// The file takes it out of the plan.
+    Invalidated,
+    /// The file does not have it any more; it leaves the plan.
+    Removed,
+}
+
+/// A part of a frame that a file can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum PlanField {
+    /// The title.
+    Title,
+    /// The success criteria.
+    Criteria,
+    /// The full instruction.
+    Task,
+    /// The priority.
+    Priority,
+    /// The frames whose results it needs.
+    DependsOn,
+    /// The frame above it.
+    Parent,
+    /// The results.
+    Results,
+    /// The status.
+    Status,
+    /// The order of the frames below it.
+    Order,
+}
+
+impl PlanField {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            PlanField::Title => "title",
+            PlanField::Criteria => "criteria",
+            PlanField::Task => "task",
+            PlanField::Priority => "priority",
+            PlanField::DependsOn => "dependencies",
+            PlanField::Parent => "parent",
+            PlanField::Results => "results",
+            PlanField::Status => "status",
+            PlanField::Order => "order",
+        }
+    }
+}
+
+/// A part of a frame of which file and stack say different things. Both stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PlanConflict {
+    /// The frame.
+    pub frame: Handle,
+    /// Its ID in the plan.
+    pub id: String,
+    /// Its title here.
+    pub title: String,
+    /// What they do not agree about.
+    pub field: PlanField,
+    /// What the file says.
+    pub file: String,
+    /// What the stack says.
+    pub stack: String,
+    /// What can be done.
+    pub advice: String,
+}
+
+/// What would become of a tree by the import of a plan. Nothing changes.
+///
+/// # Errors
+/// As [`Stack::bring_up_to_date`](crate::Stack::bring_up_to_date).
+pub fn compare(tree: &Tree, plan: &Imported, below: Option<Handle>) -> Result<PlanUpdate> {
+    bring_up_to_date(&mut Draft::new(tree, 0), plan, below, &[])
+}
+
+/// Adds the events to a draft that bring the frames of a plan up to date, or add those of a new plan. `exported`: frames that the file has
+/// from this stack, with their IDs in it.
+pub(crate) fn bring_up_to_date(
+    draft: &mut Draft<'_>,
+    plan: &Imported,
+    below: Option<Handle>,
+    exported: &[(Handle, String)],
+) -> Result<PlanUpdate> {
+    let known = Known::of(draft.tree, &plan.frames, exported)?;
+    Updater::new(draft, known, plan, below).update()
+}

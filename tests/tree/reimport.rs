@@ -1,0 +1,323 @@
+//! Tests of plans that are imported again: what has changed in the file, and what has changed here.
+
+use callstack_core::import::{self, Becomes, Imported, PlanConflict, PlanField, PlanUpdate};
+use callstack_core::store::{EventQuery, MemoryStore};
+use callstack_core::{
+    Actor, Frame, FrameEdit, FrameStatus, HolderKind, NewFrame, PopStatus, Priority, Stack, StackOptions, StackState,
+    Tree,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn plan(issues: &[Value]) -> Imported {
+    import::frames(&issues.iter().map(|issue| format!("{issue}\n")).collect::<String>()).unwrap()
+}
+
+fn update(stack: &Stack, issues: &[Value]) -> PlanUpdate {
+    let plan = plan(issues);
+    let dry = stack.compare_plan(&plan, None).unwrap();
+    let revision = revision_of(stack);
+    let update = stack.bring_up_to_date(&plan, None).unwrap();
+    assert_eq!(dry, update, "a look at the changes says what they are");
+    let is_nothing = update.added.is_empty() && update.changes.is_empty();
+    assert!(is_nothing || revision_of(stack) > revision);
+    // The history tells the same tree.
+    let history = stack.history(&EventQuery::default()).unwrap();
+    let mut tree = Tree::new();
+    history.iter().for_each(|event| tree.replay(event).unwrap());
+    assert_eq!(tree.state(), stack.state());
+    let revision = revision_of(stack);
+    let again = stack.bring_up_to_date(&plan, None).unwrap();
+    assert!(again.added.is_empty() && again.changes.is_empty(), "the second time changes nothing: {again:?}");
+    assert_eq!(again.conflicts, update.conflicts, "conflicts stay");
+    assert_eq!(revision_of(stack), revision, "nor does it write anything");
+    update
+}
+
+/// A stack with a history.
+fn recorded() -> Stack {
+    Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap()
+}
+
+fn revision_of(stack: &Stack) -> u64 {
+    stack.read(|tree| tree.revision())
+}
+
+fn said(update: &PlanUpdate) -> Vec<String> {
+    let mut said: Vec<String> = { update.changes.iter() }
+        .map(|change| {
+            let fields: Vec<&str> = change.fields.iter().map(|field| field.name()).collect();
+            format!("{} {:?} {}", change.id, change.becomes, fields.join("+")).trim_end().to_owned()
+        })
+        .collect();
+    said.extend(update.conflicts.iter().map(|conflict| {
+        let PlanConflict { id, field, file, stack, .. } = conflict;
+        format!("{id} {}: {file} | {stack}", field.name())
+    }));
+    said
+}
+
+fn issue(id: &str, status: &str) -> Value {
+    json!({"id": id, "title": format!("Task {id}"), "status": status, "description": "As said"})
+}
+
+fn with(mut issue: Value, key: &str, value: impl Into<Value>) -> Value {
+    issue[key] = value.into();
+    issue
+}
+
+fn blocked_by(issue: Value, others: &[&str]) -> Value {
+    let links: Vec<Value> = others.iter().map(|other| json!({"depends_on_id": other, "type": "blocks"})).collect();
+    with(issue, "dependencies", links)
+}
+
+#[test]
+fn what_the_file_alone_has_changed_is_taken_over() {
+    let stack = recorded();
+    let first = [
+        issue("a", "open"),
+        issue("b", "open"),
+        issue("c", "deferred"),
+        issue("d", "open"),
+        blocked_by(issue("e", "open"), &["d"]),
+        issue("f", "in_progress"),
+        issue("g", "closed"),
+    ];
+    assert_eq!(update(&stack, &first).added.len(), 8);
+    let second = [
+        with(with(issue("a", "open"), "title", "Other"), "priority", 1),
+        with(issue("b", "closed"), "close_reason", "Made it"),
+        issue("c", "open"),
+        blocked_by(issue("d", "open"), &["e"]),
+        issue("e", "open"),
+        with(issue("f", "closed"), "close_reason", "Made elsewhere"),
+        issue("g", "open"),
+        blocked_by(issue("h", "open"), &["a"]),
+    ];
+    let changes = update(&stack, &second);
+    assert_eq!(
+        said(&changes),
+        [
+            "a Edited title+priority",
+            "b Finished status",
+            "c Planned status",
+            "d Edited dependencies",
+            "e Edited dependencies",
+            "f Finished status",
+            "g Planned status",
+        ]
+    );
+    assert_eq!(changes.added.len(), 1);
+    let frame = |id: &str| stack.frame(id).unwrap();
+    assert_eq!((frame("a").title.as_str(), frame("a").priority), ("Other", Priority::new(1)));
+    assert_eq!(frame("b").results.as_deref(), Some("Made it"));
+    assert_eq!(frame("f").results.as_deref(), Some("Made elsewhere"));
+    assert_eq!((frame("d").depends_on, frame("e").depends_on), (vec!["e".to_owned()], Vec::new()));
+    assert_eq!(frame("h").depends_on, ["a"]);
+    let removed = update(&stack, &second[1..]);
+    assert_eq!(said(&removed), ["h Waiting dependencies+status", "a Removed"]);
+    assert_eq!(frame("a").status, FrameStatus::Invalidated);
+    let back = update(&stack, &second);
+    assert_eq!(said(&back), ["a Planned status", "h Planned dependencies+status"]);
+}
+
+#[test]
+fn what_was_begun_here_is_never_overwritten() {
+    let stack = recorded();
+    let first = [issue("a", "open"), issue("b", "open"), issue("c", "open"), issue("d", "open")];
+    update(&stack, &first);
+    for id in ["a", "b", "d"] {
+        stack.activate(id).unwrap();
+    }
+    stack.pop("b", PopStatus::Completed, "Made here").unwrap();
+    // The ID is that of the session by now.
+    stack.replace_id("d", "ses_9").unwrap();
+    let second = [
+        with(with(issue("a", "closed"), "title", "Other"), "close_reason", "Elsewhere"),
+        with(issue("b", "open"), "title", "Other"),
+        with(issue("d", "in_progress"), "description", "Else"),
+    ];
+    let changes = update(&stack, &second);
+    assert_eq!(
+        said(&changes),
+        [
+            "c Removed",
+            "a title: Other | Task a",
+            "a status: completed | in_progress",
+            "b title: Other | Task b",
+            "d criteria: Else | As said",
+        ]
+    );
+    assert_eq!(stack.frame("a").unwrap().status, FrameStatus::InProgress);
+    let removed = update(&stack, &[issue("c", "open")]);
+    assert_eq!(
+        said(&removed),
+        [
+            "c Planned status",
+            "a status: it is removed | in_progress",
+            "b status: it is removed | completed",
+            "d status: it is removed | in_progress"
+        ]
+    );
+    stack.invalidate("a", "The tracker has dropped it").unwrap();
+    let again = update(&stack, &[issue("c", "open")]);
+    assert_eq!(said(&again)[0], "a Removed", "what both have dropped is no conflict");
+}
+
+#[test]
+fn what_was_changed_here_stays_and_both_is_a_conflict() {
+    let stack = recorded();
+    let first = [issue("a", "open"), issue("b", "open"), issue("c", "deferred")];
+    update(&stack, &first);
+    stack.edit("a", FrameEdit::default().title("Mine").criteria("My own")).unwrap();
+    stack.answer("c", "Go").unwrap();
+    assert_eq!(said(&update(&stack, &first)), [""; 0]);
+    assert_eq!(
+        (stack.frame("a").unwrap().title.as_str(), stack.frame("c").unwrap().status),
+        ("Mine", FrameStatus::Planned)
+    );
+    let second = [
+        with(with(issue("a", "open"), "title", "Theirs"), "priority", 0),
+        issue("b", "open"),
+        with(issue("c", "blocked"), "title", "Later"),
+    ];
+    assert_eq!(
+        said(&update(&stack, &second)),
+        ["a Edited priority", "c Edited title", "a title: Theirs | Mine", "c status: blocked | planned"]
+    );
+    stack.edit("a", FrameEdit::default().title("Theirs")).unwrap();
+    assert_eq!(said(&update(&stack, &second)), ["c status: blocked | planned"], "one of the two has given in");
+}
+
+#[test]
+fn the_order_of_the_file_is_that_of_the_frames() {
+    let stack = recorded();
+    let issues = |ids: &str| ids.chars().map(|id| issue(&id.to_string(), "open")).collect::<Vec<_>>();
+    let order = || {
+        let root = stack.resolve("beads").unwrap();
+        let ids = stack.children(root).unwrap().into_iter().map(|child| stack.frame(child).unwrap().session_id);
+        ids.collect::<Vec<_>>().join("")
+    };
+    update(&stack, &issues("abcd"));
+    update(&stack, &issues("axbcd"));
+    assert_eq!(order(), "axbcd", "a new entry stands where the file has it");
+    assert_eq!(said(&update(&stack, &issues("zdaxbc"))), ["beads Edited order"]);
+    assert_eq!(order(), "zdaxbc");
+    stack.edit("c", FrameEdit::default().before("z")).unwrap();
+    assert_eq!(said(&update(&stack, &issues("zdaxbcy"))), [""; 0]);
+    assert_eq!(order(), "cyzdaxb", "the order that was changed here stays");
+    let both = update(&stack, &issues("yzdaxbc"));
+    assert_eq!(both.conflicts[0].field, PlanField::Order);
+    assert_eq!(order(), "cyzdaxb");
+}
+
+#[test]
+fn new_entries_below_what_is_done_and_new_parents() {
+    let stack = recorded();
+    let child = |id: &str, parent: &str, status: &str| {
+        with(issue(id, status), "dependencies", json!([{"depends_on_id": parent, "type": "parent-child"}]))
+    };
+    update(&stack, &[issue("a", "closed")]);
+    assert_eq!(stack.frame("beads").unwrap().status, FrameStatus::Completed);
+    update(&stack, &[issue("a", "closed"), issue("b", "open"), child("c", "b", "open")]);
+    assert_eq!(stack.frame("beads").unwrap().status, FrameStatus::InProgress, "what holds others together goes on");
+    // The two change their places.
+    let swapped = update(&stack, &[issue("a", "closed"), child("b", "c", "open"), issue("c", "open")]);
+    assert_eq!(said(&swapped), ["c Edited parent", "b Edited parent"]);
+    let done = [issue("a", "closed"), child("b", "c", "closed"), issue("c", "closed")];
+    update(&stack, &done);
+    assert_eq!(stack.frame("beads").unwrap().status, FrameStatus::Completed);
+}
+
+#[test]
+fn a_prefix_a_place_and_another_plan_are_told_apart() {
+    let stack = recorded();
+    let shop = stack.plan(NewFrame::new("Shop").root()).unwrap();
+    let first = [issue("a", "open"), issue("b", "open"), issue("c", "open")];
+    let plan_of = |issues: &[Value], prefix: &str| plan(issues).with_prefix(prefix);
+    stack.bring_up_to_date(&plan_of(&first, "x/"), Some(shop.into())).unwrap();
+    stack.bring_up_to_date(&plan_of(&first, ""), None).unwrap();
+    let changes = stack.bring_up_to_date(&plan_of(&first[1..], "x/"), None).unwrap();
+    assert_eq!(said(&changes), ["x/a Removed"]);
+    assert_eq!(stack.frame("a").unwrap().status, FrameStatus::Planned);
+    assert_eq!(stack.ancestors("x/beads").unwrap()[0], shop);
+    let other: Vec<Value> = { first.iter() }
+        .map(|issue| json!({"id": issue["id"], "title": format!("Quite another {}", issue["id"]), "status": "open"}))
+        .collect();
+    let revision = revision_of(&stack);
+    assert_eq!(stack.bring_up_to_date(&plan_of(&other, ""), None).unwrap_err().code(), "duplicate_id");
+    assert_eq!(revision_of(&stack), revision);
+}
+
+#[test]
+fn an_unreadable_line_removes_nothing() {
+    let stack = recorded();
+    let text = format!("{}\n{}\n", issue("a", "open"), issue("b", "open"));
+    stack.bring_up_to_date(&import::frames(&text).unwrap(), None).unwrap();
+    let cut = &text[..text.len() - 5];
+    let changes = stack.bring_up_to_date(&import::frames(cut).unwrap(), None).unwrap();
+    assert_eq!(said(&changes), ["b status: it is not in what could be read | planned"]);
+    assert_eq!(stack.frame("b").unwrap().status, FrameStatus::Planned);
+}
+
+#[test]
+fn an_import_can_be_taken_back_and_made_again() {
+    let person = recorded().as_actor(Actor::new(HolderKind::Person, ""));
+    let first = [issue("a", "open"), issue("b", "open")];
+    update(&person, &first);
+    let before = person.state();
+    let second = [with(issue("b", "closed"), "title", "Other"), blocked_by(issue("c", "open"), &["b"])];
+    update(&person, &second);
+    person.undo().unwrap();
+    let shape = |state: StackState| {
+        let frames =
+            state.frames.into_iter().map(|frame| (frame.session_id, frame.status, frame.title, frame.depends_on));
+        frames.collect::<Vec<_>>()
+    };
+    assert_eq!(shape(person.state())[..3], shape(before)[..]);
+    let again = update(&person, &second);
+    assert!(
+        again.changes.iter().any(|change| change.becomes == Becomes::Planned),
+        "what was taken back is there again"
+    );
+}
+
+proptest! {
+    /// Whatever changes in the file, the frames of a plan on which nobody works here become what a new import makes of it.
+    #[test]
+    fn an_untouched_plan_becomes_what_the_file_says(before in issues(), after in issues()) {
+        let stack = recorded();
+        stack.bring_up_to_date(&plan(&before), None).unwrap();
+        let changes = stack.bring_up_to_date(&plan(&after), None).unwrap();
+        prop_assert!(changes.conflicts.is_empty(), "{:?}", changes.conflicts);
+        let fresh = Stack::in_memory();
+        fresh.bring_up_to_date(&plan(&after), None).unwrap();
+        for frame in fresh.state().frames {
+            let here = stack.frame(frame.session_id.as_str()).unwrap();
+            let of = |frame: &Frame| {
+                (frame.status, frame.title.clone(), frame.depends_on.clone(), frame.parent_session_id.clone(), frame.priority)
+            };
+            prop_assert_eq!(of(&here), of(&frame), "{}", frame.session_id);
+        }
+        let again = stack.bring_up_to_date(&plan(&after), None).unwrap();
+        prop_assert!(again.changes.is_empty() && again.added.is_empty(), "{:?}", again);
+    }
+}
+
+/// Issues with random statuses, words and links.
+fn issues() -> impl Strategy<Value = Vec<Value>> {
+    let status =
+        prop::sample::select(vec!["open", "closed", "blocked", "deferred", "in_progress", "weird", "tombstone"]);
+    let issue = (status, 0..3u8, prop::option::of(0..8usize), prop::option::of(0..8usize), any::<bool>());
+    prop::collection::vec(issue, 3..8).prop_map(|issues| {
+        let made = issues.into_iter().enumerate().filter(|(place, (.., kept))| *kept || *place == 0);
+        made.map(|(place, (status, words, needs, parent, _))| {
+            let mut links = Vec::new();
+            links.extend(needs.map(|other| json!({"depends_on_id": format!("i{other}"), "type": "blocks"})));
+            links.extend(parent.map(|other| json!({"depends_on_id": format!("i{other}"), "type": "parent-child"})));
+            json!({"id": format!("i{place}"), "title": format!("Title {place} {words}"), "description": "Same", "status": status,
+                   "priority": words, "dependencies": links})
+        })
+        .collect()
+    })
+}
