@@ -759,14 +759,14 @@ pub unsafe extern "C" fn callstack_import(
         Callstack::write(stack, out_imported, error, |stack| {
             let text = text("plan", plan, plan_len)?;
             let plan = import::frames(text)?;
-            let update = match import::Format::of(text)? {
-                import::Format::State => {
-                    let added = stack.import(plan.frames)?;
-                    PlanUpdate { added, ..PlanUpdate::default() }
+            let (handles, update) = match import::Format::of(text)? {
+                import::Format::State => (stack.import(plan.frames)?, PlanUpdate::default()),
+                _ => {
+                    let update = stack.bring_up_to_date(&plan, None)?;
+                    (update.added.iter().map(|added| added.frame).collect(), update)
                 }
-                _ => stack.bring_up_to_date(&plan, None)?,
             };
-            let PlanUpdate { added: handles, changes, conflicts, unchanged } = update;
+            let PlanUpdate { changes, conflicts, unchanged, .. } = update;
             Ok(to_json(&ImportedPlan { handles, problems: plan.problems, changes, conflicts, unchanged }))
         })
     }

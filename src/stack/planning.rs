@@ -92,7 +92,20 @@ impl Stack {
     /// - [`Error::Dependency`] if a new entry would wait for itself, because of a dependency that was added here.
     /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for `below`; [`Error::ParentClosed`] if that frame has ended.
     pub fn bring_up_to_date(&self, plan: &Imported, below: Option<FrameRef>) -> Result<PlanUpdate> {
-        self.update_plan(plan, below, &[])
+        let mut update = PlanUpdate::default();
+        let actor = self.actor.as_deref();
+        self.commit(
+            || (),
+            |tree, (), now| {
+                let below = below.map(|below| open(tree, &below)).transpose()?;
+                let (commit, made) =
+                    decide_together(tree, actor, "import", now, |draft| import::bring_up_to_date(draft, plan, below))?;
+                update = made;
+                Ok(commit)
+            },
+        )?;
+        self.end_waits();
+        Ok(update)
     }
 
     /// As [`Stack::bring_up_to_date`], without any change: what it would do.
@@ -103,29 +116,6 @@ impl Stack {
         self.read(|tree| {
             tree.checked(|tree| import::compare(tree, plan, below.map(|below| open(tree, &below)).transpose()?))?
         })
-    }
-
-    pub(super) fn update_plan(
-        &self,
-        plan: &Imported,
-        below: Option<FrameRef>,
-        exported: &[(Handle, String)],
-    ) -> Result<PlanUpdate> {
-        let mut update = PlanUpdate::default();
-        let actor = self.actor.as_deref();
-        self.commit(
-            || (),
-            |tree, (), now| {
-                let below = below.map(|below| open(tree, &below)).transpose()?;
-                let (commit, made) = decide_together(tree, actor, "import", now, |draft| {
-                    import::bring_up_to_date(draft, plan, below, exported)
-                })?;
-                update = made;
-                Ok(commit)
-            },
-        )?;
-        self.end_waits();
-        Ok(update)
     }
 
     /// Returns the frame of a session. If the session has no frame, creates a placeholder frame with the status

@@ -1,10 +1,12 @@
-//! `callstack import`: adds the plan of another tool, or the frames of a state, to the stack.
+//! `callstack import`: adds the plan of another tool to the stack, or brings it up to date; or adds the frames of a state.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::PathBuf;
-use std::{io, iter};
 
-use callstack_core::import::{self, Format, Imported, ImportedCounts, Problem};
+use callstack_core::import::{
+    self, Becomes, Format, Imported, ImportedCounts, PlanChange, PlanConflict, PlanUpdate, Problem,
+};
 use callstack_core::text::{one_line, readable_json};
 use callstack_core::{Error, Frame, FrameRef, Handle, Stack, Tree};
 use clap::Args;
@@ -17,7 +19,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input;
-use crate::output::{Page, Report, count};
+use crate::output::{Line, Page, Report, count};
 use crate::same_stack::SameStack;
 
 /// What can be imported.
@@ -45,20 +47,32 @@ pub struct Arguments {
     /// that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
+    /// Only print what would change. Not for the state and the events of a stack.
+    #[arg(long, conflicts_with = "new")]
+    dry_run: bool,
 }
 
 /// The frames that were imported, and the defects of the file.
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ImportedPlan {
     /// The format of the file.
     format: PlanFormat,
-    /// Number of imported frames.
+    /// True: nothing was changed; this is what would be.
+    dry_run: bool,
+    /// Number of new frames.
     frames: usize,
-    /// How many of them are what; absent for events.
+    /// How many entries of the file are what; absent for events.
     #[serde(skip_serializing_if = "Option::is_none")]
     counts: Option<ImportedCounts>,
-    /// The frames at the top of the plan.
+    /// The new frames at the top of the plan. Empty if nothing was changed.
     tops: Vec<ChangedFrame>,
+    /// The frames that were imported before, and have changed; with --dry-run also the new ones.
+    changes: Vec<PlanChange>,
+    /// What stays as it is, although the file says otherwise.
+    conflicts: Vec<PlanConflict>,
+    /// Number of frames that were imported before, and do not change.
+    unchanged: usize,
     /// Entries that were left out or changed.
     problems: Vec<Defect>,
     #[serde(skip)]
@@ -96,20 +110,91 @@ impl Report for ImportedPlan {
             PlanFormat::State => "a state",
             PlanFormat::Events => "the events of a stack",
         };
-        let counts = self.counts.map(in_words).filter(|words| !words.is_empty()).map(|words| format!(": {words}"));
-        let counts = counts.unwrap_or_default();
-        page.text(0, &format!("imported {} from {format}{counts}", count(self.frames, "frame")))?;
-        for top in self.tops.iter().take(SHOWN) {
+        let is_first = self.changes.is_empty() && self.conflicts.is_empty() && self.unchanged == 0;
+        match is_first {
+            true => {
+                let counts = self.counts.map(in_words).filter(|words| !words.is_empty());
+                let counts = counts.map(|words| format!(": {words}")).unwrap_or_default();
+                page.text(0, &format!("imported {} from {format}{counts}", count(self.frames, "frame")))?;
+            }
+            false => self.write_update(page, format)?,
+        }
+        for top in self.tops.iter().filter(|_| !self.dry_run).take(SHOWN) {
             page.line(top.line("    with"))?;
         }
         if self.tops.len() > SHOWN {
             page.text(4, &format!("and {} more at the top", self.tops.len() - SHOWN))?;
         }
+        self.write_conflicts(page)?;
         Defect::list(page, &self.problems)?;
         match self.tops.first() {
             Some(top) => next(page, &self.same_stack, format_args!("callstack tree --root {}", top.handle)),
             None => Ok(()),
         }
+    }
+}
+
+impl ImportedPlan {
+    /// What a plan that was imported before changes.
+    fn write_update(&self, page: &mut Page<'_>, format: &str) -> io::Result<()> {
+        let is_new = |change: &&PlanChange| change.becomes == Becomes::Added;
+        let new = if self.dry_run { self.changes.iter().filter(is_new).count() } else { self.frames };
+        let changed = self.changes.iter().filter(|change| !is_new(change)).count();
+        if new + changed == 0 {
+            let as_said = count(self.unchanged, "frame");
+            return page.text(0, &format!("nothing changes: the stack has {as_said} of {format} already"));
+        }
+        let would = if self.dry_run { "would bring" } else { "brought" };
+        let unchanged = self.unchanged;
+        page.text(
+            0,
+            &format!("{would} up to date with {format}: {new} new, {changed} changed, {unchanged} unchanged"),
+        )?;
+        for PlanChange { frame, title, becomes, fields, .. } in self.changes.iter().take(SHOWN) {
+            let fields: Vec<&str> = fields.iter().map(|field| field.name()).filter(|name| *name != "status").collect();
+            let fields = if fields.is_empty() { String::new() } else { format!(" ({})", fields.join(", ")) };
+            page.line(Line::new().plain(format!("    {frame} {}{fields}: ", in_word(*becomes))).said(title))?;
+        }
+        match self.changes.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => page.text(4, &format!("and {more} more; --json lists all")),
+        }
+    }
+
+    /// What file and stack do not agree about.
+    fn write_conflicts(&self, page: &mut Page<'_>) -> io::Result<()> {
+        write_conflicts(page, &self.conflicts)
+    }
+}
+
+/// Writes the first conflicts between a file and the stack.
+pub(super) fn write_conflicts(page: &mut Page<'_>, conflicts: &[PlanConflict]) -> io::Result<()> {
+    if !conflicts.is_empty() {
+        page.text(0, &format!("{}, left as they are:", count(conflicts.len(), "conflict")))?;
+    }
+    for PlanConflict { frame, title, field, file, stack, advice, .. } in conflicts.iter().take(SHOWN) {
+        let said = |text: &str| if text.trim().is_empty() { "nothing".to_owned() } else { one_line(text) };
+        page.line(Line::new().plain(format!("    {frame} {}: ", field.name())).said(title))?;
+        page.text(8, &format!("the file says: {}", said(file)))?;
+        page.text(8, &format!("the stack says: {}", said(stack)))?;
+        page.text(8, advice)?;
+    }
+    match conflicts.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => page.text(4, &format!("and {more} more; --json lists all")),
+    }
+}
+
+fn in_word(becomes: Becomes) -> &'static str {
+    match becomes {
+        Becomes::Added => "is new",
+        Becomes::Planned => "is planned again",
+        Becomes::Waiting => "waits",
+        Becomes::Begun => "was begun elsewhere",
+        Becomes::Finished => "is finished",
+        Becomes::Invalidated => "is out of the plan",
+        Becomes::Removed => "is removed from the file",
+        _ => "is edited",
     }
 }
 
@@ -162,25 +247,45 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, F
     let format = format_of(&text).map_err(refused)?;
     let plan = import::frames(&text).map_err(refused)?;
     let counts = Some(plan.counts());
-    let Imported { mut frames, problems, .. } = plan;
-    if frames.is_empty() {
-        let reason = problems.first().map(|problem| format!(": {problem}")).unwrap_or_default();
+    if plan.frames.is_empty() {
+        let reason = plan.problems.first().map(|problem| format!(": {problem}")).unwrap_or_default();
         let message = format!("{} has nothing to import{reason}", input::name(&arguments.file));
         return Err(Failure::new(Exit::Refused, "empty", message).next(FORMATS));
     }
-    put_before_ids(&mut frames, &arguments.prefix);
-    folder.change(arguments.new, |stack| {
-        let mut frames = frames.clone();
-        if let Some(below) = &arguments.below {
-            place_below(stack, below.clone(), &mut frames)?;
+    let plan = plan.with_prefix(&arguments.prefix);
+    let below = &arguments.below;
+    if arguments.dry_run {
+        if matches!(format, PlanFormat::State) {
+            let message = "--dry-run does not go with a state, whose frames are all added".to_owned();
+            return Err(Failure::new(Exit::Usage, "state", message).next("leave --dry-run out"));
         }
-        let imported = stack.import(frames).map_err(not_imported)?;
-        Ok(ImportedPlan {
-            counts,
-            problems: Defect::all(&problems),
-            ..ImportedPlan::of(stack, format, &imported, folder)
-        })
+        let stack = folder.open_to_read()?;
+        let update = stack.compare_plan(&plan, below.clone()).map_err(not_imported)?;
+        let changes = update.added.iter().chain(&update.changes).cloned().collect();
+        let frames = update.added.len();
+        let base = ImportedPlan { dry_run: true, frames, changes, ..ImportedPlan::of(&stack, format, &[], folder) };
+        return Ok(ImportedPlan { counts, problems: Defect::all(&plan.problems), ..base.with(update) });
+    }
+    folder.change(arguments.new, |stack| {
+        let (added, update) = match format {
+            PlanFormat::State => (import_state(stack, &plan, below.clone())?, PlanUpdate::default()),
+            _ => {
+                let update = stack.bring_up_to_date(&plan, below.clone()).map_err(not_imported)?;
+                (update.added.iter().map(|added| added.frame).collect(), update)
+            }
+        };
+        let base = ImportedPlan { changes: update.changes.clone(), ..ImportedPlan::of(stack, format, &added, folder) };
+        Ok(ImportedPlan { counts, problems: Defect::all(&plan.problems), ..base.with(update) })
     })
+}
+
+/// Adds the frames of a state.
+fn import_state(stack: &Stack, plan: &Imported, below: Option<FrameRef>) -> Result<Vec<Handle>, Failure> {
+    let mut frames = plan.frames.clone();
+    if let Some(below) = below {
+        place_below(stack, below, &mut frames)?;
+    }
+    stack.import(frames).map_err(not_imported)
 }
 
 impl ImportedPlan {
@@ -197,9 +302,18 @@ impl ImportedPlan {
             frames: imported.len(),
             counts: None,
             tops,
+            dry_run: false,
+            changes: Vec::new(),
+            conflicts: Vec::new(),
+            unchanged: 0,
             problems: Vec::new(),
             same_stack: folder.same_stack(),
         }
+    }
+
+    /// With what the update leaves as it is.
+    fn with(self, update: PlanUpdate) -> Self {
+        Self { conflicts: update.conflicts, unchanged: update.unchanged, ..self }
     }
 }
 
@@ -214,8 +328,8 @@ fn not_imported(error: Error) -> Failure {
         Error::DuplicateId { session_id, handle } => {
             let message = format!("the ID `{}` of the file already belongs to frame {handle}", one_line(session_id));
             Failure::new(Exit::Refused, error.code(), message).next(format!(
-                "`callstack tree --root {handle}` shows whether the file was imported before; --prefix TEXT gives its \
-                 frames other IDs"
+                "`callstack tree --root {handle}` shows that frame, which is not from this plan; --prefix TEXT gives the frames of \
+                 the file other IDs"
             ))
         }
         _ => error.into(),
@@ -246,17 +360,18 @@ fn rebuilt(arguments: &Arguments, history: impl io::BufRead, folder: &StackFolde
     let named = |part: &[Handle]| stack.read(|tree| part.iter().map(|root| ChangedFrame::of(tree, *root)).collect());
     let tops = roots.chunks(PART).flat_map(|part: &[Handle]| -> Vec<ChangedFrame> { named(part) }).collect();
     let same_stack = folder.same_stack();
-    Ok(ImportedPlan { format: PlanFormat::Events, frames, counts: None, tops, problems: Vec::new(), same_stack })
-}
-
-/// Puts a text before all IDs of a plan.
-fn put_before_ids(frames: &mut [Frame], prefix: &str) {
-    for frame in frames {
-        let Frame { session_id, parent_session_id, depends_on, retry_of, planned_children, child_order, .. } = frame;
-        let single = iter::once(session_id).chain(parent_session_id).chain(retry_of);
-        let lists = depends_on.iter_mut().chain(child_order).chain(planned_children.iter_mut().flatten());
-        single.chain(lists).for_each(|id| id.insert_str(0, prefix));
-    }
+    Ok(ImportedPlan {
+        format: PlanFormat::Events,
+        dry_run: false,
+        frames,
+        counts: None,
+        tops,
+        changes: Vec::new(),
+        conflicts: Vec::new(),
+        unchanged: 0,
+        problems: Vec::new(),
+        same_stack,
+    })
 }
 
 /// Puts the roots of a plan below a frame.

@@ -95,7 +95,14 @@ impl<'a, 'tree> Updater<'a, 'tree> {
         for Event { handle, change, .. } in ends.finish().events {
             self.draft.push(handle, change);
         }
-        self.outcome.added = added;
+        let new = |handle: &Handle| PlanChange {
+            frame: *handle,
+            id: self.ids.get(handle).cloned().unwrap_or_default(),
+            title: self.tree.node(*handle).title().to_owned(),
+            becomes: Becomes::Added,
+            fields: Vec::new(),
+        };
+        self.outcome.added = added.iter().map(new).collect();
         for conflict in &mut self.outcome.conflicts {
             self.tree.node(conflict.frame).title().clone_into(&mut conflict.title);
         }
@@ -176,7 +183,6 @@ impl<'a, 'tree> Updater<'a, 'tree> {
     fn merge(&mut self, handle: Handle, file: &'a Frame, orders: &order::Orders<'_>, is_unordered: bool) -> Merge<'a> {
         let said = self.origin(file, orders);
         let here = Here::of(&self.tree, handle, &self.ids);
-        let is_exported = self.known.exported.contains(&handle);
         let mut origin = said.clone();
         if let Some(before) = here.origin.filter(|_| is_unordered) {
             origin.after.clone_from(&before.after);
@@ -185,15 +191,12 @@ impl<'a, 'tree> Updater<'a, 'tree> {
         let (mut depends_on, mut parent, mut becomes) = (None, None, None);
         let is_top = self.parent_in_file(file).is_none();
         let handles = &self.known.handles;
-        let status = match is_exported {
-            true => Verdict::Here,
-            false => status_verdict(&here, file, said.checksums[WAIT]),
-        };
+        let status = status_verdict(&here, file, said.checksums[WAIT]);
         let is_settled = here.record.status == file.status && !file.status.is_unfinished();
         for (place, field) in FIELDS.into_iter().enumerate() {
             // Where the top of the plan is, the file does not say.
             let is_placed_here = field == PlanField::Parent && is_top && here.base(place).is_none_or(|base| base == 0);
-            if is_placed_here || (field == PlanField::Results && !is_settled) || is_exported {
+            if is_placed_here || (field == PlanField::Results && !is_settled) {
                 continue;
             }
             match verdict(here.base(place), said.checksums[place], here.checksums[place]) {

@@ -15,20 +15,17 @@ pub(super) struct Known {
     pub(super) plan: String,
     /// The frames by their IDs in the plan, also those that the file does not have any more.
     pub(super) handles: HashMap<String, Handle>,
-    /// The frames that the file has from this stack.
-    pub(super) exported: HashSet<Handle>,
 }
 
 impl Known {
     /// # Errors
     /// [`Error::DuplicateId`] if an ID of the plan belongs to a frame that is not of the plan.
-    pub(super) fn of(tree: &Tree, frames: &[Frame], exported: &[(Handle, String)]) -> Result<Self> {
+    pub(super) fn of(tree: &Tree, frames: &[Frame]) -> Result<Self> {
         let first = frames.first().map(|frame| frame.session_id.clone()).unwrap_or_default();
         let ids: HashSet<&str> = frames.iter().map(|frame| frame.session_id.as_str()).collect();
         let found = frames_of_plan(tree, |id| ids.contains(id));
         let is_new = found.is_none();
         let (plan, mut handles) = found.unwrap_or((first, HashMap::new()));
-        handles.extend(exported.iter().map(|(handle, id)| (id.clone(), *handle)));
         let taken = |id: &str, handle: Handle| Err(Error::DuplicateId { session_id: id.to_owned(), handle });
         for frame in frames {
             let id = frame.session_id.as_str();
@@ -54,8 +51,7 @@ impl Known {
             let id = &strangers[0].session_id;
             return taken(id, handles[id]);
         }
-        let exported = exported.iter().map(|(handle, _)| *handle).collect();
-        Ok(Self { plan, handles, exported })
+        Ok(Self { plan, handles })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::tree::{TAKEN_BACK, Tree};
 const LARGEST: u64 = (1 << 53) - 1;
 
 /// The place of what a frame waits for among the checksums, behind those of the fields.
-pub(super) const WAIT: usize = 7;
+pub(in crate::import) const WAIT: usize = 7;
 /// The place of the parent among the checksums.
 pub(super) const PARENT: usize = 5;
 

@@ -20,7 +20,7 @@ use crate::tree::{Draft, Tree};
 
 /// What becomes of a stack by the import of a plan.
 ///
-/// In JSON: `{"added": ["f7"], "changes": [{"frame": "f3", "id": "app-2", "title": "Cart", "becomes": "finished", "fields": ["title"]}],
+/// In JSON: `{"added": [{"frame": "f7", "id": "app-9", "title": "Taxes", "becomes": "added", "fields": []}], "changes": [{"frame": "f3", "id": "app-2", "title": "Cart", "becomes": "finished", "fields": ["title"]}],
 /// "conflicts": [{"frame": "f4", "id": "app-3", "title": "Totals", "field": "status", "file": "completed", "stack": "in_progress",
 /// "advice": "…"}]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -28,8 +28,8 @@ use crate::tree::{Draft, Tree};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PlanUpdate {
-    /// The new frames. Before they are added, these are the handles that they would get.
-    pub added: Vec<Handle>,
+    /// The new frames. Before they are added, they have the handles that they would get.
+    pub added: Vec<PlanChange>,
     /// The frames that were there, and change.
     pub changes: Vec<PlanChange>,
     /// What stays as it is, although the file says otherwise.
@@ -38,7 +38,7 @@ pub struct PlanUpdate {
     pub unchanged: usize,
 }
 
-/// The change of a frame that was imported before.
+/// The change of a frame of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -56,12 +56,14 @@ pub struct PlanChange {
     pub fields: Vec<PlanField>,
 }
 
-/// What becomes of a frame that was imported before.
+/// What becomes of a frame of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Becomes {
+    /// It is new.
+    Added,
     /// Its status stays; its words, its links or its place change.
     Edited,
     /// It is planned: it waits no longer, or is open again.
@@ -148,17 +150,11 @@ pub struct PlanConflict {
 /// # Errors
 /// As [`Stack::bring_up_to_date`](crate::Stack::bring_up_to_date).
 pub fn compare(tree: &Tree, plan: &Imported, below: Option<Handle>) -> Result<PlanUpdate> {
-    bring_up_to_date(&mut Draft::new(tree, 0), plan, below, &[])
+    bring_up_to_date(&mut Draft::new(tree, 0), plan, below)
 }
 
-/// Adds the events to a draft that bring the frames of a plan up to date, or add those of a new plan. `exported`: frames that the file has
-/// from this stack, with their IDs in it.
-pub(crate) fn bring_up_to_date(
-    draft: &mut Draft<'_>,
-    plan: &Imported,
-    below: Option<Handle>,
-    exported: &[(Handle, String)],
-) -> Result<PlanUpdate> {
-    let known = Known::of(draft.tree, &plan.frames, exported)?;
+/// Adds the events to a draft that bring the frames of a plan up to date, or add those of a new plan.
+pub(crate) fn bring_up_to_date(draft: &mut Draft<'_>, plan: &Imported, below: Option<Handle>) -> Result<PlanUpdate> {
+    let known = Known::of(draft.tree, &plan.frames)?;
     Updater::new(draft, known, plan, below).update()
 }
