@@ -19,6 +19,10 @@ pub(super) enum Fate {
     Removed,
 }
 
+/// With these begins what a tracker says of work that has failed, or is out of the plan, if it knows no status for that.
+pub(super) const FAILED: &str = "failed:";
+pub(super) const CANCELLED: &str = "cancelled:";
+
 /// The fate of a word by a table, whatever its letter case, with `-` for `_` and spaces. `None`: the table does not have the word.
 pub(super) fn of<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     let word = folded(word);

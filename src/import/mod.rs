@@ -13,6 +13,7 @@ mod beads;
 #[cfg(feature = "markdown")]
 mod checklist;
 mod collector;
+mod export;
 mod fate;
 mod task_master;
 mod time;
@@ -32,6 +33,8 @@ pub use beads::beads;
 #[cfg(feature = "markdown")]
 pub use checklist::{checklist, is_checklist};
 use collector::Collector;
+pub(crate) use export::note_export;
+pub use export::{ExportedPlan, export};
 pub use task_master::task_master;
 pub(crate) use update::bring_up_to_date;
 pub use update::{Becomes, PlanChange, PlanConflict, PlanField, PlanUpdate, compare};

@@ -14,7 +14,7 @@ use crate::text::{has_half_characters, readable_json};
 const WHAT: &str = "the Task Master file";
 
 /// The tag used for files of older versions of Task Master, which have no tags.
-const ONLY_TAG: &str = "master";
+pub(super) const ONLY_TAG: &str = "master";
 
 /// What Task Master's statuses mean for work. Words are in lower case, with `-`.
 const STATUSES: &[(&str, Fate)] = &[
@@ -220,10 +220,19 @@ impl Plan {
         let criteria = ["description", "acceptanceCriteria"].map(|key| take_text(&mut task, key, place, collector));
         let criteria = criteria.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
         let details = take_text(&mut task, "details", place, collector).unwrap_or_default();
-        let (results, details) = match fate {
-            Finished => (details, String::new()),
+        let (details, outcome) = split_outcome(details);
+        let mut reason = "cancelled";
+        let (results, details) = match (fate, &outcome) {
+            (Finished, Some((Outcome::Results, results))) => (results.clone(), details),
+            (Finished, _) => (details, String::new()),
+            (Removed, Some((Outcome::Failed, results))) => (results.clone(), details),
+            (Removed, Some((Outcome::Cancelled, said))) => {
+                reason = said;
+                (String::new(), details)
+            }
             _ => (String::new(), details),
         };
+        let has_failed = fate == Removed && matches!(outcome, Some((Outcome::Failed, _)));
         let [a, b, c, d, e] =
             PARTS.map(|(key, what)| (what, take_text(&mut task, key, place, collector).unwrap_or_default()));
         let parts = [("", details)].into_iter().chain([a, b, c, d, e]).collect::<Vec<_>>();
@@ -238,6 +247,7 @@ impl Plan {
         };
         let status = match fate {
             Finished => FrameStatus::Completed,
+            Removed if has_failed => FrameStatus::Failed,
             Removed => FrameStatus::Invalidated,
             Begun => FrameStatus::InProgress,
             _ => FrameStatus::Planned,
@@ -245,7 +255,7 @@ impl Plan {
         let id = format!("{}/{number}", above.tag);
         let mut frame = task_frame(id, Some(&parent_id), status, Texts { title, criteria, results });
         if status == FrameStatus::Invalidated {
-            frame.invalidation_reason = Some("cancelled".into());
+            frame.invalidation_reason = Some(reason.to_owned());
         }
         frame.task = task_of(&parts, place, &mut self.collector);
         frame.priority = priority;
@@ -314,11 +324,55 @@ impl Plan {
 
 /// Returns the full number of a task (`3`) or subtask (`3.2`). Some versions of Task Master write the full number of a
 /// subtask, others only its own (`2`).
-fn full_number(parent: Option<&str>, number: String) -> String {
+pub(super) fn full_number(parent: Option<&str>, number: String) -> String {
     match parent {
         Some(parent) if !number.starts_with(&format!("{parent}.")) => format!("{parent}.{number}"),
         _ => number,
     }
+}
+
+/// What an export has written behind the details of a task, as Task Master itself adds to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Results,
+    Failed,
+    Cancelled,
+}
+
+const OUTCOMES: [(Outcome, &str); 3] =
+    [(Outcome::Results, "Results: "), (Outcome::Failed, "Failed: "), (Outcome::Cancelled, "Cancelled: ")];
+
+/// Divides the details of a task from what an export has written behind them.
+fn split_outcome(details: String) -> (String, Option<(Outcome, String)>) {
+    let found = details.trim_end().strip_suffix('>').and_then(|text| {
+        let (text, time) = text.rsplit_once("\n</info added on ")?;
+        let (before, said) = text.rsplit_once(&format!("<info added on {time}>\n"))?;
+        let (kind, said) = OUTCOMES.iter().find_map(|(kind, word)| Some((*kind, said.strip_prefix(word)?)))?;
+        Some((before.strip_suffix("\n\n").unwrap_or(before).to_owned(), Some((kind, said.to_owned()))))
+    });
+    found.unwrap_or((details, None))
+}
+
+/// The details of a task with what has become of it behind them, in place of what an earlier export has written.
+pub(super) fn with_outcome(details: &str, outcome: Option<(Outcome, &str)>, time: &str) -> String {
+    let (before, known) = split_outcome(details.to_owned());
+    let Some((kind, said)) =
+        outcome.filter(|(_, said)| !said.is_empty()).or(outcome.filter(|(kind, _)| *kind != Outcome::Results))
+    else {
+        return before;
+    };
+    if known.is_some_and(|known| known == (kind, said.to_owned())) {
+        return details.to_owned();
+    }
+    let word = OUTCOMES.iter().find(|(known, _)| *known == kind).map_or("", |(_, word)| word);
+    let gap = if before.is_empty() { "" } else { "\n\n" };
+    format!("{before}{gap}<info added on {time}>\n{word}{said}\n</info added on {time}>")
+}
+
+/// True if two statuses say the same of a task.
+pub(super) fn same_status(one: &Value, other: &Value) -> bool {
+    let fate = |value: &Value| value.as_str().and_then(|word| fate::of(STATUSES, word));
+    one == other || (fate(one).is_some() && fate(one) == fate(other))
 }
 
 /// Takes the status of a task, and returns why it waits if the status is unknown.
@@ -381,7 +435,7 @@ fn take_dependencies(
 }
 
 /// The number that a value names. A number is written as Task Master writes it: 1e2 and 100.0 are 100.
-fn number(value: &Value) -> Option<String> {
+pub(super) fn number(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
         Value::Number(number) => {

@@ -43,6 +43,23 @@ pub(super) fn milliseconds(text: &str) -> Option<u64> {
     u64::try_from(seconds * 1000 + fraction).ok()
 }
 
+/// The RFC 3339 time of milliseconds since the Unix epoch, in UTC: `2026-01-15T07:26:02.592Z`.
+pub(super) fn rfc3339(milliseconds: u64) -> String {
+    let (seconds, fraction) = (milliseconds / 1000, milliseconds % 1000);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days since 1 March of the year 0: a year ends with its leap day. (Hinnant, "chrono-compatible low-level date algorithms".)
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
+}
+
 /// As [`milliseconds`], and also a date alone, which is its beginning in UTC, and a time without an offset, which is one of UTC.
 pub(super) fn lenient_milliseconds(text: &str) -> Option<u64> {
     let text = text.trim();

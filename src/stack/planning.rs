@@ -4,8 +4,8 @@ use super::Stack;
 use super::results::{first_handle, frames_with};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameEdit, FrameRef, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent};
-use crate::import::{self, Imported, PlanUpdate};
-use crate::tree::{Command, Tree, decide_together};
+use crate::import::{self, ExportedPlan, Imported, PlanUpdate};
+use crate::tree::{Command, Draft, Tree, decide_together};
 
 impl Stack {
     /// Creates a frame with the status in_progress and makes it the active frame. Without [`NewFrame::below`] and
@@ -116,6 +116,19 @@ impl Stack {
         self.read(|tree| {
             tree.checked(|tree| import::compare(tree, plan, below.map(|below| open(tree, &below)).transpose()?))?
         })
+    }
+
+    /// Notes that an export was written into its file, so that the next import knows what the file says.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn note_export(&self, exported: &ExportedPlan) -> Result<()> {
+        let note = |tree: &Tree, (), now| {
+            let mut draft = Draft::new(tree, now);
+            import::note_export(&mut draft, exported);
+            Ok(draft.finish())
+        };
+        self.commit(|| (), note).map(drop)
     }
 
     /// Returns the frame of a session. If the session has no frame, creates a placeholder frame with the status

@@ -3,6 +3,7 @@
 mod damage;
 mod edits;
 mod errors;
+mod export;
 mod field;
 mod holding;
 mod import;

@@ -1,16 +1,19 @@
-//! `callstack export`: the stack as a file for other programs.
+//! `callstack export`: the stack as a file for other programs, or what was done written into the file of a plan.
 
 use std::error;
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use callstack_core::frame::Timeline;
+use callstack_core::import::{self, ExportedPlan, PlanChange, PlanConflict};
 use callstack_core::{Error, Event, EventQuery, FrameRef, Handle, LogQuery, Stack, StackState};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::import::{in_word, write_conflicts};
 use crate::chart::Chart;
 use crate::exit::Exit;
 use crate::export::{Run, atif, chrome, otlp, speedscope, svg};
@@ -19,9 +22,13 @@ use crate::folder::StackFolder;
 use crate::output::{EscapedJson, Line, Output, Page, Report, WrittenFile, note, number, refuse_own_file, write_file};
 use crate::view;
 
+/// Maximum number of frames that the text names.
+const SHOWN: usize = 20;
+
 #[derive(Args)]
 pub struct Arguments {
-    /// The file to write. Default: the standard output.
+    /// The file to write. Default: the standard output. With the formats `beads` and `task-master` it is the file that was imported: what
+    /// was done since is written into it.
     file: Option<PathBuf>,
     /// The format of the file.
     #[arg(long, value_enum, default_value_t = Format::State)]
@@ -32,6 +39,9 @@ pub struct Arguments {
     /// Overwrite an existing file.
     #[arg(long, requires = "file")]
     force: bool,
+    /// With the formats `beads` and `task-master`: the text that the import has put before the IDs of the file.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    prefix: String,
 }
 
 #[derive(Clone, Copy, ValueEnum, Serialize, JsonSchema)]
@@ -53,6 +63,10 @@ enum Format {
     Otlp,
     /// A trajectory in the Agent Trajectory Interchange Format.
     Atif,
+    /// Statuses, results and new frames, written into the issues.jsonl of Beads that was imported. All else in it stays as it is.
+    Beads,
+    /// The same for the tasks.json of Task Master.
+    TaskMaster,
 }
 
 /// An exported stack.
@@ -76,6 +90,20 @@ pub struct Export {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     document: Option<Document>,
+    /// With the formats `beads` and `task-master`: what was written into the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<WrittenPlan>,
+}
+
+/// What was written into the file of a plan.
+#[derive(Serialize, JsonSchema)]
+struct WrittenPlan {
+    /// The frames whose records were changed.
+    written: Vec<PlanChange>,
+    /// The frames that are new in the file.
+    added: Vec<PlanChange>,
+    /// What was not written, because the file says something else by now.
+    conflicts: Vec<PlanConflict>,
 }
 
 /// The document of a format that shows a run.
@@ -91,6 +119,9 @@ enum Document {
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    if matches!(arguments.format, Format::Beads | Format::TaskMaster) {
+        return write_back(arguments, folder, output);
+    }
     let stack = folder.open_to_read()?;
     let revision = stack.read(|tree| tree.revision());
     let frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
@@ -99,7 +130,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     }
     let format = arguments.format;
     let content = content(&stack, format, frame)?;
-    let mut export = Export { format, revision, file: None, state: None, events: None, document: None };
+    let mut export = Export { format, revision, file: None, state: None, events: None, document: None, plan: None };
     match (&arguments.file, content) {
         // A stack can be larger than the memory.
         (None, content @ (Content::State | Content::Events)) if output.is_stream() => {
@@ -128,6 +159,59 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         (None, Content::Document(document)) => export.document = Some(document),
     }
     output.report(&export)?;
+    Ok(Exit::Done)
+}
+
+/// The failure of an export to the file of a plan that names none.
+fn needs_file(format: Format) -> Failure {
+    let named = format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    let failure = Failure::new(Exit::Usage, "no_file", format!("--format {named} needs the file that was imported"));
+    failure.next(format!("callstack export --format {named} FILE"))
+}
+
+/// Writes what was done into the file of a plan.
+fn write_back(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
+    let format = arguments.format;
+    let named = format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    let refused = |code: &'static str, message: String| Failure::new(Exit::Refused, code, message);
+    let Some(file) = &arguments.file else { return Err(needs_file(format)) };
+    if arguments.frame.is_some() {
+        let message = format!("--frame does not go with --format {named}, which writes a whole plan");
+        return Err(Failure::new(Exit::Usage, "whole_stack", message).next("leave --frame out"));
+    }
+    refuse_own_file(folder.files()?.as_deref(), file)?;
+    let name = file.display().to_string();
+    let read = || fs::read(file).map_err(|error| Failure::of_file("read", &name, &error));
+    let before = read()?;
+    let text = str::from_utf8(&before).map_err(|_| {
+        refused("no_utf8", format!("{name} is not in UTF-8")).next("save it in UTF-8, import it again, and export then")
+    })?;
+    let found = import::Format::of(text)?;
+    let is_meant = match format {
+        Format::Beads => found == import::Format::Beads,
+        _ => found == import::Format::TaskMaster,
+    };
+    if !is_meant {
+        return Err(
+            refused("other_format", format!("{name} is no file of {named}")).next("give the --format of the file")
+        );
+    }
+    let stack = folder.open_to_write()?;
+    let exported = stack.read(|tree| import::export(tree, text, &arguments.prefix))?;
+    let written = match exported.text == text {
+        true => None,
+        false => Some(write_file(file, true, |writer| {
+            if read()? != before {
+                return Err(refused("changed", format!("{name} has changed while it was exported")).next("try again"));
+            }
+            writer.write_all(exported.text.as_bytes()).map_err(|error| Failure::of_file("write", &name, &error))
+        })?),
+    };
+    stack.note_export(&exported)?;
+    let ExportedPlan { written: changed, added, conflicts, .. } = exported;
+    let plan = Some(WrittenPlan { written: changed, added, conflicts });
+    let revision = stack.read(|tree| tree.revision());
+    output.report(&Export { format, revision, file: written, state: None, events: None, document: None, plan })?;
     Ok(Exit::Done)
 }
 
@@ -164,6 +248,7 @@ fn content(stack: &Stack, format: Format, frame: Option<Handle>) -> Result<Conte
         (Format::Speedscope, _) => Document::Speedscope(of_run(stack, frame, speedscope::file)?),
         (Format::Chrome, _) => Document::Chrome(of_run(stack, frame, chrome::trace)?),
         (Format::Otlp, _) => Document::Otlp(of_run(stack, frame, otlp::traces)?),
+        (Format::Beads | Format::TaskMaster, _) => return Err(needs_file(format)),
         (Format::Atif, _) => {
             let logs = logs(stack, frame);
             Document::Atif(Box::new(of_run(stack, frame, |run| atif::trajectory(run, &logs))?))
@@ -234,6 +319,9 @@ impl Report for Export {
     const KIND: &'static str = "export";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if let Some(plan) = &self.plan {
+            return plan.write(self.file.as_ref(), page);
+        }
         if let Some(file) = &self.file {
             return page
                 .line(Line::new().plain("wrote ").said(&file.path).plain(format!(", {} bytes", number(file.bytes))));
@@ -248,5 +336,30 @@ impl Report for Export {
         }
         let mut events = self.events.iter().flatten();
         events.try_for_each(|event| page.json(&serde_json::to_string(event)?))
+    }
+}
+
+impl WrittenPlan {
+    fn write(&self, file: Option<&WrittenFile>, page: &mut Page<'_>) -> io::Result<()> {
+        match file {
+            None => page.text(0, "the file has all of it already; nothing was written")?,
+            Some(file) => {
+                let counts = format!("{} changed, {} new", self.written.len(), self.added.len());
+                page.line(Line::new().plain("wrote ").said(&file.path).plain(format!(": {counts}")))?;
+            }
+        }
+        let all: Vec<&PlanChange> = self.written.iter().chain(&self.added).collect();
+        for PlanChange { frame, id, title, becomes, .. } in all.iter().take(SHOWN) {
+            page.line(
+                Line::new()
+                    .plain(format!("    {frame} {}: ", in_word(*becomes)))
+                    .said(title)
+                    .plain(format!("  ({id})")),
+            )?;
+        }
+        if all.len() > SHOWN {
+            page.text(4, &format!("and {} more; --json lists all", all.len() - SHOWN))?;
+        }
+        write_conflicts(page, &self.conflicts)
     }
 }

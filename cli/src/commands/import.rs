@@ -185,7 +185,7 @@ pub(super) fn write_conflicts(page: &mut Page<'_>, conflicts: &[PlanConflict]) -
     }
 }
 
-fn in_word(becomes: Becomes) -> &'static str {
+pub(super) fn in_word(becomes: Becomes) -> &'static str {
     match becomes {
         Becomes::Added => "is new",
         Becomes::Planned => "is planned again",

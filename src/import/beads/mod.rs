@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use self::links::{Link, take_links};
 use self::tables::{FLAGS, STATUSES, TYPES};
 use self::versions::{Record, newest_versions};
-use super::fate::{self, Fate};
+use super::fate::{self, CANCELLED, FAILED, Fate};
 use super::{Collector, Imported, Texts, take_text, task_frame, task_of, time};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Priority};
@@ -76,6 +76,12 @@ pub(super) fn issues(text: &str) -> Result<Imported> {
         ([], Some(problem)) => Err(Error::json("the Beads file", format!("no line is an issue ({problem})"))),
         _ => Ok(imported),
     }
+}
+
+/// True if two statuses say the same of an issue.
+pub(super) fn same_status(one: &Value, other: &Value) -> bool {
+    let fate = |value: &Value| value.as_str().and_then(|word| fate::of(STATUSES, word));
+    one == other || (fate(one).is_some() && fate(one) == fate(other))
 }
 
 /// True if an object has the keys of an issue.
@@ -212,20 +218,29 @@ impl Plan {
             ["design", "notes"].map(|key| take_text(&mut issue, key, place, collector).unwrap_or_default());
         let parts = [("", description.as_str()), ("Design: ", design.as_str()), ("Notes: ", notes.as_str())];
         let priority = take_priority(&mut issue, place, collector);
-        let results = take_text(&mut issue, "close_reason", place, collector).unwrap_or_default();
+        let reason = take_text(&mut issue, "close_reason", place, collector).unwrap_or_default();
         let times = take_times(&mut issue, place, collector);
         let [created_at, closed_at, updated_at] = times.map(|(key, text)| read_time(key, text, place, collector));
         let links = take_links(&id, &mut issue, place, collector);
         let Reading { fates, unknown } = read_fates(&mut issue, place, collector);
 
-        let status = status_of(&fates);
+        let (status, results) = match status_of(&fates) {
+            FrameStatus::Completed if reason.starts_with(FAILED) => {
+                (FrameStatus::Failed, reason[FAILED.len()..].trim_start().to_owned())
+            }
+            FrameStatus::Completed if reason.starts_with(CANCELLED) => (FrameStatus::Invalidated, String::new()),
+            status => (status, reason.clone()),
+        };
         let mut frame = task_frame(id.clone(), Some(ROOT), status, Texts { title, criteria, results });
         frame.created_at = created_at.unwrap_or_default();
         frame.updated_at = closed_at.or(updated_at).unwrap_or(frame.created_at);
         if status == FrameStatus::Invalidated {
             frame.invalidated_at = Some(frame.updated_at);
-            let reason = issue.get("delete_reason").and_then(Value::as_str).unwrap_or("deleted");
-            frame.invalidation_reason = Some(reason.to_owned());
+            let said = match reason.strip_prefix(CANCELLED) {
+                Some(rest) => rest.trim_start(),
+                None => issue.get("delete_reason").and_then(Value::as_str).unwrap_or("deleted"),
+            };
+            frame.invalidation_reason = Some(said.to_owned());
         }
         frame.task = task_of(&parts, place, collector);
         frame.priority = priority;
@@ -233,10 +248,10 @@ impl Plan {
             Fate::NoWork(word) | Fate::NoWorkBelow(word) => Some((*word).to_owned()),
             _ => None,
         });
-        if status == FrameStatus::Completed {
-            self.closed.insert(id.clone(), frame.results.clone().unwrap_or_default());
+        if status.is_finished() {
+            self.closed.insert(id.clone(), reason);
         }
-        if status == FrameStatus::Invalidated || frame.no_work.as_deref() == Some("pinned") {
+        if fates.contains(&Fate::Removed) || frame.no_work.as_deref() == Some("pinned") {
             self.no_blockers.insert(id);
         }
         let until = issue.get("defer_until").filter(|value| !value.is_null()).cloned();

@@ -397,7 +397,7 @@ impl<'a, 'tree> Updater<'a, 'tree> {
                 frame: handle,
                 id: file.session_id.clone(),
                 title: file.title.clone(),
-                becomes: becomes.map_or(Becomes::Edited, becomes_of),
+                becomes: becomes.map_or(Becomes::Edited, Becomes::of),
                 fields,
             });
         }
@@ -617,16 +617,6 @@ fn top_before(tree: &Tree, plan: &Imported, known: &Known, file: &HashMap<&str, 
 /// A frame by its handle, as a text: equal to what is read from a store.
 fn named(handle: Handle) -> FrameRef {
     FrameRef::Text(handle.to_string())
-}
-
-fn becomes_of(status: FrameStatus) -> Becomes {
-    match status {
-        FrameStatus::Planned => Becomes::Planned,
-        FrameStatus::InProgress => Becomes::Begun,
-        FrameStatus::Blocked => Becomes::Waiting,
-        FrameStatus::Completed | FrameStatus::Failed => Becomes::Finished,
-        FrameStatus::Invalidated => Becomes::Invalidated,
-    }
 }
 
 fn put_results(values: &mut Map<String, Value>, file: &Frame) {

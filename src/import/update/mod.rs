@@ -13,9 +13,11 @@ use serde::Serialize;
 
 use self::changes::Updater;
 use self::known::Known;
+pub(super) use self::known::frames_of_plan;
+pub(super) use self::merge::{Here, Verdict, WAIT, said_by, status_verdict, verdict};
 use super::Imported;
 use crate::error::Result;
-use crate::frame::Handle;
+use crate::frame::{FrameStatus, Handle};
 use crate::tree::{Draft, Tree};
 
 /// What becomes of a stack by the import of a plan.
@@ -78,6 +80,19 @@ pub enum Becomes {
     Invalidated,
     /// The file does not have it any more; it leaves the plan.
     Removed,
+}
+
+impl Becomes {
+    /// What becomes of a frame with another status.
+    pub(super) fn of(status: FrameStatus) -> Self {
+        match status {
+            FrameStatus::Planned => Becomes::Planned,
+            FrameStatus::InProgress => Becomes::Begun,
+            FrameStatus::Blocked => Becomes::Waiting,
+            FrameStatus::Completed | FrameStatus::Failed => Becomes::Finished,
+            FrameStatus::Invalidated => Becomes::Invalidated,
+        }
+    }
 }
 
 /// A part of a frame that a file can change.

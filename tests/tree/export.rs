@@ -1,0 +1,198 @@
+//! Tests of the way back: what was done here is written into the file of the plan.
+
+use std::collections::BTreeMap;
+
+use callstack_core::import::{self, Becomes, ExportedPlan, Imported};
+use callstack_core::tree::Parts;
+use callstack_core::{Frame, FrameStatus, Handle, NewFrame, PopStatus, Stack};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn plan(text: &str) -> Imported {
+    import::frames(text).unwrap()
+}
+
+fn imported(text: &str) -> Stack {
+    let stack = Stack::in_memory();
+    stack.bring_up_to_date(&plan(text), None).unwrap();
+    stack
+}
+
+fn export(stack: &Stack, text: &str) -> ExportedPlan {
+    let exported = stack.read(|tree| import::export(tree, text, "")).unwrap();
+    stack.note_export(&exported).unwrap();
+    let again = stack.read(|tree| import::export(tree, &exported.text, "")).unwrap();
+    assert_eq!(again.text, exported.text, "the second export changes nothing: {:?} {:?}", again.written, again.added);
+    exported
+}
+
+/// The real plans, by their names.
+fn real_plans() -> BTreeMap<String, String> {
+    let names = std::fs::read_dir(support::data("plans")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).filter(|name| name != "README.md");
+    names.map(|name| (name.clone(), support::read_data(&format!("plans/{name}")))).collect()
+}
+
+/// Work on a stack as somebody may do it. `steps`: what is done, with which of the frames. New frames get these IDs.
+fn work(stack: &Stack, steps: &[(u8, usize)]) {
+    for (number, (step, choice)) in steps.iter().enumerate() {
+        let of = |keeps: &dyn Fn(&Frame) -> bool| -> Option<Handle> {
+            let frames: Vec<Handle> = stack.read(|tree| {
+                let all = tree.handles().filter(|at| tree.node(*at).record().no_work.is_none());
+                all.filter(|at| keeps(tree.node(*at).record())).collect()
+            });
+            (!frames.is_empty()).then(|| frames[choice % frames.len()])
+        };
+        let begun = |frame: &Frame| frame.status == FrameStatus::InProgress && frame.begun_at.is_some();
+        let planned = |frame: &Frame| frame.status == FrameStatus::Planned;
+        match step {
+            0 | 1 => {
+                let ready: Vec<Handle> = { stack.ready().into_iter() }
+                    .filter(|frame| stack.read(|tree| tree.can_begin(*frame, Parts::First).is_ok()))
+                    .collect();
+                if !ready.is_empty() {
+                    stack.activate(ready[choice % ready.len()]).unwrap();
+                }
+            }
+            2 => drop(
+                of(&begun).map(|frame| stack.pop(frame, PopStatus::Completed, format!("Made \"it\" {number}\nSo."))),
+            ),
+            3 => drop(of(&begun).map(|frame| stack.pop(frame, PopStatus::Failed, format!("No {number}")))),
+            4 => drop(of(&planned).map(|frame| stack.invalidate(frame, "Nobody needs it"))),
+            5 => drop(of(&begun).map(|frame| stack.block(frame, "Which one?", None))),
+            _ => {
+                let parent = of(&|frame| frame.status.is_unfinished());
+                let new = NewFrame::new(format!("New {number}")).id(format!("new-{number}")).criteria("As the others");
+                drop(parent.map(|parent| stack.plan(new.task("In detail").below(parent))));
+            }
+        }
+    }
+}
+
+/// The statuses of all frames of a plan, by their IDs in its file.
+fn statuses(stack: &Stack) -> BTreeMap<String, FrameStatus> {
+    let of = |frame: Frame| Some((frame.origin.clone()?.id, frame.status));
+    stack.state().frames.into_iter().filter_map(of).collect()
+}
+
+/// The plan after some work: exported, read again into the same stack, and into a new one.
+fn check_round_trip(name: &str, text: &str, steps: &[(u8, usize)]) {
+    let stack = imported(text);
+    assert_eq!(export(&stack, text).text, text, "{name}: nothing was done, and no byte changes");
+    work(&stack, steps);
+    let exported = export(&stack, text);
+    assert!(exported.conflicts.is_empty(), "{name}: {:?}", exported.conflicts);
+    let again = stack.bring_up_to_date(&plan(&exported.text), None).unwrap();
+    assert_eq!(
+        (&again.added[..], &again.changes[..], &again.conflicts[..]),
+        (&[][..], &[][..], &[][..]),
+        "{name}: the same stack"
+    );
+    let fresh = imported(&exported.text);
+    let (here, there) = (statuses(&stack), statuses(&fresh));
+    let differing: Vec<_> = { here.iter() }.filter(|(id, status)| there.get(*id) != Some(*status)).collect();
+    assert!(differing.is_empty(), "{name}: a new stack has other statuses than {differing:?}");
+    assert_eq!(here.len(), there.len(), "{name}");
+    // Records that have not changed keep their bytes.
+    if name.ends_with(".jsonl") {
+        let touched = exported.written.len();
+        let lines: Vec<&str> = exported.text.lines().collect();
+        let changed = text.lines().zip(&lines).filter(|(before, after)| before != *after).count();
+        assert_eq!(changed, touched, "{name}: a line for each frame that has changed");
+        assert_eq!(lines.len(), text.lines().count() + exported.added.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn real_plans_go_there_and_back(steps in prop::collection::vec((0..8u8, any::<usize>()), 1..40), choice in any::<usize>()) {
+        let plans = real_plans();
+        let (name, text) = plans.iter().nth(choice % plans.len()).unwrap();
+        check_round_trip(name, text, &steps);
+    }
+}
+
+#[test]
+fn every_real_plan_goes_there_and_back() {
+    let steps: Vec<(u8, usize)> = (0..60).map(|number| ((number * 5 % 8) as u8, number * 7)).collect();
+    for (name, text) in real_plans() {
+        check_round_trip(&name, &text, &steps);
+    }
+}
+
+/// What becomes of each real plan when its file changes, and when work is written back.
+#[test]
+fn real_plans_are_updated_and_exported() {
+    let mut said = String::from(
+        "plan imported unchanged | file changed: added edited planned waiting begun finished invalidated removed conflicts | \
+         worked: written added records that keep their bytes\n",
+    );
+    for (name, text) in real_plans() {
+        let stack = imported(&text);
+        let frames = stack.read(|tree| tree.len());
+        let unchanged = stack.bring_up_to_date(&plan(&text), None).unwrap().unchanged;
+        // Something was begun here before the file changes.
+        let steps: Vec<(u8, usize)> = (0..12).map(|number| (number % 3, usize::from(number) * 5)).collect();
+        work(&stack, &steps);
+        let changed = changed(&text);
+        let update = stack.bring_up_to_date(&plan(&changed), None).unwrap();
+        let count = |becomes: Becomes| update.changes.iter().filter(|change| change.becomes == becomes).count();
+        use Becomes::*;
+        let counts = [Edited, Planned, Waiting, Begun, Finished, Invalidated, Removed].map(count);
+        let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
+        said += &format!(
+            "{name} {frames} {unchanged} | {} {} {} | ",
+            update.added.len(),
+            counts.join(" "),
+            update.conflicts.len()
+        );
+        work(&stack, &(0..40).map(|number| (number % 8, usize::from(number) * 3)).collect::<Vec<_>>());
+        let exported = export(&stack, &changed);
+        let kept = changed.lines().filter(|line| exported.text.contains(line)).count();
+        said += &format!("{} {} {kept}/{}\n", exported.written.len(), exported.added.len(), changed.lines().count());
+    }
+    support::assert_golden("import/updated-plans.txt", &said);
+}
+
+/// The text of a plan after a while: of the tasks, by their places, some are closed, renamed, open again, or gone, and some are new.
+fn changed(text: &str) -> String {
+    let change = |place: usize, task: &mut Value, done: &str| match place % 9 {
+        1 => task["status"] = done.into(),
+        2 => task["title"] = format!("{} again", task["title"].as_str().unwrap_or_default()).into(),
+        4 => task["status"] = "deferred".into(),
+        5 => task["priority"] = if done == "closed" { 0.into() } else { "high".into() },
+        7 => task["status"] = if done == "closed" { "in_progress".into() } else { "in-progress".into() },
+        _ => {}
+    };
+    if !text.trim_start().starts_with("{\n") {
+        let issues = text.lines().enumerate().filter(|(place, _)| place % 9 != 3).map(|(place, line)| {
+            let mut issue: Value = serde_json::from_str(line).unwrap();
+            change(place, &mut issue, "closed");
+            if place % 9 == 8 {
+                let new = json!({"id": format!("new-{place}"), "title": "New", "status": "open"});
+                return format!("{issue}\n{new}\n");
+            }
+            format!("{issue}\n")
+        });
+        return issues.collect();
+    }
+    let mut file: Value = serde_json::from_str(text).unwrap();
+    let tags = file.as_object_mut().unwrap();
+    let is_old = tags.contains_key("tasks");
+    let lists = tags
+        .iter_mut()
+        .filter_map(|(key, tag)| if is_old { (key == "tasks").then_some(tag) } else { tag.get_mut("tasks") });
+    for list in lists {
+        let tasks = list.as_array_mut().unwrap();
+        tasks.iter_mut().enumerate().for_each(|(place, task)| change(place, task, "done"));
+        let mut place = 0;
+        tasks.retain(|_| {
+            place += 1;
+            place % 9 != 4
+        });
+        tasks.push(json!({"id": 999, "title": "New", "status": "pending", "dependencies": [1]}));
+    }
+    serde_json::to_string_pretty(&file).unwrap()
+}
