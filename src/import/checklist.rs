@@ -31,11 +31,15 @@ const MARKS: &[(&str, Fate)] = &[
     ("!", Waits("It is marked with `[!]`.")),
 ];
 
+/// Signs at the beginning or at the end of the words that stand for a mark.
+const SIGNS: &[(&str, &str)] =
+    &[("✅", "x"), ("☑", "x"), ("✔", "x"), ("☐", " "), ("⬜", " "), ("❌", "-"), ("🚧", "/"), ("⏳", "~"), ("⏸", "~")];
+
 /// Reads a check list in Markdown.
 ///
-/// An item with a mark is a frame, below the item or the heading around it: `[ ]` is planned, `[x]` completed, `[/]` in progress, `[-]` out of
-/// the plan; `[~]` and each other mark wait until somebody answers. Headings with items below them are frames that are no work, and hold these
-/// together. The words of an item are its title, without a number before them (`1.`); what else stands in it, also in code fences, is the task
+/// An item or heading with a mark is a frame, below the item or the heading around it: `[ ]` is planned, `[x]` completed, `[/]` in progress, `[-]` out of
+/// the plan; `[~]` and each other mark wait until somebody answers. Other headings with items below them are frames that are no work, and hold these
+/// together. Signs such as `✅` before or behind the words are marks too. The words of an item are its title, without a number before them (`1.`); what else stands in it, also in code fences, is the task
 /// of its frame, and the prose below a heading is its criteria, which the items below it see. In a file without any mark all items are planned.
 ///
 /// IDs are made of titles: `release-plan/write-the-parser/grammar`.
@@ -56,7 +60,8 @@ pub fn checklist(text: &str) -> Result<Imported> {
     if !entries.iter().any(|entry| entry.kind == Kind::Item) {
         return Err(Error::json(WHAT, "it has no items"));
     }
-    Ok(Plan { text, has_marks: entries.iter().any(|entry| entry.mark.is_some()), entries }.frames())
+    Ok(Plan { text, has_marks: entries.iter().any(|entry| entry.kind == Kind::Item && entry.mark.is_some()), entries }
+        .frames())
 }
 
 /// True if a text is Markdown with a list: a line is an item with a mark, or there are headings or code fences beside items. JSON is none.
@@ -102,7 +107,20 @@ fn split_mark(words: &str) -> (Option<&str>, &str) {
         let is_link = rest.starts_with(['(', '[', ':']);
         (is_mark && !is_link).then(|| (inner, rest.trim()))
     });
-    mark.map_or((None, words.trim()), |(mark, rest)| (Some(mark), rest))
+    mark.map_or_else(|| split_sign(words.trim()), |(mark, rest)| (Some(mark), rest))
+}
+
+/// The mark for which a sign at the beginning or at the end of words stands, and the other words.
+fn split_sign(words: &str) -> (Option<&str>, &str) {
+    /// It makes the sign before it a picture.
+    const PICTURE: char = '\u{fe0f}';
+    let found = SIGNS.iter().find_map(|(sign, mark)| {
+        let before = words.strip_prefix(sign).map(|rest| rest.trim_start_matches(PICTURE));
+        let behind = || words.trim_end_matches(PICTURE).strip_suffix(sign);
+        before.or_else(behind).map(|rest| (Some(*mark), rest.trim()))
+    });
+    // A sign alone is a title.
+    found.filter(|(_, rest)| !rest.is_empty()).unwrap_or((None, words))
 }
 
 /// A title without a number before it: `Cart` of `2. Cart`.
@@ -125,7 +143,7 @@ struct Entry {
     above: Option<usize>,
     /// Where its words stand.
     words: Range<usize>,
-    /// The mark of an item.
+    /// The mark of the item or heading.
     mark: Option<String>,
     /// Where its further paragraphs, code and other blocks stand.
     notes: Vec<Range<usize>>,
@@ -233,8 +251,10 @@ impl<'a> Reader<'a> {
         let Some(entry) = entry else { return };
         let words = &mut self.entries[entry].words;
         *words = if words.start == words.end { range.clone() } else { words.start..words.end.max(range.end) };
-        if let Some((item, true)) = self.items.last().copied() {
-            let entry = &mut self.entries[item];
+        let item = self.items.last().filter(|(_, reads)| *reads).map(|(item, _)| *item);
+        let heading = self.headings.last().map(|(heading, _)| *heading).filter(|_| self.is_in_heading);
+        if let Some(entry) = item.or(heading) {
+            let entry = &mut self.entries[entry];
             entry.mark = split_mark(self.text[entry.words.clone()].trim()).0.map(str::to_owned);
         }
     }
@@ -267,7 +287,7 @@ impl Plan<'_> {
     }
 
     fn is_task(&self, entry: &Entry) -> bool {
-        entry.kind == Kind::Item && (entry.mark.is_some() || !self.has_marks)
+        entry.mark.is_some() || (entry.kind == Kind::Item && !self.has_marks)
     }
 
     /// The notes of each entry. Those of what is not kept belong to what is kept around it.
@@ -349,7 +369,10 @@ impl Plan<'_> {
         place: &str,
         collector: &mut Collector,
     ) -> std::result::Result<Fate, String> {
-        let mark = entry.mark.as_deref().unwrap_or(" ");
+        // Items without a mark are as the heading with a mark around them.
+        let around = std::iter::successors(entry.above, |above| self.entries[*above].above);
+        let inherited = { around }.find_map(|above| self.entries[above].mark.as_deref());
+        let mark = entry.mark.as_deref().or(inherited).unwrap_or(" ");
         let known = MARKS.iter().find(|(known, _)| *known == mark.to_lowercase()).map(|(_, fate)| *fate);
         match known {
             Some(Work) if is_dropped => Ok(Removed),

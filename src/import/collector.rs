@@ -9,6 +9,8 @@ use crate::tree::Tree;
 
 /// The end of the message about a link that is cut.
 const LEFT_OUT: &str = "; left out";
+/// The end of the message about a frame without its parent.
+const KEPT_AS_ROOT: &str = "kept as a root";
 
 /// Collects frames and problems while a file is read.
 #[derive(Default)]
@@ -98,6 +100,7 @@ impl Collector {
     /// - A parent that was made for tasks is left out if it has none.
     pub(super) fn finish(mut self) -> Imported {
         let links: Vec<Vec<String>> = self.frames.iter().map(|frame| frame.depends_on.clone()).collect();
+        let parents: Vec<Option<String>> = self.frames.iter().map(|frame| frame.parent_session_id.clone()).collect();
         let (tree, indexes, repairs) = Tree::from_frames(&mut self.frames);
         self.problems.extend(repairs.into_iter().map(Problem::from));
         let frames = tree.state().frames;
@@ -106,6 +109,7 @@ impl Collector {
         let place = |handle: Handle| indexes[handle.index()];
         for handle in tree.handles() {
             self.cut_links_wait(&plan, handle, place(handle), &links[place(handle)]);
+            self.cut_parent_waits(&plan, handle, place(handle), parents[place(handle)].as_deref());
         }
         if self.is_strict {
             for handle in tree.handles().filter(|handle| plan.has_begun_early(*handle)) {
@@ -123,13 +127,36 @@ impl Collector {
             let wait = self.waits.remove(&place(handle)).filter(|_| !plan.is_over(handle));
             plan.settle(handle, wait, self.records.contains(&place(handle)));
             if let Some(above) = tree.node(handle).parent() {
-                plan.is_busy[above.index()] |= plan.is_busy[handle.index()] || !plan.is_over(handle);
+                // What has failed is not done.
+                let is_done = plan.is_over(handle) && plan.frames[handle.index()].status != FrameStatus::Failed;
+                plan.is_busy[above.index()] |= plan.is_busy[handle.index()] || !is_done;
             }
         }
         tree.handles().for_each(|handle| plan.report_ended_above(handle, &mut self.problems));
         let mut handles = tree.handles();
         plan.frames.retain(|_| handles.next().is_some_and(|frame| !empty.contains(&frame)));
         Imported { frames: plan.frames, problems: self.problems, is_incomplete: self.is_incomplete }
+    }
+
+    /// A frame that is its own parent, or in a circle of parents, waits for somebody, and all that is below it.
+    fn cut_parent_waits(&mut self, plan: &Plan<'_>, handle: Handle, place: usize, parent: Option<&str>) {
+        let Some(parent) = parent.filter(|_| plan.tree.node(handle).parent().is_none()) else { return };
+        if plan.is_over(handle) {
+            return;
+        }
+        let id = plan.frames[handle.index()].session_id.clone();
+        for problem in self.problems.iter_mut().filter(|problem| problem.place == id) {
+            if problem.message.ends_with(KEPT_AS_ROOT) {
+                problem.message += ", and waits";
+            }
+        }
+        self.wait(
+            place,
+            match parent == id {
+                true => "It is its own parent.".to_owned(),
+                false => format!("It is to be below `{parent}`, and that below it."),
+            },
+        );
     }
 
     /// A frame whose dependency was cut, because it can never be met, waits for somebody. What is below a frame comes before it anyway.
@@ -142,7 +169,8 @@ impl Collector {
         let is_below = |id: &str| {
             tree.by_id(id).filter(is_done).is_some_and(|other| other != handle && tree.is_ancestor(handle, other))
         };
-        let is_cut = |id: &&String| !frame.depends_on.contains(*id) && !is_below(id);
+        let kept: HashSet<&String> = frame.depends_on.iter().collect();
+        let is_cut = |id: &&String| !kept.contains(id) && !is_below(id);
         let cut: HashSet<&String> = links.iter().filter(is_cut).collect();
         if cut.is_empty() || plan.is_over(handle) {
             return;
@@ -151,7 +179,7 @@ impl Collector {
         named.sort_unstable();
         for problem in self.problems.iter_mut().filter(|problem| problem.place == frame.session_id) {
             if let Some(message) = problem.message.strip_suffix(LEFT_OUT)
-                && named.iter().any(|id| message.contains(&format!("`{id}`")))
+                && message.split('`').any(|part| named.binary_search(&part).is_ok())
             {
                 problem.message = format!("{message}; it waits");
             }

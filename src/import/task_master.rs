@@ -1,6 +1,6 @@
 //! Import of Task Master's `tasks.json`: tags, tasks, subtasks, dependencies.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -271,6 +271,10 @@ impl Plan {
             let reasons = unknown.into_iter().chain(unreadable).chain(above.waits.map(str::to_owned));
             reasons.for_each(|reason| self.collector.wait(index, reason));
         }
+        if named_parent(&self.collector.frames[index].extra).as_ref() == Some(&number) {
+            self.collector.report(place, "is its own parent; it waits until somebody answers");
+            self.collector.wait(index, "It is its own parent in Task Master.");
+        }
         let above_it = Some(parent).filter(|parent| !parent.is_empty());
         self.needs.push(Needs { place: index, tag: above.tag.to_owned(), above: above_it, numbers });
 
@@ -282,7 +286,7 @@ impl Plan {
 
     /// The number of the task above one that stands in the list of a tag: it is named, or is the beginning of a dotted number. Empty: none.
     fn parent_of(&self, tag: &str, own: &str, task: &Map<String, Value>) -> String {
-        let named = ["parentId", "parentTaskId", "parent"].iter().find_map(|key| task.get(*key).and_then(number));
+        let named = named_parent(task);
         let dotted = own.rsplit_once('.').map(|(above, _)| above.to_owned());
         let mut above = named.into_iter().chain(dotted);
         above.find(|above| above != own && self.frame_of(tag, above).is_some()).unwrap_or_default()
@@ -296,6 +300,7 @@ impl Plan {
     /// Makes dependencies of the numbers that tasks name. What is not in the file is waited for.
     fn resolve_dependencies(&mut self) {
         for Needs { place, tag, above, numbers } in std::mem::take(&mut self.needs) {
+            let mut linked: HashSet<String> = self.collector.frames[place].depends_on.iter().cloned().collect();
             for number in numbers {
                 let sibling = above.as_ref().map(|above| format!("{above}.{number}"));
                 let named = sibling.into_iter().chain([number.clone()]);
@@ -304,8 +309,7 @@ impl Plan {
                 let id = frame.session_id.clone();
                 match found {
                     Some(found) => {
-                        let new = found.iter().filter(|id| !frame.depends_on.contains(id)).cloned().collect::<Vec<_>>();
-                        frame.depends_on.extend(new);
+                        frame.depends_on.extend(found.iter().filter(|id| linked.insert((*id).clone())).cloned());
                     }
                     None if frame.status.is_unfinished() => {
                         let what = format!("depends on task {number}, which is not in the file");
@@ -320,6 +324,11 @@ impl Plan {
             }
         }
     }
+}
+
+/// The number of the task that a task names as the one above it.
+fn named_parent(task: &Map<String, Value>) -> Option<String> {
+    ["parentId", "parentTaskId", "parent"].iter().find_map(|key| task.get(*key).and_then(number))
 }
 
 /// Returns the full number of a task (`3`) or subtask (`3.2`). Some versions of Task Master write the full number of a

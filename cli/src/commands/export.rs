@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use callstack_core::frame::Timeline;
-use callstack_core::import::{self, ExportedPlan, PlanChange, PlanConflict};
+use callstack_core::import::{self, Becomes, ExportedPlan, PlanChange, PlanConflict};
 use callstack_core::{Error, Event, EventQuery, FrameRef, Handle, LogQuery, Stack, StackState};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
@@ -351,15 +351,20 @@ impl WrittenPlan {
         let all: Vec<&PlanChange> = self.written.iter().chain(&self.added).collect();
         for PlanChange { frame, id, title, becomes, .. } in all.iter().take(SHOWN) {
             page.line(
-                Line::new()
-                    .plain(format!("    {frame} {}: ", in_word(*becomes)))
-                    .said(title)
-                    .plain(format!("  ({id})")),
+                Line::new().plain(format!("    {frame} {}: ", word(*becomes))).said(title).plain(format!("  ({id})")),
             )?;
         }
         if all.len() > SHOWN {
             page.text(4, &format!("and {} more; --json lists all", all.len() - SHOWN))?;
         }
         write_conflicts(page, &self.conflicts)
+    }
+}
+
+/// What has become of a frame here.
+fn word(becomes: Becomes) -> &'static str {
+    match becomes {
+        Becomes::Begun => "is in progress",
+        becomes => in_word(becomes),
     }
 }

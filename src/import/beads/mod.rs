@@ -191,6 +191,8 @@ fn read_record(value: Value, place: String, conflict: Option<usize>, collector: 
 #[derive(Default)]
 struct Plan {
     links: Vec<Link>,
+    /// The dependencies of issues so far.
+    linked: HashSet<(usize, String)>,
     /// The issues with a parent.
     parents: HashMap<usize, String>,
     /// Further parents of issues: a frame has one.
@@ -327,24 +329,30 @@ impl Plan {
             }
         }
         self.mark_below(collector);
-        for (index, parent) in &self.second_parents {
-            self.follow_second_parent(*index, parent, collector);
+        let mut seen = HashSet::new();
+        for (index, parent) in std::mem::take(&mut self.second_parents) {
+            self.follow_second_parent(index, &parent, &mut seen, collector);
         }
     }
 
-    /// An issue waits for what its second parent waits for, and the parents of that.
-    fn follow_second_parent(&self, index: usize, parent: &str, collector: &mut Collector) {
-        let mut seen = HashSet::new();
+    /// An issue waits for what its second parent waits for, and the parents of that. `seen`: the issues with those above them that are done.
+    fn follow_second_parent(
+        &mut self,
+        index: usize,
+        parent: &str,
+        seen: &mut HashSet<(usize, usize)>,
+        collector: &mut Collector,
+    ) {
         let mut above = collector.places.get(parent).copied();
-        while let Some(place) = above.filter(|place| seen.insert(*place)) {
+        while let Some(place) = above.filter(|place| seen.insert((index, *place))) {
             let parent = &collector.frames[place];
             if parent.status.is_unfinished() {
                 let (id, needs) = (parent.session_id.clone(), parent.depends_on.clone());
                 if collector.waits_at(place) {
                     collector.wait(index, format!("It is also below `{id}`, which waits."));
                 }
-                let own = &mut collector.frames[index].depends_on;
-                own.extend(needs.into_iter().filter(|other| !own.contains(other)).collect::<Vec<_>>());
+                let new = needs.into_iter().filter(|other| self.linked.insert((index, other.clone())));
+                collector.frames[index].depends_on.extend(new);
             }
             above = self.parents.get(&place).and_then(|above| collector.places.get(above)).copied();
         }
@@ -399,9 +407,8 @@ impl Plan {
                     .report(&from, format!("depends on `{to}`, which is {what} and blocks nothing in Beads; left out"));
             }
             (Ok(to), _) if is_known => {
-                let frame = &mut collector.frames[index];
-                if !frame.depends_on.contains(&to) {
-                    frame.depends_on.push(to);
+                if self.linked.insert((index, to.clone())) {
+                    collector.frames[index].depends_on.push(to);
                 }
             }
             (to, kind) => {

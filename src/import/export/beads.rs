@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::edits::{Edits, Object, values};
 use super::{New, Records, Written};
@@ -140,27 +140,20 @@ impl Records for Issues<'_> {
         let id = self.free_id(new);
         self.taken.insert(id.clone());
         let record = new.record;
-        let mut issue = Map::new();
+        let mut issue: Vec<(&str, Json)> = Vec::new();
         let own = self.in_file(&id).to_owned();
-        issue.insert("id".into(), json!(own));
-        issue.insert("title".into(), json!(record.title));
+        issue.push(("id", json!(own)));
+        issue.push(("title", json!(record.title)));
         let (criteria, task) = (record.success_criteria.trim(), record.task.trim());
         let (description, criteria) = if task.is_empty() { (criteria, "") } else { (task, criteria) };
         let texts = [("description", description), ("acceptance_criteria", criteria)];
-        issue.extend(
-            texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(key, text)| (key.into(), json!(text))),
-        );
+        issue.extend(texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(key, text)| (key, json!(text))));
         if let Some(priority) = record.priority {
-            issue.insert("priority".into(), json!(priority));
+            issue.push(("priority", json!(priority)));
         }
-        issue.insert("issue_type".into(), json!("task"));
-        issue.insert("created_at".into(), json!(time::rfc3339(record.created_at)));
-        issue.extend(
-            outcome(record, false)
-                .into_iter()
-                .filter(|(_, value)| !value.is_null())
-                .map(|(key, value)| (key.into(), value)),
-        );
+        issue.push(("issue_type", json!("task")));
+        issue.push(("created_at", json!(time::rfc3339(record.created_at))));
+        issue.extend(outcome(record, false).into_iter().filter(|(_, value)| !value.is_null()));
         let link =
             |other: &str, kind: &str| json!({"issue_id": own, "depends_on_id": self.in_file(other), "type": kind});
         let parent = Some(&new.parent).filter(|parent| self.taken.contains(*parent));
@@ -170,7 +163,7 @@ impl Records for Issues<'_> {
             .chain(parent.map(|parent| link(parent, "parent-child")))
             .collect();
         if !links.is_empty() {
-            issue.insert("dependencies".into(), links.into());
+            issue.push(("dependencies", links.into()));
         }
         let entries: Vec<String> =
             issue.iter().map(|(key, value)| format!("{}{}{value}", json!(key), self.colon)).collect();

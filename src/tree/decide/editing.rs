@@ -72,15 +72,16 @@ impl Place {
     /// # Errors
     /// If the frame cannot be there, or depend on that.
     pub(super) fn after(tree: &Tree, handle: Handle, edit: &FrameEdit) -> Result<Self> {
-        let place = Self::linked(tree, handle, edit)?;
-        match place.parent.filter(|parent| Some(*parent) != tree.node(handle).parent()) {
-            Some(parent) => check_parent(tree, parent, FrameStatus::Planned).map(|()| place),
-            None => Ok(place),
-        }
+        Self::linked(tree, handle, edit, Self::below_open)
     }
 
-    /// As [`Place::after`], below a parent in any status.
-    fn linked(tree: &Tree, handle: Handle, edit: &FrameEdit) -> Result<Self> {
+    /// As [`Place::after`], below a parent of which another check is made.
+    fn linked(
+        tree: &Tree,
+        handle: Handle,
+        edit: &FrameEdit,
+        check: impl FnOnce(&Tree, Handle) -> Result<()>,
+    ) -> Result<Self> {
         let find = |reference: &FrameRef| tree.resolve_near(reference, Some(handle));
         let above = tree.node(handle).parent();
         let parent = match &edit.parent {
@@ -89,6 +90,7 @@ impl Place {
         };
         if parent != above {
             check_new_parent(tree, handle, parent)?;
+            parent.map_or(Ok(()), |parent| check(tree, parent))?;
         }
         let before = match &edit.before {
             Some(Some(sibling)) => Some(Some(find(sibling)?)),
@@ -107,6 +109,10 @@ impl Place {
         check_dependencies(tree, handle, parent, depends_on.as_deref())?;
         Ok(Self { parent, before, depends_on })
     }
+
+    fn below_open(tree: &Tree, parent: Handle) -> Result<()> {
+        check_parent(tree, parent, FrameStatus::Planned)
+    }
 }
 
 impl Tree {
@@ -115,7 +121,7 @@ impl Tree {
     /// # Errors
     /// As [`Place::after`], except [`Error::ParentClosed`].
     pub(crate) fn check_place(&self, handle: Handle, edit: &FrameEdit) -> Result<()> {
-        Place::linked(self, handle, edit).map(drop)
+        Place::linked(self, handle, edit, |_, _| Ok(())).map(drop)
     }
 }
 
