@@ -17,6 +17,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::holding::own_hold;
 use crate::output::note;
+use crate::repository::in_main_checkout;
 use crate::same_stack::SameStack;
 use crate::server::ServerStack;
 
@@ -332,7 +333,7 @@ impl StackFolder {
     }
 
     /// The path of the folder in which `--new` creates a stack, unless it has one: the given folder, else `.callstack` in
-    /// the working folder.
+    /// the working folder; in a worktree of a git repository, in the main checkout.
     ///
     /// # Errors
     /// If no folder is given, and commands in the working folder use another stack, which the new one would hide.
@@ -342,11 +343,12 @@ impl StackFolder {
         }
         let here = working_folder()?;
         match nearest(&here) {
-            Some(found) if found != here.join(USUAL[0]) => {
+            Some(found) if found != new_in(&here) => {
                 let message = format!("a new stack here would hide the one in {}", found.display());
                 let step = format!("leave out --new to use that one, or name the new one: --stack {} --new", USUAL[0]);
                 Err(Failure::new(Exit::Refused, "hides_stack", message).next(step))
             }
+            _ if in_main_checkout(&here).is_some() => Ok(new_in(&here)),
             _ => Ok(USUAL[0].into()),
         }
     }
@@ -397,7 +399,9 @@ impl StackFolder {
         }
         let here = working_folder()?;
         nearest(&here).ok_or_else(|| {
-            let message = format!("there is no stack in {} or above it ({})", here.display(), USUAL.join(", "));
+            let main =
+                in_main_checkout(&here).map(|twin| format!(", nor in {}", twin.main.display())).unwrap_or_default();
+            let message = format!("there is no stack in {} or above it{main} ({})", here.display(), USUAL.join(", "));
             missing(message)
                 .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE")
         })
@@ -439,9 +443,20 @@ fn working_folder() -> Result<PathBuf, Failure> {
     env::current_dir().map_err(|error| Failure::of_file("find", "the working folder", &error))
 }
 
-/// The stack that commands in a folder use: in it, or above it.
+/// The stack that commands in a folder use: in it, or above it. A worktree of a git repository without a stack of its own uses that of the
+/// main checkout.
 fn nearest(here: &Path) -> Option<PathBuf> {
-    here.ancestors().flat_map(|folder| USUAL.map(|usual| folder.join(usual))).find(|path| is_stack(path))
+    let stack_in = |folder: &Path| USUAL.map(|usual| folder.join(usual)).into_iter().find(|path| is_stack(path));
+    let above = |folder: &Path| folder.ancestors().find_map(stack_in);
+    let Some(twin) = in_main_checkout(here) else { return above(here) };
+    let is_within = |folder: &&Path| folder.starts_with(&twin.worktree);
+    let own = here.ancestors().take_while(is_within).find_map(stack_in);
+    own.or_else(|| above(&twin.folder)).or_else(|| above(&twin.worktree))
+}
+
+/// Where a stack is made for a folder. A repository has one stack, so that of a worktree is in the main checkout.
+fn new_in(here: &Path) -> PathBuf {
+    in_main_checkout(here).map_or_else(|| here.to_owned(), |twin| twin.main).join(USUAL[0])
 }
 
 /// The failure of making a stack from a history. A wrong history is the user's mistake.

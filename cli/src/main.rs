@@ -23,6 +23,7 @@ mod prices;
 mod process_group;
 #[cfg(feature = "proxy")]
 mod proxy;
+mod repository;
 #[cfg(feature = "proxy")]
 mod run_agent;
 mod run_lock;
