@@ -120,8 +120,7 @@ fn a_server_for_agents_in_a_worktree_has_the_stack_of_the_main_checkout() {
     let mut input = server.stdin.take().unwrap();
     writeln!(input, "{}", call(1, "initialize", client)).unwrap();
     writeln!(input, "{}", serde_json::json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
-    let push =
-        serde_json::json!({"name": "push", "arguments": {"title": "Mend the cart", "successCriteria": "It adds up", "frame": "f1"}});
+    let push = serde_json::json!({"name": "push", "arguments": {"title": "Mend the cart", "successCriteria": "It adds up", "frame": "f1"}});
     writeln!(input, "{}", call(2, "tools/call", push)).unwrap();
     drop(input);
     let output = server.wait_with_output().unwrap();
