@@ -31,7 +31,7 @@ MCP_TESTS := cli/tests/mcp
 MCP_MODULES := $(MCP_TESTS)/node_modules/.package-lock.json
 # The official client of the Model Context Protocol for Python.
 MCP_PYTHON := $(TOOLS)/mcp/.mcp-2.3.0
-FUZZ_TARGETS := entry_points operations context counter fold host import state folder
+FUZZ_TARGETS := entry_points operations context counter fold host import checklist round_trip state folder
 FUZZ_SECONDS ?= 60
 # The version of the packages.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)

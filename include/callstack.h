@@ -1187,17 +1187,25 @@ CallstackCode callstack_set_active(Callstack *stack,
                                    CallstackError **error);
 
 /**
- * Adds the frames of a plan in one commit: all of them or none.
+ * Adds the frames of a plan, or brings those of a plan up to date that was imported before, in one commit: all of them or none.
  *
  * - `plan`: the text of a tasks.json of Task Master, of an issues.jsonl of Beads, of a check list in Markdown, or of a state.json. The
  *   library detects the format. What the plan says must not begin is blocked until it is answered, or until a time.
- * - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message": "…"}]}`: the
- *   handles of the new frames, and the parts of the plan that were unreadable or inconsistent and were left out or
- *   changed. The logs of a state's frames stay where the state comes from: each `logPath` is left out, and is one of the
+ *   A plan that was imported before is compared by its IDs with what it said then: new entries are added, changed ones edited, closed ones
+ *   finished, removed ones invalidated. What was begun here stays, and so does what was changed here and in the plan.
+ * - `out_imported`: a JSON object, `{"handles": ["f2", "f3"], "problems": [{"place": "line 7", "message": "…"}], "changes": [{"frame":
+ *   "f4", "id": "app-2", "title": "Cart", "becomes": "finished", "fields": ["status"]}], "conflicts": [{"frame": "f5", "id": "app-3",
+ *   "title": "Totals", "field": "title", "file": "…", "stack": "…", "advice": "…"}], "unchanged": 12}`: the
+ *   handles of the new frames; the parts of the plan that were unreadable or inconsistent and were left out or
+ *   changed; the frames that were there and have changed (`becomes`: `edited`, `planned`, `waiting`, `begun`, `finished`, `invalidated` or
+ *   `removed`; `fields`: `title`, `criteria`, `task`, `priority`, `dependsOn`, `parent`, `results`, `status`, `order`); what stays
+ *   although the plan says otherwise, with what can be done; and the number of frames that have not changed. A state.json only adds
+ *   frames. The logs of a state's frames stay where the state comes from: each `logPath` is left out, and is one of the
  *   problems.
  *
  * Errors: _JSON if the plan is in none of the formats, _VERSION if a newer version wrote the state.json, _DUPLICATE_ID
- * if a frame with the same ID exists, _FULL; the storage errors.
+ * if a frame with the same ID exists that is not from this plan, _DEPENDENCY if what was changed here would make a new entry wait for
+ * itself, _FULL; the storage errors.
  */
 CallstackCode callstack_import(Callstack *stack,
                                const char *plan,
@@ -1472,7 +1480,8 @@ CallstackCode callstack_active(const Callstack *stack, CallstackText *out_handle
  *   `callstack_record_cost`), `deliveredAt` and `forgottenAt` (see `callstack_deliver` and
  *   `callstack_forget`), `questions` (see `callstack_block` and `callstack_answer`: `[{"question": "Which VAT rate?",
  *   "askedAt": 1795293106903, "answer": "20 %", "answeredAt": 1795293107000}]`; of a frame that waits to begin with `"unbegun": true`, and
- *   `until` if a time ends the wait), `noWork` (a word for what is no work: `message`, `tag`),
+ *   `until` if a time ends the wait), `noWork` (a word for what is no work: `message`, `tag`), `origin` (what the file of
+ *   its plan said of it, as checksums),
  *   `holder` (who works on the frame, or did last: `{"kind": "host", "name": "host-…", "generation": 2, "until": 1795293166903, "since":
  *   1795293106903, "caller": "ses_1"}`; of one who has let it go also `"released": {"at": 1795293110000, "how": "interrupted"}`, with
  *   `how` `ended`, `putBack` (and `until`), `interrupted` or `stopped` (and the `reason`)), `summaryRequest` (a summary that was
