@@ -11,6 +11,9 @@ use crate::import::task_master::{ONLY_TAG, Outcome, full_number, number, same_st
 use crate::import::time;
 use crate::json::Value;
 
+/// A new task, with its ID in the plan.
+type NewTask = (String, Map<String, Json>);
+
 /// The tasks of a file.
 pub(super) struct Tasks<'a> {
     text: &'a str,
@@ -22,7 +25,7 @@ pub(super) struct Tasks<'a> {
     /// The highest number in the list of each frame.
     numbers: HashMap<String, u64>,
     /// The new tasks below each frame of the file, or each new one, in their order.
-    new: BTreeMap<String, Vec<(String, Map<String, Json>)>>,
+    new: BTreeMap<String, Vec<NewTask>>,
     /// How much deeper each level is indented; empty in a file on one line.
     unit: String,
 }

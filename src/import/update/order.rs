@@ -99,11 +99,8 @@ fn ranks<'a>(tree: &Tree, handles: &'a HashMap<String, Handle>) -> HashMap<&'a s
             way.push(here);
             at = after(here).map(|(id, _)| id.as_str());
         }
-        let mut rank = at.and_then(|at| ranks.get(at)).map_or(0, |rank| rank + 1);
-        for here in way.into_iter().rev() {
-            ranks.insert(here, rank);
-            rank += 1;
-        }
+        let first: usize = at.and_then(|at| ranks.get(at)).map_or(0, |rank| rank + 1);
+        ranks.extend(way.into_iter().rev().zip(first..));
     }
     ranks
 }
