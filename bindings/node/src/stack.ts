@@ -645,8 +645,9 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Adds the frames of a plan, all or none: the text of Task Master's `tasks.json`, of Beads' `issues.jsonl`, of a check list in Markdown, or
-   * of a `state.json`. A plan that was imported before is brought up to date; what was begun here stays as it is. Each `logPath` of a state is left out, and is one of the problems: the logs stay where the state comes from.
+   * Adds the frames of a plan, all or none: the text of Task Master's `tasks.json`, of Beads' `issues.jsonl`, of a check
+   * list in Markdown, or of a `state.json`. A plan that was imported before is brought up to date; what was begun here stays
+   * as it is. Each `logPath` of a state is left out, and is one of the problems: the logs stay where the state comes from.
    *
    * @throws `json` or `version` if the text cannot be read, `duplicate_id` if a frame's ID is taken.
    */
