@@ -196,3 +196,54 @@ fn changed(text: &str) -> String {
     }
     serde_json::to_string_pretty(&file).unwrap()
 }
+
+/// All ways of writing a file: only the values that changed are other ones.
+#[test]
+fn only_values_that_changed_are_written() {
+    let beads = "\u{feff}{ \"id\" : \"a-1\" ,\t\"title\":\"\\u0041\",  \"status\" : \"open\", \"defer_until\": null }\r\n\
+                 {\"id\":\"a-2\",\"title\":\"B\",\"status\":\"open\"}\r\n";
+    let stack = imported(beads);
+    stack.activate("a-1").unwrap();
+    let new = NewFrame::new("Part").id("part").below("a-2");
+    stack.plan(new).unwrap();
+    let text = export(&stack, beads).text;
+    let begin = "\u{feff}{ \"id\" : \"a-1\" ,\t\"title\":\"\\u0041\",  \"status\" : \"in_progress\", \"defer_until\": null, \"updated_at\": \"";
+    assert!(text.starts_with(begin), "{text}");
+    assert!(text.contains("\r\n{\"id\":\"a-2\",\"title\":\"B\",\"status\":\"open\"}\r\n{\"id\""), "{text}");
+    assert!(text.contains("a-2.1") && text.ends_with("}\r\n"), "{text}");
+
+    let list = "[\n  {\"id\": \"a-1\", \"title\": \"A\", \"status\": \"open\"}\n]\n";
+    let stack = imported(list);
+    stack.plan(NewFrame::new("Beside").id("beside").below("beads")).unwrap();
+    let text = export(&stack, list).text;
+    assert!(
+        text.starts_with("[\n  {\"id\": \"a-1\", \"title\": \"A\", \"status\": \"open\"},\n  {\"id\": \"a-f"),
+        "{text}"
+    );
+    assert!(text.ends_with("}\n]\n"), "{text}");
+
+    let tasks = "{\r\n\t\"shop\": {\r\n\t\t\"tasks\": [\r\n\t\t\t{\r\n\t\t\t\t\"id\": 1,\r\n\t\t\t\t\"title\": \"A\",\r\n\t\t\t\t\
+                 \"details\": \"How\",\r\n\t\t\t\t\"status\": \"pending\"\r\n\t\t\t}\r\n\t\t]\r\n\t}\r\n}";
+    let stack = imported(tasks);
+    stack.plan(NewFrame::new("Part").id("part").below("shop/1")).unwrap();
+    stack.plan(NewFrame::new("Deeper").id("deeper").below("part")).unwrap();
+    stack.plan(NewFrame::new("Beside").id("beside").below("shop").depends_on("shop/1")).unwrap();
+    let exported = export(&stack, tasks);
+    let ids: Vec<&str> = exported.added.iter().map(|added| added.id.as_str()).collect();
+    assert_eq!(ids, ["shop/1.1", "shop/1.1.1", "shop/2"]);
+    let kept = "\t\t\t\t\"details\": \"How\",\r\n\t\t\t\t\"status\": \"pending\",\r\n\t\t\t\t\"subtasks\": [\r\n\t\t\t\t\t{\r\n";
+    assert!(exported.text.contains(kept), "{}", exported.text);
+    assert!(!exported.text.replace("\r\n", "").contains('\n'), "each line ends as the others do");
+    let file: Value = serde_json::from_str(&exported.text).unwrap();
+    assert_eq!(file["shop"]["tasks"][1]["dependencies"], json!([1]));
+    assert_eq!(file["shop"]["tasks"][0]["subtasks"][0]["subtasks"][0]["title"], "Deeper");
+    stack.activate("shop/1").unwrap();
+    stack.invalidate("beside", "Nobody needs it").unwrap();
+    let text = export(&stack, &exported.text).text;
+    let file: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(file["shop"]["tasks"][0]["status"], "in-progress");
+    let details = file["shop"]["tasks"][1]["details"].as_str().unwrap();
+    assert!(details.contains("\nCancelled: Nobody needs it\n"), "{details}");
+    let again = imported(&text);
+    assert_eq!(again.frame("shop/2").unwrap().invalidation_reason.as_deref(), Some("Nobody needs it"));
+}

@@ -323,6 +323,7 @@ impl<'a, 'tree> Updater<'a, 'tree> {
     /// Takes all dependencies away but some.
     fn keep_dependencies(&mut self, handle: Handle, kept: &[Handle]) {
         let old = self.tree.node(handle).dependencies();
+        let kept: HashSet<&Handle> = kept.iter().collect();
         let left: Vec<Handle> = old.iter().filter(|other| kept.contains(other)).copied().collect();
         if left.len() < old.len() {
             let edit = Some(Box::new(FrameEdit::default().depends_on(left.into_iter().map(named))));
