@@ -150,7 +150,9 @@ fn real_plans_are_updated_and_exported() {
         );
         work(&stack, &(0..40).map(|number| (number % 8, usize::from(number) * 3)).collect::<Vec<_>>());
         let exported = export(&stack, &changed);
-        let kept = changed.lines().filter(|line| exported.text.contains(line)).count();
+        // The order of keys, and so which line has no comma, depends on the features of the build.
+        let is_kept = |line: &&str| exported.text.contains(line.trim_end_matches(','));
+        let kept = changed.lines().filter(is_kept).count();
         said += &format!("{} {} {kept}/{}\n", exported.written.len(), exported.added.len(), changed.lines().count());
     }
     support::assert_golden("import/updated-plans.txt", &said);
