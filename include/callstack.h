@@ -2197,7 +2197,8 @@ CallstackCode callstack_set_log_path(Callstack *stack,
  *     `invalidated`, `idReplaced`, `logPathSet`, `logMoved`, `artifactAdded`, `decisionAdded`, `activeChanged`, `summarized`,
  *     `chunkAllocated`, `chunkWritten`, `chunkFreed`, `registersChanged`, `runStarted`, `called`, `messagesAdded`,
  *     `delivered`, `forgotten`, `asked`, `answered`, `held`, `released`, `summaryRequested`, `edited`, `stopped`,
- *     `usageRecorded`, `limitsSet`, `costRecorded`, `reopened`, `commanded`, `undone`, `restored` or `reimported`;
+ *     `usageRecorded`, `limitsSet`, `costRecorded`, `transcriptRead`, `reopened`, `commanded`, `undone`, `restored` or
+ *     `reimported`;
  *   - `"limit"`: at most this number of events, the oldest ones.
  * - `out_events`: a JSON array, `[{"revision": 7, "time": 1795293106903, "handle": "f2", "kind":
  *   "decisionAdded", "decision": "Use SQLite"}]`.

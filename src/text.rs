@@ -1,6 +1,8 @@
 //! Texts within other texts: on one line, indented, cut, and without characters that cannot be seen; and unique names.
 //! Helpers that every other module may use.
 
+mod time;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -9,6 +11,8 @@ use std::ops::RangeFrom;
 use serde::de::DeserializeOwned;
 
 use crate::steps::step;
+
+pub(crate) use self::time::milliseconds;
 
 /// The replacement of a hidden character in plain texts.
 const REPLACEMENT: char = '\u{FFFD}';

@@ -241,6 +241,28 @@ impl<'a> Conversation<'a> {
         self.are_answered(&pairs).then_some(pairs)
     }
 
+    /// As [`Conversation::pairs`], for a part of a conversation, wherever it was cut: what has no partner here stays alone.
+    pub fn loose_pairs(&self) -> Vec<Option<usize>> {
+        let mut pairs = vec![None; self.items.len()];
+        let mut by_id: HashMap<&str, usize> = HashMap::new();
+        let mut by_name: HashMap<&str, VecDeque<usize>> = HashMap::new();
+        for (place, item) in self.items.iter().enumerate() {
+            match &item.kind {
+                Kind::Call(Call { id: Some(id), .. }) => drop(by_id.insert(id, place)),
+                Kind::Call(call) => by_name.entry(call.name).or_default().push_back(place),
+                Kind::Outcome(outcome) => {
+                    let call = outcome.id.and_then(|id| by_id.remove(id));
+                    let call = call.or_else(|| by_name.get_mut(outcome.name)?.pop_front());
+                    if let Some(call) = call {
+                        (pairs[call], pairs[place]) = (Some(place), Some(call));
+                    }
+                }
+                _ => {}
+            }
+        }
+        pairs
+    }
+
     /// For each message, the first one whose calls it may answer.
     fn earliest_calls(&self) -> Vec<usize> {
         let mut earliest = Vec::with_capacity(self.messages.len());

@@ -38,6 +38,7 @@ mod splice;
 mod stretches;
 mod tokens;
 mod transcript;
+mod transcript_file;
 mod turns;
 mod walk;
 mod wire;
@@ -56,6 +57,7 @@ use crate::vocabulary::calls::{CallNames, SERVER};
 use self::conversation::{Conversation, Removal};
 use self::plan::{Plan, What};
 pub use self::transcript::{Seen, Transcript, TranscriptItem, answered_transcript, beginning, transcript};
+pub use self::transcript_file::{TranscriptForm, TranscriptPart, TranscriptStep, read_transcript};
 
 /// The form in which a conversation is written.
 ///

@@ -1,6 +1,6 @@
 //! What a request says, item by item, each in the frame in which the conversation was: for the logs of frames.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Value as Json, json};
 
@@ -91,7 +91,7 @@ pub fn answered_transcript(
     let conversation = wire::read(wire, request, &names)?;
     let pairs = conversation.pairs()?;
     let walk = Walk::through(&conversation.items, &pairs);
-    let mut ids = Ids { conversation: seen.conversation, ..Ids::default() };
+    let mut ids = Ids::of(seen.conversation);
     let mut items = Vec::new();
     for (place, item) in conversation.items.iter().enumerate() {
         let id = ids.next(request, item, pairs[place]);
@@ -132,7 +132,7 @@ pub fn beginning(wire: Wire, request: &str) -> Option<u64> {
 /// The numbers of items: each is the same in each request that repeats the item. Marks of a prompt cache move, hosts shorten old outcomes, and
 /// what is before an item goes at a compaction, except for what stands just before it: words such as `go on` are said more than once.
 #[derive(Default)]
-struct Ids {
+pub(super) struct Ids {
     conversation: u64,
     all: Vec<u64>,
     /// What was said last, whatever was before it.
@@ -141,14 +141,31 @@ struct Ids {
 }
 
 impl Ids {
-    fn next(&mut self, request: &str, item: &Item<'_>, pair: Option<usize>) -> u64 {
+    /// Of items behind others; `last`: what [`Ids::last`] was there. What is said again behind the same words has the same number, since
+    /// nobody counts how often it was said.
+    pub(super) fn behind(conversation: &str, last: &str) -> Self {
+        let last = u64::from_str_radix(last, 16).unwrap_or_default();
+        Self { last, ..Self::of(Seen::of(conversation).conversation) }
+    }
+
+    fn of(conversation: u64) -> Self {
+        Self { conversation, ..Self::default() }
+    }
+
+    /// The number of what was said last, in hexadecimal digits.
+    pub(super) fn last(&self) -> String {
+        format!("{:016x}", self.last)
+    }
+
+    pub(super) fn next(&mut self, request: &str, item: &Item<'_>, pair: Option<usize>) -> u64 {
         let (id, own) = match (&item.kind, pair) {
             (Kind::Outcome(_), Some(call)) => {
                 let id = fingerprint(&[b"outcome", &self.all[call].to_le_bytes()]);
                 (id, id)
             }
             (Kind::Call(call), _) => {
-                let arguments = call.arguments.map_or("", |arguments| arguments.text);
+                // Hosts write them again with other blanks and another order of keys.
+                let arguments = sorted(&arguments(call)).to_string();
                 let id = call.id.unwrap_or_default().as_bytes();
                 let id = fingerprint(&[b"call", id, call.name.as_bytes(), arguments.as_bytes()]);
                 (id, id)
@@ -182,6 +199,18 @@ impl Ids {
     }
 }
 
+/// A value with the keys of its objects in their order, whatever order the library keeps.
+fn sorted(value: &Json) -> Json {
+    match value {
+        Json::Array(values) => values.iter().map(sorted).collect(),
+        Json::Object(object) => {
+            let object: BTreeMap<&String, Json> = object.iter().map(|(key, value)| (key, sorted(value))).collect();
+            object.into_iter().map(|(key, value)| (key.clone(), value)).collect::<serde_json::Map<_, _>>().into()
+        }
+        other => other.clone(),
+    }
+}
+
 /// FNV-1a: logs keep these numbers, so they must not change with the version of a library.
 fn fingerprint(parts: &[&[u8]]) -> u64 {
     let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -199,7 +228,7 @@ fn role(kind: &Kind<'_>) -> &'static str {
 }
 
 /// The entry of an item. `None`: it says nothing.
-fn entry(request: &str, items: &[Item<'_>], pairs: &[Option<usize>], place: usize) -> Option<Json> {
+pub(super) fn entry(request: &str, items: &[Item<'_>], pairs: &[Option<usize>], place: usize) -> Option<Json> {
     let item = &items[place];
     let role = role(&item.kind);
     Some(match &item.kind {
@@ -235,7 +264,7 @@ fn entry(request: &str, items: &[Item<'_>], pairs: &[Option<usize>], place: usiz
     })
 }
 
-fn with_id(mut entry: Json, id: u64) -> Json {
+pub(super) fn with_id(mut entry: Json, id: u64) -> Json {
     if let Json::Object(entry) = &mut entry {
         entry.insert("id".to_owned(), format!("{id:016x}").into());
     }

@@ -90,6 +90,11 @@ pub(super) struct Walk<'a, 'b> {
 impl<'a, 'b> Walk<'a, 'b> {
     /// Goes through all items.
     pub fn through(items: &'b [Item<'a>], pairs: &'b [Option<usize>]) -> Self {
+        Self::on_from(&[], items, pairs)
+    }
+
+    /// Goes through the items of a conversation that is in these frames when they begin, the outermost one first.
+    pub fn on_from(path: &[Handle], items: &'b [Item<'a>], pairs: &'b [Option<usize>]) -> Self {
         let mut walk = Self {
             items,
             pairs,
@@ -104,8 +109,25 @@ impl<'a, 'b> Walk<'a, 'b> {
             on_path: HashMap::new(),
             blocked: Vec::new(),
         };
+        for frame in path {
+            let parent = walk.path.last().copied();
+            walk.enter(Segment { frame: (walk.stack, *frame), parent, begin: None, task: None, belongs_to: None });
+        }
         (0..items.len()).for_each(|place| walk.step(place));
         walk
+    }
+
+    /// The frames in which the conversation is at its end, the outermost one first.
+    pub fn path(&self) -> Vec<Handle> {
+        self.path.iter().filter_map(|segment| self.in_stack(*segment)).collect()
+    }
+
+    /// A frame that the conversation has ended without having said that it was in it.
+    pub fn ended_unseen(&self) -> Option<Handle> {
+        let ended = |(frame, known): (&Key, &Known)| {
+            (frame.0 == self.stack && known.end.is_some() && known.segments.is_empty()).then_some(frame.1)
+        };
+        self.frames.iter().filter_map(ended).min()
     }
 
     /// The frame in which the conversation was at an item: `None` also for one of another stack.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Chunk, Frame, FrameEdit, FrameLimits, FrameStatus, Handle, Holder, Identity, Message, ModelRequest, RegisterValues,
-    Release, RunSettings, SummaryRequest, TreeBefore,
+    Release, RunSettings, SummaryRequest, TranscriptPosition, TreeBefore,
 };
 
 /// One change to one frame. A tree changes only by events: applying all events of a tree to an empty
@@ -228,6 +228,13 @@ pub enum Change {
         /// The cost of all its requests, in millionths of a US dollar. It replaces the one before.
         cost_micro_usd: u64,
     },
+    /// The transcript of a conversation was read up to here. What it says is in the logs and the usage of frames, this one among them.
+    TranscriptRead {
+        /// The name of the conversation.
+        conversation: String,
+        /// Where the reading has stopped.
+        position: Box<TranscriptPosition>,
+    },
     /// The completed frame turned out to be wrong: it is in_progress again. Its results are those so far.
     Reopened {
         /// What is wrong.
@@ -304,6 +311,7 @@ impl Change {
         "usageRecorded",
         "limitsSet",
         "costRecorded",
+        "transcriptRead",
         "reopened",
         "commanded",
         "undone",
@@ -346,11 +354,12 @@ impl Change {
             Change::UsageRecorded { .. } => 29,
             Change::LimitsSet { .. } => 30,
             Change::CostRecorded { .. } => 31,
-            Change::Reopened { .. } => 32,
-            Change::Commanded { .. } => 33,
-            Change::Undone { .. } => 34,
-            Change::Restored { .. } => 35,
-            Change::Reimported { .. } => 36,
+            Change::TranscriptRead { .. } => 32,
+            Change::Reopened { .. } => 33,
+            Change::Commanded { .. } => 34,
+            Change::Undone { .. } => 35,
+            Change::Restored { .. } => 36,
+            Change::Reimported { .. } => 37,
         };
         Change::KINDS[place]
     }
@@ -513,6 +522,10 @@ impl Fields {
                 conversation: self.required("conversation")?,
                 cost_micro_usd: self.required("costMicroUsd")?,
             },
+            "transcriptRead" => Change::TranscriptRead {
+                conversation: self.required("conversation")?,
+                position: self.required("position")?,
+            },
             "reopened" => Change::Reopened { reason: self.required("reason")? },
             "commanded" => Change::Commanded {
                 command: self.required("command")?,
@@ -604,6 +617,10 @@ mod tests {
             Change::UsageRecorded { model_request: Box::new(ModelRequest { output: 7, ..ModelRequest::new("text") }) },
             Change::LimitsSet { limits: Box::new(FrameLimits::default().max_tokens(Some(5))) },
             Change::CostRecorded { conversation: text(), cost_micro_usd: 12 },
+            Change::TranscriptRead {
+                conversation: text(),
+                position: Box::new(TranscriptPosition { offset: 12, ..TranscriptPosition::default() }),
+            },
             Change::Reopened { reason: text() },
             Change::Commanded {
                 command: text(),

@@ -25,6 +25,7 @@ mod state;
 mod status;
 mod summary_request;
 mod timeline;
+mod transcript_position;
 mod usage;
 
 pub use before::{FrameBefore, TreeBefore};
@@ -55,5 +56,6 @@ pub(crate) use state::{StateDocument, frame_from_json};
 pub use status::{FrameStatus, ParseStatusError, PopStatus};
 pub use summary_request::{CompactionType, SummaryRequest};
 pub use timeline::{TimedRequest, Timeline};
+pub use transcript_position::TranscriptPosition;
 pub(crate) use usage::add_usage;
 pub use usage::{FrameUsage, ModelRequest, ModelUsage};

@@ -357,8 +357,8 @@ impl EventQuery {
                            logPathSet, artifactAdded, decisionAdded, activeChanged, summarized, chunkAllocated, \
                            chunkWritten, chunkFreed, registersChanged, runStarted, called, messagesAdded, logMoved, \
                            delivered, forgotten, asked, answered, held, released, summaryRequested, edited, \
-                           stopped, usageRecorded, limitsSet, costRecorded, reopened, commanded, undone, restored \
-                           or reimported",
+                           stopped, usageRecorded, limitsSet, costRecorded, transcriptRead, reopened, commanded, undone, \
+                           restored or reimported",
             }),
             _ => Ok(()),
         }

@@ -275,6 +275,7 @@ impl Tree {
                 self.nodes[handle.index()].record_cost(conversation, *cost_micro_usd);
                 self.price.replace(before, Price::of(self.nodes[handle.index()].record()));
             }
+            Change::TranscriptRead { conversation, position } => self.note_transcript(handle, conversation, position),
             Change::Commanded { .. } => self.remember_command(event),
             Change::Undone { commanded, .. } => self.forget_command(*commanded),
             Change::IdReplaced { session_id } => {

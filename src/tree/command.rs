@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::frame::{
     Finish, Frame, FrameEdit, FrameLimits, FrameRef, FrameStatus, Hold, Identity, ModelRequest, NewChunk, NewFrame,
-    NewHold, Parent, PopStatus, RegisterValues, Release, Results, SummaryRequest,
+    NewHold, Parent, PopStatus, RegisterValues, Release, Results, SummaryRequest, TranscriptPosition,
 };
 
 /// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it out.
@@ -299,6 +299,8 @@ pub enum Command {
         logs: Vec<(FrameRef, Vec<Value>)>,
         /// The frame in which a model was asked, and the requests.
         usage: Vec<(FrameRef, ModelRequest)>,
+        /// If it comes from the transcript of the conversation: a frame of these, the name of the conversation, and how far it was read.
+        transcript: Option<(FrameRef, String, Box<TranscriptPosition>)>,
     },
     /// Append lines to the frame's own log, `logs/{id}.jsonl` in the stack's folder.
     AppendLog {

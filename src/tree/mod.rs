@@ -32,6 +32,7 @@ mod sibling_order;
 mod snapshot;
 mod state;
 mod titles;
+mod transcripts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::iter;
@@ -159,6 +160,8 @@ pub struct Tree {
     ways: HashMap<(HolderKind, String), BTreeSet<Handle>>,
     /// Where each conversation is.
     places: BTreeMap<String, holding::Place>,
+    /// How far the transcripts of conversations were read.
+    transcripts: BTreeMap<String, transcripts::Transcript>,
     /// The frames at which somebody has stopped what runs, with the revision and the reason of the last time.
     stops: BTreeMap<Handle, (u64, String)>,
     /// The last commands of persons.

@@ -13,6 +13,7 @@ use super::given::Given;
 use super::holding::Place;
 use super::nodes::Nodes;
 use super::roots::Roots;
+use super::transcripts::Transcript;
 use super::{Node, Tree, titles};
 use crate::archive::{Archive, ArchiveQuery, ArchivedFrame};
 use crate::error::{Error, Result, SNAPSHOT};
@@ -56,6 +57,8 @@ struct Head {
     price: Price,
     /// Where each conversation is.
     places: BTreeMap<String, Place>,
+    /// How far the transcripts of conversations were read.
+    transcripts: BTreeMap<String, Transcript>,
     /// The highest key of the places of roots.
     last_root: Option<u64>,
     /// The roots of the trees that are held in memory.
@@ -79,6 +82,7 @@ impl Head {
             .chain(head.stops.iter().map(|(frame, ..)| frame))
             .chain(head.places.values().map(|place| &place.frame))
             .chain(head.places.values().filter_map(|place| place.lost.as_ref()).map(|(_, frame)| frame))
+            .chain(head.transcripts.values().map(|transcript| &transcript.frame))
             .copied()
             .chain(head.given.iter().flat_map(Given::named));
         let are_there = { named }.all(|frame| frame.index() < head.frames);
@@ -172,6 +176,7 @@ impl Tree {
             unsettled: head.unsettled,
             chunks: head.chunks,
             places: head.places,
+            transcripts: head.transcripts,
             given: head.given,
             price: head.price,
             stops: head.stops.into_iter().map(|(frame, revision, reason)| (frame, (revision, reason))).collect(),
@@ -224,6 +229,7 @@ impl Tree {
             unsettled: self.unsettled.clone(),
             stops: stops.map(|(frame, (revision, reason))| (*frame, *revision, reason.clone())).collect(),
             places: self.places.clone(),
+            transcripts: self.transcripts.clone(),
             given: self.given.clone(),
             price: self.price,
             last_root: self.roots.last(),

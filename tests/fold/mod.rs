@@ -2,6 +2,8 @@
 
 mod invariants;
 mod rule;
+#[cfg(all(feature = "sqlite", feature = "tools"))]
+mod transcript_files;
 mod transcripts;
 mod turns;
 mod validity;

@@ -998,6 +998,20 @@ export type Change =
   | { kind: "limitsSet"; limits: FrameLimits }
   /** The host has told what a conversation of the frame has cost so far. */
   | { kind: "costRecorded"; conversation: string; costMicroUsd: number }
+  /** The transcript of a conversation was read up to here. */
+  | {
+      kind: "transcriptRead"
+      conversation: string
+      position: {
+        offset: number
+        path: Handle[]
+        hasFrames: boolean
+        last: string
+        answer: string
+        model: string
+        time: number
+      }
+    }
   /** The completed frame is in_progress again. */
   | { kind: "reopened"; reason: string }
   /** A person has given a command; `before`: what the tree was, if the command can be taken back. */

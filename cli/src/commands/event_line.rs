@@ -121,6 +121,9 @@ fn said(change: &Change, time: u64) -> String {
             _ => "was let go".to_owned(),
         },
         Change::UsageRecorded { model_request } => requested(model_request),
+        Change::TranscriptRead { conversation, position } => {
+            format!("the transcript of {conversation} was read up to byte {}", position.offset)
+        }
         other => other.kind().to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! A conversation as the requests to its model show it: what was said goes into the logs of frames, and what was used is recorded. For a program
-//! between an agent and its model.
+//! A conversation as others show it: the requests to its model, to a program between an agent and its model, or the transcript that its host keeps,
+//! to a hook. What was said goes into the logs of frames, and what was used is recorded.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -7,8 +7,10 @@ use serde_json::Value;
 
 use super::caller::{Conversation, frame_in_prompt, is_handed_over};
 use crate::error::Result;
-use crate::fold::{FoldSettings, Seen, Transcript, Wire, answered_transcript};
-use crate::frame::{FrameRef, Handle, ModelRequest};
+use crate::fold::{
+    FoldSettings, Seen, Transcript, TranscriptForm, TranscriptStep, Wire, answered_transcript, read_transcript,
+};
+use crate::frame::{FrameRef, Handle, ModelRequest, TranscriptPosition};
 use crate::tree::Command;
 
 /// What a process knows of a conversation that it watches. It begins empty, also after a restart: what the logs have already is found there.
@@ -125,7 +127,7 @@ impl Conversation<'_> {
         };
         if !usage.is_empty() || !logs.is_empty() {
             let logs = logs.into_iter().map(|(frame, entries)| (frame.into(), entries)).collect();
-            self.stack.execute(Command::RecordConversation { logs, usage })?;
+            self.stack.execute(Command::RecordConversation { logs, usage, transcript: None })?;
         }
         (watched.seen, watched.before, watched.used_before) = (Some(seen), before, used);
         (watched.task, watched.last) = (task, here.or(last));
@@ -143,8 +145,71 @@ impl Conversation<'_> {
         let entries = if self.stack.keeps_logs() { watched.before } else { Vec::new() };
         match usage.is_empty() && entries.is_empty() {
             true => Ok(()),
-            false => self.stack.execute(Command::RecordConversation { logs: vec![(last, entries)], usage }).map(drop),
+            false => self
+                .stack
+                .execute(Command::RecordConversation { logs: vec![(last, entries)], usage, transcript: None })
+                .map(drop),
         }
+    }
+
+    /// Where the transcript of the conversation is to be read on, in bytes.
+    pub fn transcript_offset(&self) -> u64 {
+        let Some(caller) = self.caller else { return 0 };
+        self.stack.read(|tree| tree.transcript(caller).map_or(0, |(_, position)| position.offset))
+    }
+
+    /// Records what a part of the transcript of the conversation says, as [`Conversation::watch`] does what requests say: each item in the log
+    /// of its frame, with the time at which it was written, and what each answer has used. All of it is one commit, which also remembers
+    /// how far the transcript was read. `text` begins at `offset`: the one of [`Conversation::transcript_offset`], or 0 for a file
+    /// that was made anew. `is_over`: the turn of the agent has ended; what was said last in no frame is then in the log of the last one. Returns
+    /// the number of lines that were not understood.
+    ///
+    /// # Errors
+    /// The storage errors. Nothing was recorded then.
+    pub fn read_transcript(
+        &self,
+        form: TranscriptForm,
+        offset: u64,
+        text: &[u8],
+        is_over: bool,
+        settings: &FoldSettings,
+    ) -> Result<usize> {
+        let Some(caller) = self.caller else { return Ok(0) };
+        let known = self.stack.read(|tree| {
+            let known = tree.transcript(caller).filter(|(_, position)| position.offset == offset);
+            known.map(|(frame, position)| (frame, position.clone()))
+        });
+        let is_new = known.is_none();
+        let (last, from) = known.map_or((None, TranscriptPosition::default()), |(last, from)| (Some(last), from));
+        let part = read_transcript(form, text, &from, is_over, settings, caller);
+        let mut reading = Reading::new(self, last, &part.steps);
+        part.steps.into_iter().for_each(|step| reading.add(step));
+        if is_over {
+            reading.end();
+        }
+        let Some((frame, position)) = reading.end else { return Ok(part.unknown) };
+        let (mut logs, mut usage) = (reading.logs, reading.usage);
+        if is_new {
+            // A program that has watched the requests has recorded it already.
+            let frames = logs.keys().map(|frame| self.stack.read(|tree| tree.root(*frame)));
+            let mut logged = HashSet::new();
+            for root in frames.collect::<BTreeSet<_>>() {
+                logged.extend(self.logged_below(root)?);
+            }
+            let is_known = |id: &str| logged.contains(id);
+            logs.values_mut().for_each(|entries| entries.retain(|entry| !entry["id"].as_str().is_some_and(is_known)));
+            usage.retain(|used| !used.ids.iter().any(|id| is_known(id)));
+        }
+        if !self.stack.keeps_logs() {
+            logs.clear();
+        }
+        logs.retain(|_, entries| !entries.is_empty());
+        self.stack.execute(Command::RecordConversation {
+            logs: logs.into_iter().map(|(frame, entries)| (frame.into(), entries)).collect(),
+            usage: usage.into_iter().map(|used| (used.frame.into(), used.request)).collect(),
+            transcript: Some((frame.into(), caller.to_owned(), position.into())),
+        })?;
+        Ok(part.unknown)
     }
 
     /// The IDs in the logs of a tree.
@@ -165,5 +230,103 @@ impl Conversation<'_> {
         let words = entry["text"].as_str().filter(|_| entry["role"] == "user")?;
         let frame = frame_in_prompt(words)?;
         self.stack.read(|tree| (frame.index() < tree.len() && is_handed_over(tree, frame)).then_some(frame))
+    }
+}
+
+/// A part of a transcript on its way into the logs and the usage of frames.
+struct Reading<'a> {
+    conversation: &'a Conversation<'a>,
+    /// The frame in which the stack knows the conversation to be.
+    place: Option<Handle>,
+    /// The frame that something was recorded in last.
+    last: Option<Handle>,
+    /// What was said and used in no frame: it counts for the next one, or at the end of a turn for the last one.
+    before: Vec<Value>,
+    used_before: Vec<(ModelRequest, Vec<String>)>,
+    /// Behind the last step that was read.
+    position: Option<TranscriptPosition>,
+    logs: BTreeMap<Handle, Vec<Value>>,
+    usage: Vec<Used>,
+    /// How far it is recorded, and in which frame.
+    end: Option<(Handle, TranscriptPosition)>,
+}
+
+/// What a request has used.
+struct Used {
+    frame: Handle,
+    request: ModelRequest,
+    /// The IDs of the entries of the step that it belongs to.
+    ids: Vec<String>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(conversation: &'a Conversation<'a>, last: Option<Handle>, steps: &[TranscriptStep]) -> Self {
+        let mut entries = steps.iter().flat_map(|step| &step.items);
+        let task = || entries.find_map(|(_, entry)| conversation.task_in(entry));
+        // That of a subagent has ended with it.
+        let ended = || {
+            let agent = conversation.stack.actor().filter(|actor| !actor.caller.is_empty())?;
+            conversation.stack.read(|tree| tree.place_of(&agent.name))
+        };
+        Self {
+            conversation,
+            // A conversation that names no frame is where the stack knows it to be.
+            place: conversation.place().or_else(ended).or_else(task),
+            last,
+            before: Vec::new(),
+            used_before: Vec::new(),
+            position: None,
+            logs: BTreeMap::new(),
+            usage: Vec::new(),
+            end: None,
+        }
+    }
+
+    fn add(&mut self, step: TranscriptStep) {
+        let TranscriptStep { items, requests, ended, end, .. } = step;
+        let stack = self.conversation.stack;
+        let guessed = if end.has_frames { None } else { self.place.or(ended) };
+        let known =
+            |frame: Option<Handle>| frame.or(guessed).filter(|frame| stack.read(|tree| frame.index() < tree.len()));
+        let ids: Vec<String> = items.iter().filter_map(|(_, entry)| entry["id"].as_str().map(str::to_owned)).collect();
+        let mut here = None;
+        for (frame, entry) in items {
+            self.before.push(entry);
+            if let Some(frame) = known(frame) {
+                self.logs.entry(frame).or_default().append(&mut self.before);
+                here = Some(frame);
+            }
+        }
+        for (frame, request) in requests {
+            match known(frame) {
+                Some(frame) => {
+                    here = here.or(Some(frame));
+                    self.usage.push(Used { frame, request, ids: ids.clone() });
+                }
+                None => self.used_before.push((request, ids.clone())),
+            }
+        }
+        self.position = Some(end);
+        if let Some(here) = here {
+            self.record_before(here);
+        }
+    }
+
+    /// What was said in no frame counts for this one.
+    fn record_before(&mut self, frame: Handle) {
+        if !self.before.is_empty() {
+            self.logs.entry(frame).or_default().append(&mut self.before);
+        }
+        let used = self.used_before.drain(..).map(|(request, ids)| Used { frame, request, ids });
+        self.usage.extend(used);
+        self.last = Some(frame);
+        self.end = self.position.clone().map(|position| (frame, position));
+    }
+
+    /// Nothing follows for now.
+    fn end(&mut self) {
+        if let Some(last) = self.last.filter(|_| !self.before.is_empty() || !self.used_before.is_empty()) {
+            self.record_before(last);
+        }
     }
 }

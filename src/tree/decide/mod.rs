@@ -12,7 +12,7 @@ mod undoing;
 
 use super::{Command, Commit, Draft, Tree};
 use crate::error::{Error, Result};
-use crate::frame::{Actor, FrameStatus, Holder, HolderKind};
+use crate::frame::{Actor, Change, FrameStatus, Holder, HolderKind};
 
 pub(crate) use memory::known_chunk;
 pub(crate) use undoing::TAKEN_BACK;
@@ -116,12 +116,15 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::AddDecision { frame, decision } => draft.add_decision(tree.resolve(&frame)?, decision)?,
         Command::RecordUsage { frame, request } => draft.record_usage(tree.resolve(&frame)?, request),
         Command::SetLogPath { frame, log_path } => draft.set_log_path(tree.resolve(&frame)?, log_path)?,
-        Command::RecordConversation { logs, usage } => {
+        Command::RecordConversation { logs, usage, transcript } => {
             for (frame, entries) in logs {
                 draft.append_entries(tree.resolve(&frame)?, entries)?;
             }
             for (frame, request) in usage {
                 draft.record_usage(tree.resolve(&frame)?, Box::new(request));
+            }
+            if let Some((frame, conversation, position)) = transcript {
+                draft.push(tree.resolve(&frame)?, Change::TranscriptRead { conversation, position });
             }
         }
         Command::AppendLog { frame, entries } => draft.append_entries(tree.resolve(&frame)?, entries)?,

@@ -77,6 +77,7 @@ EventKind: TypeAlias = Literal[
     "usageRecorded",
     "limitsSet",
     "costRecorded",
+    "transcriptRead",
     "reopened",
     "commanded",
     "undone",

@@ -1,0 +1,76 @@
+//! Gemini CLI: messages of its own form. An answer is written when the model has ended, and once more when its calls have.
+
+use serde_json::{Value as Json, json};
+
+use super::line::{Line, Request, Turn, list, number, text};
+use crate::frame::ModelRequest;
+
+pub(super) fn line(value: &Json) -> Option<Line> {
+    // The head of the file, and changes of it.
+    if value.get("$set").is_some() || value.get("$rewindTo").is_some() || value.get("sessionId").is_some() {
+        return Some(Line::aside());
+    }
+    match value.get("type")?.as_str()? {
+        "user" => Some(said(parts(value.get("content")?))),
+        "gemini" => Some(answered(value)),
+        _ => Some(Line::aside()),
+    }
+}
+
+/// What somebody has written, or the outcomes of calls.
+pub(super) fn said(parts: Vec<Json>) -> Line {
+    let outcomes: Vec<String> = parts
+        .iter()
+        .filter_map(|part| part.get("functionResponse"))
+        .map(|response| text(response, "id").to_owned())
+        .collect();
+    let turn = if outcomes.is_empty() { Turn::Words } else { Turn::Outcomes };
+    Line { messages: vec![json!({ "role": "user", "parts": parts })], turn, outcomes, ..Line::default() }
+}
+
+fn answered(value: &Json) -> Line {
+    let thoughts = list(value, "thoughts").map(|thought| {
+        let said = [text(thought, "subject"), text(thought, "description")];
+        json!({ "thought": true, "text": said.join("\n").trim() })
+    });
+    let mut parts: Vec<Json> = thoughts.collect();
+    parts.extend(value.get("content").into_iter().flat_map(self::parts));
+    let mut calls = Vec::new();
+    for call in list(value, "toolCalls") {
+        let (id, name) = (text(call, "id"), text(call, "name"));
+        let arguments = call.get("args").cloned().unwrap_or_default();
+        calls.push(id.to_owned());
+        parts.push(json!({ "functionCall": { "id": id, "name": name, "args": arguments } }));
+    }
+    let id = text(value, "id");
+    let request = value.get("tokens").filter(|tokens| tokens.is_object()).map(|tokens| {
+        let read = number(tokens, "cached");
+        let used = ModelRequest {
+            uncached_input: number(tokens, "input").saturating_sub(read),
+            cache_read: read,
+            output: number(tokens, "output") + number(tokens, "thoughts"),
+            ..ModelRequest::new(text(value, "model"))
+        };
+        Request::new(id, used)
+    });
+    Line {
+        messages: vec![json!({ "role": "model", "parts": parts })],
+        turn: Turn::Answer(Some(id.to_owned())),
+        requests: request.into_iter().collect(),
+        calls,
+        ..Line::default()
+    }
+}
+
+/// The parts of a content: a text, or a list of parts.
+fn parts(content: &Json) -> Vec<Json> {
+    match content {
+        Json::String(text) if text.is_empty() => Vec::new(),
+        Json::String(text) => vec![json!({ "text": text })],
+        Json::Array(parts) => {
+            let as_part = |part: &Json| part.as_str().map_or_else(|| part.clone(), |text| json!({ "text": text }));
+            parts.iter().map(as_part).collect()
+        }
+        part => vec![part.clone()],
+    }
+}

@@ -1,0 +1,32 @@
+//! Where the reading of a transcript has stopped: the file in which a host keeps what a conversation has said.
+
+use serde::{Deserialize, Serialize};
+
+use super::Handle;
+
+/// Where the reading of a transcript has stopped, with what the next part needs of what came before.
+///
+/// ```json
+/// {"offset": 40312, "path": ["f1", "f4"], "hasFrames": true, "last": "9f0c2a0000000000", "answer": "msg_7", "model": "large",
+///  "time": 1760000000000}
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct TranscriptPosition {
+    /// The number of bytes that were read.
+    pub offset: u64,
+    /// The frames in which the conversation is, the outermost one first.
+    pub path: Vec<Handle>,
+    /// True if the conversation has said in which frames it is. Otherwise only the stack can know it.
+    pub has_frames: bool,
+    /// The number of what was said last, in hexadecimal digits: the IDs of later entries depend on it.
+    pub last: String,
+    /// The ID of the last answer, whose usage is counted.
+    pub answer: String,
+    /// The model that was asked last, in transcripts that name it apart from the answers.
+    pub model: String,
+    /// The time of what was said last, in milliseconds since the Unix epoch.
+    pub time: u64,
+}
