@@ -174,12 +174,13 @@ export const hosts = {
 
 /**
  * Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it; `wrapper` stands before its
- * command; `allowed` are more tools that Claude Code may use; `window` is the length of conversation, in tokens, that Codex and Claude Code
- * take the model to have.
+ * command; `allowed` are more tools that Claude Code may use; `given` are more arguments, and `without` options that are left out; `search` is
+ * the PATH; `isSetUp`: the home has its files; `window` is the length of conversation, in tokens, that Codex and Claude Code take the model to
+ * have.
  */
 export async function run(
   name,
-  { url, mcp, window, prompt = "Do the job.", extension, files = {}, timeout = 300_000, world, wrapper = [], allowed },
+  { url, mcp, window, prompt = "Do the job.", extension, files = {}, timeout = 300_000, world, wrapper = [], allowed, given = [], without = [], search, isSetUp = false },
 ) {
   const host = hosts[name]
   const w = world ?? { root: fs.mkdtempSync(path.join(os.tmpdir(), `host-${name}-`)) }
@@ -195,12 +196,14 @@ export async function run(
   fs.mkdirSync(w.home, { recursive: true })
   fs.mkdirSync(w.project, { recursive: true })
   for (const [file, text] of Object.entries(files)) put(path.join(w.project, file), text)
-  host.setup(w)
-  const [command, ...args] = [...wrapper, ...host.run(w, prompt)]
+  if (!isSetUp) host.setup(w)
+  const words = host.run(w, prompt)
+  for (const [option, length] of without) words.splice(words.indexOf(option), length)
+  const [command, ...args] = [...wrapper, ...words, ...given]
   const start = Date.now()
   const child = spawn(command, args, {
     cwd: w.project,
-    env: { PATH: process.env.PATH, LANG: "C.UTF-8", TERM: "dumb", HOME: w.home, NO_PROXY: "127.0.0.1", ...host.env(w) },
+    env: { PATH: search ?? process.env.PATH, LANG: "C.UTF-8", TERM: "dumb", HOME: w.home, NO_PROXY: "127.0.0.1", ...host.env(w) },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   })

@@ -38,7 +38,7 @@ use crate::output::Output;
 use crate::runtime::runtime;
 pub use hook::{HookArguments, run as run_hook};
 #[cfg(feature = "proxy")]
-pub use hook::{OF_RUN, hooks_of_claude};
+pub use hook::{HookHost, OF_RUN, WATCHED};
 use messages::Lines;
 use server::{Server, Shared};
 

@@ -10,6 +10,7 @@ use super::launch::{Launch, Scene};
 use super::{claude, codex, copilot, gemini, qwen};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::mcp::WATCHED;
 use crate::proxy::Proxy;
 
 /// An agent of another maker.
@@ -83,6 +84,8 @@ impl Agent {
             Self::Copilot => copilot::launch(scene, proxy),
             Self::Other { variable, .. } => Ok(Launch::default().proxied_by(variable, proxy)),
         }?;
+        // What the proxy records, hooks leave out.
+        let launch = if proxy.is_some() { launch.variable(WATCHED, "1") } else { launch };
         Ok(launch.on(scene))
     }
 }

@@ -10,7 +10,7 @@ use super::agent::{own, vendor};
 use super::launch::{Launch, SERVER, Scene};
 use super::settings_files;
 use crate::failure::Failure;
-use crate::mcp::{OF_RUN, hooks_of_claude};
+use crate::mcp::{HookHost, OF_RUN};
 use crate::proxy::Proxy;
 
 const BASE_URL: &str = "ANTHROPIC_BASE_URL";
@@ -35,7 +35,7 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     let command = format!("{} hook --of-run", shlex::try_quote(&scene.program).unwrap_or_default());
     scene
         .file("plugin/.claude-plugin/plugin.json", &json!({ "name": PLUGIN, "version": env!("CARGO_PKG_VERSION") }))?;
-    let hooks = scene.file("plugin/hooks/hooks.json", &hooks_of_claude(&command))?;
+    let hooks = scene.file("plugin/hooks/hooks.json", &HookHost::Claude.hooks(&command))?;
     let plugin = hooks.ancestors().nth(2).unwrap_or(&hooks).display().to_string();
     let mut launch = Launch::default()
         .argument(format!("--mcp-config={}", file.display()))

@@ -1,6 +1,9 @@
-//! `callstack hook`: what the plugin of Claude Code runs at the events of a session. A hook reads the event from the standard
-//! input, and writes to the standard output what Claude Code is to do. A hook never fails the session: without a stack it does
+//! `callstack hook`: what the plugins of Claude Code and other hosts run at the events of a session. A hook reads the event from the standard
+//! input, and writes to the standard output what the host is to do. A hook never fails the session: without a stack it does
 //! nothing, and an error is only reported.
+
+mod host;
+mod transcript;
 
 use std::env;
 use std::fs::File;
@@ -15,6 +18,9 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+pub use self::host::HookHost;
+#[cfg(feature = "proxy")]
+pub use self::transcript::WATCHED;
 use crate::caller::{self, ARGUMENT, Caller};
 use crate::clock::now;
 use crate::exit::Exit;
@@ -33,6 +39,9 @@ pub struct HookArguments {
     /// The event.
     #[arg(value_enum)]
     event: HookEvent,
+    /// The host whose hook it is.
+    #[arg(long, value_enum, default_value = "claude", value_name = "HOST")]
+    host: HookHost,
     /// The hook is one of `callstack run`. Then those of an installed plugin do nothing.
     #[arg(long, hide = true)]
     of_run: bool,
@@ -40,12 +49,9 @@ pub struct HookArguments {
 
 /// The variable that `callstack run` sets for an agent that gets its hooks for the run.
 pub const OF_RUN: &str = "CALLSTACK_RUN";
-/// The seconds after which Claude Code gives a hook up.
-#[cfg(feature = "proxy")]
-const TIMEOUT: u64 = 10;
 
-#[derive(Clone, Copy, ValueEnum)]
-enum HookEvent {
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HookEvent {
     /// A session begins, goes on, or was compacted: adds the context of its frame.
     SessionStart,
     /// The user has written: adds what is new for the frame.
@@ -62,45 +68,16 @@ enum HookEvent {
     PreCompact,
     /// The agent ends its turn: reminds it once of its open frame.
     Stop,
+    /// The session ends: reads the rest of its transcript.
+    SessionEnd,
 }
 
-#[cfg(feature = "proxy")]
-impl HookEvent {
-    /// The name in the settings of Claude Code, and for which tools it is meant.
-    fn in_settings(self) -> (&'static str, Option<&'static str>) {
-        match self {
-            Self::SessionStart => ("SessionStart", None),
-            Self::UserPromptSubmit => ("UserPromptSubmit", None),
-            Self::PreToolUse => ("PreToolUse", Some("mcp__.*callstack.*|Agent|Task")),
-            Self::PostToolUse => ("PostToolUse", Some("Write|Edit|MultiEdit|NotebookEdit|Agent|Task")),
-            Self::SubagentStart => ("SubagentStart", None),
-            Self::SubagentStop => ("SubagentStop", None),
-            Self::PreCompact => ("PreCompact", None),
-            Self::Stop => ("Stop", None),
-        }
-    }
-}
-
-/// The hooks as the settings of Claude Code name them. `command`: the command of a hook, before the event.
-#[cfg(feature = "proxy")]
-pub fn hooks_of_claude(command: &str) -> Value {
-    let mut hooks = Map::new();
-    for event in HookEvent::value_variants() {
-        let (name, matcher) = event.in_settings();
-        let word = event.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-        let hook = json!({ "type": "command", "command": format!("{command} {word}"), "timeout": TIMEOUT });
-        let mut entry = Map::new();
-        entry.extend(matcher.map(|matcher| ("matcher".to_owned(), matcher.into())));
-        entry.insert("hooks".to_owned(), json!([hook]));
-        hooks.insert(name.to_owned(), json!([entry]));
-    }
-    json!({ "hooks": hooks })
-}
-
-/// An event of Claude Code.
+/// An event of a host.
 #[derive(Deserialize)]
-struct Event {
+pub struct Event {
     session_id: String,
+    #[serde(default)]
+    transcript_path: String,
     /// The subagent in which it happens.
     #[serde(default)]
     agent_id: String,
@@ -154,7 +131,7 @@ pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Fail
     if env::var_os(OF_RUN).is_some() && !arguments.of_run {
         return Ok(Exit::Done);
     }
-    match answer(arguments.event, folder) {
+    match answer(arguments.host, arguments.event, folder) {
         Ok(Some(answer)) => println!("{answer}"),
         Ok(None) => {}
         // Another exit code would stop tools, or be shown as a failure of the session.
@@ -163,7 +140,7 @@ pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Fail
     Ok(Exit::Done)
 }
 
-fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String> {
+fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String> {
     let mut bytes = Vec::new();
     io::stdin().take(LONGEST_EVENT).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     // A shell of Windows can pass it on in UTF-16.
@@ -172,10 +149,16 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     let mut event: Map<String, Value> = from_json(&text).map_err(unreadable)?;
     event.retain(|_, value| !value.is_null());
     let event: Event = serde_json::from_value(Value::Object(event)).map_err(unreadable)?;
-    let Some(caller) = Caller::of_claude(&event.session_id, Some(&event.agent_id)) else { return Ok(None) };
-    // The most frequent hook needs no stack.
+    let Some(caller) = host.caller(&event.session_id, &event.agent_id) else { return Ok(None) };
+    // The most frequent hook needs no stack. In a run the server knows the conversation.
+    if host != HookHost::Claude && kind == HookEvent::PreToolUse && env::var_os(transcript::WATCHED).is_some() {
+        return Ok(None);
+    }
     if matches!(kind, HookEvent::PreToolUse) && !event.starts_agent() {
-        return Ok(event.tool_input.is_object().then(|| updated(&event.tool_input, ARGUMENT, caller.as_str().into())));
+        return Ok(event
+            .tool_input
+            .is_object()
+            .then(|| host.updated(with(&event.tool_input, ARGUMENT, caller.as_str().into()))));
     }
     if !folder.has_stack() {
         return Ok(None);
@@ -192,26 +175,36 @@ fn answer(kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String
     };
     let settings = Settings::default().budget(budget).guidance(Guidance::None).tools(conversation::names(&[]));
     let conversation = Conversation::new(&stack, &settings).telling_agents(true);
-    answer_to(kind, &event, &conversation).map_err(|error| error.to_string())
+    let answer = answer_to(host, kind, &event, &conversation).map_err(|error| error.to_string());
+    // The frame of a subagent is known then. What goes wrong here takes nothing from the answer.
+    if let Err(problem) = transcript::read(host, kind, &event, &conversation) {
+        note(&format!("callstack hook: {problem}"));
+    }
+    answer
 }
 
-/// The input of a tool with another value of a key: with the conversation that calls it, because Claude Code itself names only the call, or
+/// The input of a tool with another value of a key: with the conversation that calls it, because the host itself names only the call, or
 /// with the prompt of a subagent.
-fn updated(input: &Value, key: &str, value: String) -> Value {
+fn with(input: &Value, key: &str, value: String) -> Value {
     let mut input = input.clone();
     input[key] = value.into();
-    json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": input } })
+    input
 }
 
 /// What a conversation is told at an event, and what is recorded of it.
-fn answer_to(kind: HookEvent, event: &Event, conversation: &Conversation<'_>) -> Result<Option<Value>, Error> {
+fn answer_to(
+    host: HookHost,
+    kind: HookEvent,
+    event: &Event,
+    conversation: &Conversation<'_>,
+) -> Result<Option<Value>, Error> {
     let answer = match kind {
-        HookEvent::SessionStart => conversation.begun()?.map(|text| added("SessionStart", &text)),
-        HookEvent::UserPromptSubmit => conversation.prompted()?.map(|text| added("UserPromptSubmit", &text)),
+        HookEvent::SessionStart => conversation.begun()?.map(|text| host.added(kind, &text)),
+        HookEvent::UserPromptSubmit => conversation.prompted()?.map(|text| host.added(kind, &text)),
         HookEvent::PreToolUse => {
             let prompted = event.tool_input.get("prompt").and_then(Value::as_str);
             let prompt = prompted.and_then(|prompt| conversation.agent_prompted(prompt));
-            prompt.map(|prompt| updated(&event.tool_input, "prompt", prompt))
+            prompt.map(|prompt| host.updated(with(&event.tool_input, "prompt", prompt)))
         }
         HookEvent::PostToolUse => {
             called(event, conversation)?;
@@ -227,6 +220,7 @@ fn answer_to(kind: HookEvent, event: &Event, conversation: &Conversation<'_>) ->
             None
         }
         HookEvent::PreCompact => conversation.compacting().map(|text| json!({ "systemMessage": text })),
+        HookEvent::SessionEnd => None,
         HookEvent::Stop if event.stop_hook_active || !event.background_tasks.is_empty() => None,
         HookEvent::Stop => conversation.stopping().map(|text| json!({ "decision": "block", "reason": text })),
     };
@@ -255,22 +249,5 @@ fn called(event: &Event, conversation: &Conversation<'_>) -> Result<(), Error> {
             })
         }
         _ => Ok(()),
-    }
-}
-
-/// The answer that adds a text to the conversation.
-fn added(event: &str, text: &str) -> Value {
-    json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
-}
-
-#[cfg(all(test, feature = "proxy"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_plugin_has_the_same_hooks() {
-        let plugin = concat!(env!("CARGO_MANIFEST_DIR"), "/../bindings/claude-code/hooks/hooks.json");
-        let plugin: Value = serde_json::from_str(&std::fs::read_to_string(plugin).unwrap()).unwrap();
-        assert_eq!(plugin, hooks_of_claude("callstack hook"));
     }
 }

@@ -1,0 +1,132 @@
+#!/usr/bin/env node
+// The packages of this checkout, each installed by its host's own installer, and then a short job without a proxy: the tools are there, and the
+// hooks record what was said and used, as the model counts it.
+//
+//   node packages.mjs [HOST…]    CALLSTACK is the program
+
+import assert from "node:assert/strict"
+import { execFileSync } from "node:child_process"
+import fs from "node:fs"
+import os from "node:os"
+import path from "node:path"
+import { hosts, run } from "./hosts.mjs"
+import { startModel } from "./model.mjs"
+
+const checkout = path.resolve(new URL("../..", import.meta.url).pathname)
+const modules = path.resolve(process.env.NODE_MODULES ?? new URL("node_modules", import.meta.url).pathname)
+const program = process.env.CALLSTACK
+if (!program) throw new Error("CALLSTACK must be the path of the program callstack")
+
+/** How each host takes its package. */
+const installers = {
+  claude: [
+    ["plugin", "marketplace", "add", checkout],
+    ["plugin", "install", "callstack@callstack"],
+  ],
+  codex: [
+    ["plugin", "marketplace", "add", checkout],
+    ["plugin", "add", "callstack@callstack"],
+  ],
+  gemini: [["extensions", "install", path.join(checkout, "bindings/gemini-cli"), "--consent"]],
+  qwen: [["extensions", "install", path.join(checkout, "bindings/qwen-code"), "--consent"]],
+  copilot: [
+    ["plugin", "marketplace", "add", checkout],
+    ["plugin", "install", "callstack@callstack"],
+  ],
+}
+
+/** What a host needs for the job beside its package. */
+const more = {
+  claude: { allowed: ["mcp__plugin_callstack_callstack"], without: [["--strict-mcp-config", 3], ["--setting-sources", 2]] },
+  codex: { arguments: ["--dangerously-bypass-hook-trust"] },
+  copilot: { arguments: ["--trust-folder"] },
+}
+
+const SECRET = "what the file says, "
+const RESULTS = "The file is read, and nothing is missing."
+
+for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys(installers)) {
+  const host = hosts[name]
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), `package-${name}-`))
+  const bin = path.join(root, "bin")
+  fs.mkdirSync(bin)
+  fs.copyFileSync(program, path.join(bin, "callstack"))
+  const answers = [
+    { calls: [{ name: "push", args: { title: "Read", successCriteria: "It is read.", frame: "new" } }] },
+    {
+      text: "I read it.",
+      calls: [
+        { name: host.shell, args: host.input("cat file.txt") },
+        { name: host.shell, args: host.input("cat file.txt other.txt") },
+      ],
+    },
+    { calls: [{ name: "pop", args: { frame: "f1", status: "completed", results: RESULTS } }] },
+    { text: "All is done." },
+  ]
+  const work = []
+  const model = await startModel((request) => {
+    if (!request.tools.some((tool) => tool?.endsWith(host.shell))) return { text: "{}" }
+    work.push(request)
+    return answers[work.length - 1] ?? { text: "Done." }
+  })
+  const world = { root, home: path.join(root, "home"), project: path.join(root, "project"), url: model.url }
+  fs.mkdirSync(world.home)
+  fs.mkdirSync(world.project)
+  host.setup(world)
+  const environment = {
+    LANG: "C.UTF-8",
+    TERM: "dumb",
+    ...host.env(world),
+    HOME: world.home,
+    NO_PROXY: "127.0.0.1",
+    PATH: `${bin}${path.delimiter}${process.env.PATH}`,
+  }
+  for (const install of installers[name]) {
+    execFileSync(path.join(modules, ".bin", name), install, {
+      cwd: world.project,
+      env: environment,
+      // Gemini CLI asks whether the folder is trusted.
+      input: "y\n",
+      stdio: "pipe",
+      timeout: 60_000,
+    })
+  }
+  const { arguments: given = [], allowed, without } = more[name] ?? {}
+  const { code, out } = await run(name, {
+    url: model.url,
+    world,
+    allowed,
+    files: { "file.txt": SECRET.repeat(100) },
+    search: environment.PATH,
+    isSetUp: true,
+    given,
+    without,
+  })
+  await model.close()
+  const shown = `${name}:\n${out.slice(-3000)}`
+  assert.equal(code, 0, shown)
+  assert.equal(work.length, answers.length, shown)
+  const stack = (...words) =>
+    execFileSync(path.join(bin, "callstack"), words, { cwd: world.project, env: environment, encoding: "utf8" })
+  const entries = stack("log", "f1", "--raw").trim().split("\n").map((line) => JSON.parse(line))
+  const count = (key, text) => entries.filter((entry) => JSON.stringify(entry[key] ?? "").includes(text)).length
+  const logged = [count("text", "Do the job."), count("text", "I read it."), count("text", "All is done.")]
+  assert.deepEqual(logged, [1, 1, 1], `${name}: what was said, once each, in\n${JSON.stringify(entries, null, 1)}`)
+  const calls = answers.flatMap((answer) => answer.calls ?? []).length
+  const outcomes = entries.filter((entry) => entry.role === "tool").length
+  assert.deepEqual([count("calls", "id"), outcomes], [calls, calls], `${name}: calls and their outcomes`)
+  assert.equal(entries.filter((entry) => entry.role === "tool" && entry.text.includes(SECRET)).length, 2, shown)
+  assert.ok(entries.every((entry) => Math.abs(entry.time - Date.now()) < 600_000), `${name}: times`)
+  const used = JSON.parse(stack("usage", "--json")).data
+  const bill = (key) => work.reduce((sum, request) => sum + request.bill[key], 0)
+  // The numbers are rounded, and each wire tells others of them.
+  const rest = host.wire === "anthropic" ? bill("uncached") + bill("write") : bill("total") - bill("read")
+  const { requests, uncachedInput, cacheRead, cacheWrite } = used.total.models[0]
+  assert.deepEqual(
+    { requests, read: cacheRead, rest: uncachedInput + cacheWrite },
+    { requests: work.length, read: bill("read"), rest },
+    `${name}: what was used, as the model counts it`,
+  )
+  fs.rmSync(root, { recursive: true })
+  console.log(`${name}: its own installer took the package; ${entries.length} entries, ${requests} requests`)
+}
