@@ -1,6 +1,8 @@
 //! `callstack init`: tells a host of agents how to start `callstack mcp`, in the settings of the project, and takes it back.
 
 mod file;
+mod permission;
+mod plugin;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::file::SettingsFile;
+use self::permission::Word;
 use self::settings::{Json, SERVER, Settings, Toml};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -29,9 +32,12 @@ pub struct Arguments {
     /// Print the settings, and write nothing.
     #[arg(long, conflicts_with = "undo")]
     print: bool,
-    /// Replace an entry of the same name that somebody has changed.
+    /// Replace an entry of the same name that somebody has changed, or write one beside a package that is installed.
     #[arg(long)]
     force: bool,
+    /// Let agents call the tools without a question: they change nothing but the stack. Default: a terminal asks.
+    #[arg(long, conflicts_with = "undo")]
+    allow: bool,
 }
 
 /// A host of agents.
@@ -195,12 +201,23 @@ impl Host {
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, Failure> {
-    let Arguments { host, undo, print, force } = *arguments;
-    let (path, entry) = (host.path()?, host.entry(&program(), folder.named_without_password()?.as_deref()));
-    let shown = match host {
-        Host::Codex => Toml::shown(host.section(), &entry),
-        _ => Json::shown(host.section(), &entry),
-    };
+    let Arguments { host, undo, print, force, allow } = *arguments;
+    if allow && !host.can_allow() {
+        let message = format!("the settings of {} have no permission for tools that could be written", host.name());
+        return Err(Failure::new(Exit::Refused, "no_permission", message).next(host.next_step()));
+    }
+    if !undo && !print && !force && plugin::is_installed(host) {
+        let message = format!("the package callstack of {} is installed: either that or init, never both", host.name());
+        return Err(Failure::new(Exit::Refused, "has_plugin", message).next("keep the package, or remove it first"));
+    }
+    let (path, plain) = (host.path()?, host.entry(&program(), folder.named_without_password()?.as_deref()));
+    let is_allowed = allow || (!undo && !print && permission::asks(host));
+    let mut entry = plain.clone();
+    if let Some((key, value)) = host.permission().filter(|_| is_allowed) {
+        entry[key] = value;
+    }
+    let word = host.allowed().filter(|_| is_allowed || undo);
+    let shown = shown(host, &entry, word.as_ref());
     let reported = |done| Initialized { host, path: path.display().to_string(), done, entry: shown.clone() };
     if print {
         return Ok(reported(Done::Printed));
@@ -208,31 +225,104 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, F
     let advised = |failure: Failure| {
         failure.next(format!("correct it, or add the entry by hand: callstack init {} --print", host.name()))
     };
-    let file = SettingsFile::read(&path, host.is_of_person()).map_err(advised)?;
-    let mut settings: Box<dyn Settings> = match host {
-        Host::Codex => Box::new(Toml::parse(file.text(), &path).map_err(advised)?),
-        _ => Box::new(Json::parse(file.text(), &path).map_err(advised)?),
-    };
-    let found = settings.find(host.section()).map_err(advised)?;
+    let mut files = vec![Opened::read(host, &path, host.is_of_person()).map_err(advised)?];
+    let (found, settings) = (files[0].settings.find(host.section()).map_err(advised)?, &mut files[0].settings);
+    // What a person was asked stays as it was answered, until somebody says it again.
+    let is_own = |found: &Value| without_permission(host, found) == plain;
+    let is_same = |found: &Value| *found == entry || (!allow && is_own(found));
     match (found, undo) {
-        (None, true) => return Ok(reported(Done::Unchanged)),
-        (Some(found), false) if found == entry => return Ok(reported(Done::Unchanged)),
-        (Some(found), _) if found != entry && !force => {
+        (None, true) => {}
+        (Some(found), false) if is_same(&found) => {}
+        (Some(found), _) if !is_own(&found) && !force => {
             let message = format!("{} has another entry callstack: {found}", path.display());
             let (host, undo) = (host.name(), if undo { " --undo" } else { "" });
             let done = if undo.is_empty() { "replace it" } else { "remove it all the same" };
             return Err(Failure::new(Exit::Refused, "other_entry", message)
                 .next(format!("change it by hand, or {done}: callstack init {host}{undo} --force")));
         }
-        (_, true) => settings.remove(host.section())?,
-        _ => settings.put(host.section(), &entry)?,
+        (_, true) => settings.remove(host.section()).map_err(advised)?,
+        _ => settings.put(host.section(), &entry).map_err(advised)?,
     }
-    // A link leads to settings that others share: the file stays.
-    match undo && settings.is_empty() && !path.is_symlink() {
-        true => fs::remove_file(&path).map_err(|error| Failure::of_file("remove", path.display(), &error))?,
-        false => file.write(&settings.text())?,
+    if let Some((keys, word)) = host.listed() {
+        settings.list(keys, &word, !undo).map_err(advised)?;
     }
-    Ok(reported(if undo { Done::Removed } else { Done::Written }))
+    if let Some(word) = word {
+        let mut other = Opened::read(host, &word.path, false).map_err(advised)?;
+        other.settings.list(word.keys, &word.word, !undo).map_err(advised)?;
+        files.push(other);
+    }
+    // All of them were read and changed before the first one is written.
+    let mut is_changed = false;
+    for file in files.iter().filter(|file| file.is_changed()) {
+        file.write(undo)?;
+        is_changed = true;
+    }
+    Ok(reported(match (is_changed, undo) {
+        (false, _) => Done::Unchanged,
+        (true, true) => Done::Removed,
+        (true, false) => Done::Written,
+    }))
+}
+
+/// A file with settings that is being changed.
+struct Opened {
+    path: PathBuf,
+    file: SettingsFile,
+    settings: Box<dyn Settings>,
+    before: String,
+}
+
+impl Opened {
+    fn read(host: Host, path: &Path, is_of_person: bool) -> Result<Self, Failure> {
+        let file = SettingsFile::read(path, is_of_person)?;
+        let settings: Box<dyn Settings> = match host {
+            Host::Codex => Box::new(Toml::parse(file.text(), path)?),
+            _ => Box::new(Json::parse(file.text(), path)?),
+        };
+        let before = settings.text();
+        Ok(Self { path: path.to_owned(), file, settings, before })
+    }
+
+    fn is_changed(&self) -> bool {
+        self.settings.text() != self.before
+    }
+
+    fn write(&self, undo: bool) -> Result<(), Failure> {
+        // A link leads to settings that others share: the file stays.
+        match undo && self.settings.is_empty() && !self.path.is_symlink() {
+            true => {
+                fs::remove_file(&self.path).map_err(|error| Failure::of_file("remove", self.path.display(), &error))
+            }
+            false => self.file.write(&self.settings.text()),
+        }
+    }
+}
+
+/// The entry without the key by which the tools are called without a question.
+fn without_permission(host: Host, entry: &Value) -> Value {
+    let mut entry = entry.clone();
+    if let (Some((key, _)), Some(entry)) = (host.permission(), entry.as_object_mut()) {
+        entry.shift_remove(key);
+    }
+    entry
+}
+
+/// What is written, in the language of the files.
+fn shown(host: Host, entry: &Value, word: Option<&Word>) -> String {
+    let mut shown = match host {
+        Host::Codex => Toml::shown(host.section(), entry),
+        _ => Json::shown(host.section(), entry),
+    };
+    if let Some((keys, word)) = host.listed()
+        && let Some((last, above)) = keys.split_last()
+    {
+        shown.push_str(&format!("\n[{}]\n{last} = [\"{word}\"]\n", above.join(".")));
+    }
+    if let Some(Word { path, keys, word }) = word {
+        let list = keys.iter().rev().fold(json!([word]), |inner, key| json!({ *key: inner }));
+        shown.push_str(&format!("{}:\n{list:#}\n", path.display()));
+    }
+    shown
 }
 
 /// The program as a host finds it: by its name if that leads here, else by its path.

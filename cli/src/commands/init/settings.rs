@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::common::Ranged;
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value, json};
-use toml_edit::{Decor, DocumentMut, Item, Table};
+use toml_edit::{Array, Decor, DocumentMut, Item, Table, TableLike};
 
 use super::file::unreadable;
 use crate::failure::Failure;
@@ -20,6 +20,8 @@ pub trait Settings {
     /// The entry of the server.
     fn find(&self, section: &str) -> Result<Option<Value>, Failure>;
     fn put(&mut self, section: &str, entry: &Value) -> Result<(), Failure>;
+    /// Puts a word into the list at these keys, or takes it out; what has become empty by that goes too.
+    fn list(&mut self, keys: &[&str], word: &str, is_in: bool) -> Result<(), Failure>;
     /// Removes the entry, and the section if nothing else is in it, not even a comment.
     fn remove(&mut self, section: &str) -> Result<(), Failure>;
     /// True if there are no settings.
@@ -91,6 +93,56 @@ impl Settings for Json {
             }
         }
         *self = Self::parse(&text, &self.path)?;
+        Ok(())
+    }
+
+    fn list(&mut self, keys: &[&str], word: &str, is_in: bool) -> Result<(), Failure> {
+        let root = self.object()?;
+        let Some((last, above)) = keys.split_last() else { return Ok(()) };
+        let has = |list: &CstArray| {
+            let is_word = |node: &CstNode| node.to_serde_value().is_some_and(|value| value == word);
+            list.elements().into_iter().find(is_word)
+        };
+        let mut objects = vec![root];
+        for key in above {
+            let object = &objects[objects.len() - 1];
+            let inner = match (object.object_value(key), object.get(key).is_some(), is_in) {
+                (Some(inner), ..) => inner,
+                (None, true, true) => return Err(unreadable(&self.path, &format!("{key} is no object"))),
+                (None, false, true) => object.object_value_or_set(key),
+                (None, _, false) => return Ok(()),
+            };
+            objects.push(inner);
+        }
+        let object = &objects[objects.len() - 1];
+        if is_in {
+            let is_other = object.get(last).is_some() && object.array_value(last).is_none();
+            if is_other {
+                return Err(unreadable(&self.path, &format!("{last} is no list")));
+            }
+            let list = object.array_value_or_set(last);
+            if has(&list).is_none() {
+                list.append(input(&word.into()));
+            }
+            return Ok(());
+        }
+        let Some(list) = object.array_value(last) else { return Ok(()) };
+        let Some(found) = has(&list) else { return Ok(()) };
+        found.remove();
+        if !list.elements().is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = keys.to_vec();
+        for (object, name) in objects.iter().zip(&names).rev() {
+            let is_bare = |property: &CstObjectProp| match property.value().and_then(|value| value.to_serde_value()) {
+                Some(Value::Array(values)) => values.is_empty(),
+                Some(Value::Object(values)) => values.is_empty(),
+                _ => false,
+            };
+            if let Some(property) = object.get(name).filter(is_bare) {
+                property.remove();
+            }
+        }
         Ok(())
     }
 
@@ -245,6 +297,45 @@ impl Settings for Toml {
         Ok(())
     }
 
+    fn list(&mut self, keys: &[&str], word: &str, is_in: bool) -> Result<(), Failure> {
+        let Some((last, above)) = keys.split_last() else { return Ok(()) };
+        let no_table = |key: &str| unreadable(&self.path, &format!("{key} is no table"));
+        let mut table: &mut dyn TableLike = self.document.as_table_mut();
+        for key in above {
+            if !is_in && table.get(key).is_none_or(|item| item.as_table_like().is_none()) {
+                return Ok(());
+            }
+            let item = table.entry(key).or_insert_with(|| {
+                let mut inner = Table::new();
+                inner.set_implicit(true);
+                Item::Table(inner)
+            });
+            // A simple switch is the same as a table with nothing else.
+            if let Some(is_on) = item.as_bool() {
+                let mut inner = Table::new();
+                inner.insert("enabled", is_on.into());
+                *item = Item::Table(inner);
+            }
+            table = item.as_table_like_mut().ok_or_else(|| no_table(key))?;
+        }
+        if is_in {
+            let list = table.entry(last).or_insert_with(|| toml_edit::Value::Array(Array::new()).into());
+            let list = list.as_array_mut().ok_or_else(|| unreadable(&self.path, &format!("{last} is no list")))?;
+            if !list.iter().any(|value| value.as_str() == Some(word)) {
+                list.push(word);
+            }
+            return Ok(());
+        }
+        let Some(list) = table.get_mut(last).and_then(Item::as_array_mut) else { return Ok(()) };
+        let length = list.len();
+        list.retain(|value| value.as_str() != Some(word));
+        if list.is_empty() && length > 0 {
+            table.remove(last);
+            remove_bare(self.document.as_table_mut(), above);
+        }
+        Ok(())
+    }
+
     fn is_empty(&self) -> bool {
         self.document.to_string().trim().is_empty()
     }
@@ -346,5 +437,15 @@ fn value_of(item: &Item) -> Value {
             Value::Object(table.iter().map(|(key, item)| (key.to_owned(), value_of(item))).collect::<Map<_, _>>())
         }
         _ => Value::Null,
+    }
+}
+
+/// Removes tables without anything in them, not even a comment, from the innermost one on.
+fn remove_bare(table: &mut Table, keys: &[&str]) {
+    let Some((first, rest)) = keys.split_first() else { return };
+    let Some(inner) = table.get_mut(first).and_then(Item::as_table_mut) else { return };
+    remove_bare(inner, rest);
+    if inner.is_empty() && !has_comment(inner.decor()) {
+        table.remove(first);
     }
 }

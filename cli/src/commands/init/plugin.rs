@@ -1,0 +1,68 @@
+//! Whether a host has its package of callstack already: its settings say it, or its folder of extensions. With both, an agent would have
+//! everything twice.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::CstRootNode;
+use serde_json::Value;
+
+use super::Host;
+
+/// The name of the package in every host, before the name of the marketplace from which it comes.
+const PACKAGE: &str = "callstack";
+
+/// True if the package is installed and not switched off. What cannot be read says nothing.
+pub fn is_installed(host: Host) -> bool {
+    match host {
+        Host::Claude => {
+            let own = folder("CLAUDE_CONFIG_DIR", ".claude");
+            let files =
+                [own.join("settings.json"), ".claude/settings.json".into(), ".claude/settings.local.json".into()];
+            files.iter().any(|file| enables(&json(file)["enabledPlugins"]))
+        }
+        Host::Copilot => enables(&json(&folder("COPILOT_HOME", ".copilot").join("settings.json"))["enabledPlugins"]),
+        Host::Codex => {
+            let text = std::fs::read_to_string(folder("CODEX_HOME", ".codex").join("config.toml")).unwrap_or_default();
+            let settings: toml_edit::DocumentMut = text.parse().unwrap_or_default();
+            let plugins = settings.get("plugins").and_then(toml_edit::Item::as_table_like);
+            plugins.is_some_and(|plugins| {
+                let is_on =
+                    |plugin: &toml_edit::Item| plugin.get("enabled").and_then(toml_edit::Item::as_bool).unwrap_or(true);
+                plugins.iter().any(|(name, plugin)| is_package(name) && is_on(plugin))
+            })
+        }
+        Host::Gemini => {
+            let home = env::var_os("GEMINI_CLI_HOME").map_or_else(home, PathBuf::from);
+            home.join(".gemini/extensions").join(PACKAGE).is_dir()
+        }
+        Host::Qwen => folder("QWEN_HOME", ".qwen").join("extensions").join(PACKAGE).is_dir(),
+        _ => false,
+    }
+}
+
+fn home() -> PathBuf {
+    env::home_dir().unwrap_or_default()
+}
+
+/// The folder of a host: that of the variable, or in the person's.
+fn folder(variable: &str, name: &str) -> PathBuf {
+    let named = env::var_os(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    named.unwrap_or_else(|| home().join(name))
+}
+
+fn json(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let parsed = CstRootNode::parse(&text, &ParseOptions::default()).ok();
+    parsed.and_then(|root| root.value()?.to_serde_value()).unwrap_or_default()
+}
+
+fn enables(plugins: &Value) -> bool {
+    let plugins = plugins.as_object().into_iter().flatten();
+    plugins.into_iter().any(|(name, is_on)| is_package(name) && is_on != false)
+}
+
+fn is_package(name: &str) -> bool {
+    name.split('@').next() == Some(PACKAGE)
+}
