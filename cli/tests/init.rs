@@ -57,6 +57,9 @@ impl Project {
             .env("CODEX_HOME", self.path("codex"))
             .env("HOME", self.path("home"))
             .env("USERPROFILE", self.path("home"));
+        for variable in ["CLAUDE_CONFIG_DIR", "COPILOT_HOME", "GEMINI_CLI_HOME", "QWEN_HOME"] {
+            command.env_remove(variable);
+        }
         command.env_remove("CALLSTACK_DIR").output().unwrap()
     }
 
@@ -202,6 +205,9 @@ fn other_settings_keep_every_character() {
         let had_section = before.get(section).is_some();
         if !had_section {
             after.as_object_mut().unwrap().remove(section);
+        }
+        if host == "codex" {
+            assert!(after.as_object_mut().unwrap().remove("features").is_some(), "the line for its code mode");
         }
         assert_eq!(after, before, "{host}");
         project.done(&[host, "--undo"]);
@@ -438,4 +444,81 @@ fn a_link_to_settings_stays_one_and_keeps_its_rights() {
     assert_eq!(fs::metadata(project.path("shared.json")).unwrap().permissions().mode() & 0o777, 0o640);
     project.done(&["claude", "--undo"]);
     assert!(project.path(".mcp.json").is_symlink() && !project.read("shared.json").contains("callstack"));
+}
+
+/// With --allow agents call the tools without a question, where the host has a setting for it; what else is there stays.
+#[test]
+fn tools_are_allowed_in_the_way_of_each_host() {
+    let settings = ".claude/settings.local.json";
+    for (host, file, key, value) in [
+        ("codex", "codex/config.toml", "default_tools_approval_mode", json!("approve")),
+        ("gemini", ".gemini/settings.json", "trust", json!(true)),
+        ("qwen", ".qwen/settings.json", "trust", json!(true)),
+    ] {
+        let project = Project::new();
+        let section = HOSTS.iter().find(|(name, ..)| *name == host).unwrap().2;
+        let entry = || parsed(file, &project.read(file))[section]["callstack"].clone();
+        project.done(&[host]);
+        assert!(entry().get(key).is_none(), "{host}: nobody was asked");
+        project.done(&[host, "--allow"]);
+        assert_eq!(entry()[key], value, "{host}");
+        assert!(project.done(&[host]).contains("nothing to change"), "{host}: the answer stays");
+        project.done(&[host, "--undo"]);
+        assert!(!project.path(file).exists(), "{host}");
+    }
+    let project = Project::new();
+    let before = "{\n  // mine\n  \"permissions\": { \"allow\": [\"Bash(ls)\"], \"deny\": [] }\n}\n";
+    project.write(settings, before);
+    let told = project.done(&["claude", "--allow"]);
+    assert!(told.contains(settings) && told.contains("mcp__callstack"), "{told}");
+    let allowed = |project: &Project| parsed(settings, &project.read(settings))["permissions"]["allow"].clone();
+    assert_eq!(allowed(&project), json!(["Bash(ls)", "mcp__callstack"]));
+    assert!(project.read(settings).contains("// mine"));
+    assert!(project.done(&["claude", "--allow"]).contains("nothing to change"));
+    project.done(&["claude", "--undo"]);
+    assert_eq!(allowed(&project), json!(["Bash(ls)"]));
+    project.write(settings, "{\"permissions\": {\"allow\": 5}}");
+    project.refused(&["claude", "--allow"]);
+    assert!(!project.path(".mcp.json").exists(), "nothing is half done");
+    let project = Project::new();
+    project.done(&["claude", "--allow"]);
+    project.done(&["claude", "--undo"]);
+    assert!(!project.path(settings).exists() && !project.path(".mcp.json").exists(), "nothing is left");
+    assert!(project.refused(&["copilot", "--allow"]).contains("--allow-tool=callstack"));
+}
+
+/// Newer models of Codex call the tools directly, also where somebody has switched the mode for programs on.
+#[test]
+fn codex_calls_the_tools_directly() {
+    let project = Project::new();
+    let before = "[features]\ncode_mode = true # mine\n";
+    project.write("codex/config.toml", before);
+    project.done(&["codex"]);
+    let mode = || parsed("config.toml", &project.read("codex/config.toml"))["features"]["code_mode"].clone();
+    assert_eq!(mode(), json!({ "enabled": true, "direct_only_tool_namespaces": ["mcp__callstack"] }));
+    project.done(&["codex", "--undo"]);
+    assert_eq!(mode()["enabled"], true);
+    assert!(mode().get("direct_only_tool_namespaces").is_none());
+}
+
+#[test]
+fn a_package_that_is_installed_is_noticed() {
+    for (host, file, text) in [
+        ("claude", "home/.claude/settings.json", r#"{"enabledPlugins": {"callstack@callstack": true}}"#),
+        ("claude", ".claude/settings.json", r#"{"enabledPlugins": {"callstack@other": true}}"#),
+        ("codex", "codex/config.toml", "[plugins.\"callstack@callstack\"]\nenabled = true\n"),
+        ("copilot", "home/.copilot/settings.json", r#"{"enabledPlugins": {"callstack@callstack": true}}"#),
+        ("gemini", "home/.gemini/extensions/callstack/gemini-extension.json", "{}"),
+        ("qwen", "home/.qwen/extensions/callstack/qwen-extension.json", "{}"),
+    ] {
+        let project = Project::new();
+        project.write(file, text);
+        assert!(project.refused(&[host]).contains("never both"), "{host}");
+        project.done(&[host, "--force"]);
+        project.done(&[host, "--undo"]);
+        project.write(file, &text.replace("true", "false"));
+        if text.contains("true") {
+            project.done(&[host]);
+        }
+    }
 }

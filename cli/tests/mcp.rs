@@ -2021,3 +2021,58 @@ fn the_stack_is_the_one_that_is_named() {
     drop(server);
     assert!(path.join("stack.db").is_file() && !project.path().exists());
 }
+
+/// A hook reads the transcript that it is told of: what was said and used is recorded once, and not at all where a proxy records it.
+#[test]
+fn hooks_record_what_transcripts_say() {
+    let session = Session::new();
+    let transcript = session.project.folder.path().join("ses.jsonl");
+    let line = |line: Value| format!("{line}\n");
+    let said = line(json!({
+        "type": "user", "timestamp": "2026-01-15T00:00:00Z", "message": { "role": "user", "content": "Build the shop." }
+    }));
+    let usage = json!({ "input_tokens": 5, "cache_read_input_tokens": 70, "output_tokens": 3 });
+    let answer = json!({ "id": "m1", "role": "assistant", "model": "large", "content": [{ "type": "text", "text": "I do." }], "usage": usage });
+    let answered = line(json!({ "type": "assistant", "timestamp": "2026-01-15T00:00:04Z", "message": answer }));
+    fs::write(&transcript, format!("{said}{}", &answered[..40])).unwrap();
+    let event = || json!({ "transcript_path": transcript });
+    assert_eq!(session.hook("user-prompt-submit", None, event()), "");
+    fs::write(&transcript, format!("{said}{answered}{{\n")).unwrap();
+    assert!(session.hook("session-end", None, event()).contains("not understood: 1"));
+    session.hook("session-end", None, event());
+    let raw = session.project.command().args(["log", "f1", "--raw"]).output().unwrap();
+    let entries: Vec<Value> =
+        String::from_utf8(raw.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let texts: Vec<_> = entries.iter().map(|entry| (entry["text"].as_str(), entry["time"].as_u64())).collect();
+    assert_eq!(texts, [(Some("Build the shop."), Some(1_768_435_200_000)), (Some("I do."), Some(1_768_435_204_000))]);
+    let used = session.project.command().args(["usage", "--json"]).output().unwrap();
+    let used: Value = serde_json::from_slice(&used.stdout).unwrap();
+    let large = &used["data"]["total"]["models"][0];
+    assert_eq!(
+        [&large["requests"], &large["uncachedInput"], &large["cacheRead"], &large["output"], &large["duration"]],
+        [1, 5, 70, 3, 4_000]
+    );
+    let more = line(json!({ "type": "user", "message": { "role": "user", "content": "And now?" } }));
+    fs::write(&transcript, format!("{said}{answered}{more}")).unwrap();
+    let mut watched = session.project.command();
+    watched.args(["hook", "session-end"]).env("CALLSTACK_WATCHED", "1").stdin(Stdio::piped());
+    let mut child = watched.spawn().unwrap();
+    let event = json!({ "session_id": "ses", "transcript_path": transcript });
+    child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    let raw = session.project.command().args(["log", "f1", "--raw"]).output().unwrap();
+    assert_eq!(String::from_utf8(raw.stdout).unwrap().lines().count(), 2, "the proxy records it");
+}
+
+/// The plugin says once for each session that the project has the tools a second time.
+#[test]
+fn the_plugin_notices_an_entry_of_init() {
+    let session = Session::new();
+    let (said, _) = session.run_hook("session-start", None, json!({}));
+    assert!(!said.contains("set up twice"), "{said}");
+    assert!(session.project.command().args(["init", "claude"]).output().unwrap().status.success());
+    let (said, errors) = session.run_hook("session-start", None, json!({}));
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert!(said["systemMessage"].as_str().unwrap().contains("callstack init claude --undo"), "{said}");
+    assert!(said["hookSpecificOutput"]["additionalContext"].is_string(), "{said} {errors}");
+}

@@ -192,7 +192,9 @@ impl Host {
             Self::Opencode => "start opencode in this folder",
             Self::Gemini => "start gemini in this folder, and trust the folder; /mcp lists the server callstack",
             Self::Qwen => "start qwen in this folder, and trust the folder; /mcp lists the server callstack",
-            Self::Copilot => "start copilot in this folder, and trust the folder; /mcp shows the server callstack",
+            Self::Copilot => {
+                "start copilot in this folder, with --allow-tool=callstack, and trust the folder; /mcp shows the server callstack"
+            }
             Self::Windsurf => {
                 "refresh the servers of Cascade in Windsurf; they use the stack of this folder, whatever is open"
             }

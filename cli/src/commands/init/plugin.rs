@@ -9,6 +9,7 @@ use jsonc_parser::cst::CstRootNode;
 use serde_json::Value;
 
 use super::Host;
+use super::file::SettingsFile;
 
 /// The name of the package in every host, before the name of the marketplace from which it comes.
 const PACKAGE: &str = "callstack";
@@ -24,7 +25,7 @@ pub fn is_installed(host: Host) -> bool {
         }
         Host::Copilot => enables(&json(&folder("COPILOT_HOME", ".copilot").join("settings.json"))["enabledPlugins"]),
         Host::Codex => {
-            let text = std::fs::read_to_string(folder("CODEX_HOME", ".codex").join("config.toml")).unwrap_or_default();
+            let text = text(&folder("CODEX_HOME", ".codex").join("config.toml"));
             let settings: toml_edit::DocumentMut = text.parse().unwrap_or_default();
             let plugins = settings.get("plugins").and_then(toml_edit::Item::as_table_like);
             plugins.is_some_and(|plugins| {
@@ -52,9 +53,13 @@ fn folder(variable: &str, name: &str) -> PathBuf {
     named.unwrap_or_else(|| home().join(name))
 }
 
+/// The text of a file; empty if it cannot be read, or is no regular file: a pipe would be waited for.
+fn text(path: &Path) -> String {
+    SettingsFile::read(path, true).map_or_else(|_| String::new(), |file| file.text().to_owned())
+}
+
 fn json(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let parsed = CstRootNode::parse(&text, &ParseOptions::default()).ok();
+    let parsed = CstRootNode::parse(&text(path), &ParseOptions::default()).ok();
     parsed.and_then(|root| root.value()?.to_serde_value()).unwrap_or_default()
 }
 

@@ -53,10 +53,10 @@ impl HookHost {
             (Self::Claude, HookEvent::PostToolUse) => {
                 ("PostToolUse", Some("mcp__.*callstack.*|Write|Edit|MultiEdit|NotebookEdit|Agent|Task"))
             }
-            // Codex names the conversation of a call itself.
-            (Self::Codex, HookEvent::PreToolUse) => return None,
+            // Codex names the conversation of a call itself; Qwen Code lets no hook change the arguments.
+            (Self::Codex | Self::Qwen, HookEvent::PreToolUse) => return None,
             (Self::Gemini, HookEvent::PreToolUse) => ("BeforeTool", Some(OURS)),
-            (Self::Qwen | Self::Copilot, HookEvent::PreToolUse) => ("PreToolUse", Some(OURS)),
+            (Self::Copilot, HookEvent::PreToolUse) => ("PreToolUse", Some(OURS)),
             (Self::Gemini, HookEvent::PostToolUse) => ("AfterTool", Some(OURS)),
             (_, HookEvent::PostToolUse) => ("PostToolUse", Some(OURS)),
             (_, HookEvent::SubagentStart) if is_claude => ("SubagentStart", None),

@@ -50,6 +50,10 @@ pub struct HookArguments {
 /// The variable that `callstack run` sets for an agent that gets its hooks for the run.
 pub const OF_RUN: &str = "CALLSTACK_RUN";
 
+/// What the person is told of a project that has the server of the plugin, and one of its own.
+const TWICE: &str = "callstack is set up twice, so that its tools are there twice: by the plugin, and by .mcp.json of this project. \
+                     Keep one of them: `callstack init claude --undo` takes the entry back.";
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HookEvent {
     /// A session begins, goes on, or was compacted: adds the context of its frame.
@@ -131,13 +135,27 @@ pub fn run(arguments: &HookArguments, folder: &StackFolder) -> Result<Exit, Fail
     if env::var_os(OF_RUN).is_some() && !arguments.of_run {
         return Ok(Exit::Done);
     }
+    let is_packaged = arguments.host == HookHost::Claude && !arguments.of_run;
     match answer(arguments.host, arguments.event, folder) {
+        Ok(answer) if is_packaged && arguments.event == HookEvent::SessionStart && has_entry() => {
+            let mut answer = answer.unwrap_or_else(|| json!({}));
+            answer["systemMessage"] = TWICE.into();
+            println!("{answer}");
+        }
         Ok(Some(answer)) => println!("{answer}"),
         Ok(None) => {}
         // Another exit code would stop tools, or be shown as a failure of the session.
         Err(problem) => note(&format!("callstack hook: {problem}")),
     }
     Ok(Exit::Done)
+}
+
+/// True if `callstack init` has given the project the tools as well. Other hosts know both by the same name, and take one.
+fn has_entry() -> bool {
+    // A pipe would be waited for.
+    let is_file = Path::new(".mcp.json").is_file();
+    let text = if is_file { std::fs::read_to_string(".mcp.json").unwrap_or_default() } else { String::new() };
+    from_json::<Value>(&text).is_ok_and(|settings| settings["mcpServers"]["callstack"].is_object())
 }
 
 fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Option<Value>, String> {
