@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The packages of this checkout, each installed by its host's own installer, and then a short job without a proxy: the tools are there, and the
-// hooks record what was said and used, as the model counts it.
+// The packages of this checkout, each installed by its host's own installer, and then a short job, alone and under `callstack run`: the tools are
+// there, and what was said and used is recorded once, by the hooks or by the proxy, as the model counts it.
 //
 //   node packages.mjs [HOST…]    CALLSTACK is the program
 
@@ -14,8 +14,8 @@ import { startModel } from "./model.mjs"
 
 const checkout = path.resolve(new URL("../..", import.meta.url).pathname)
 const modules = path.resolve(process.env.NODE_MODULES ?? new URL("node_modules", import.meta.url).pathname)
-const program = process.env.CALLSTACK
-if (!program) throw new Error("CALLSTACK must be the path of the program callstack")
+const program = path.resolve(process.env.CALLSTACK ?? "")
+if (!process.env.CALLSTACK) throw new Error("CALLSTACK must be the path of the program callstack")
 
 /** How each host takes its package. */
 const installers = {
@@ -45,7 +45,11 @@ const more = {
 const SECRET = "what the file says, "
 const RESULTS = "The file is read, and nothing is missing."
 
-for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys(installers)) {
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(installers)
+for (const name of chosen) for (const wrapper of [[], [program, "run"]]) await check(name, wrapper)
+
+/** Installs the package of a host, and runs the job; `wrapper` stands before the host's command. */
+async function check(name, wrapper) {
   const host = hosts[name]
   const root = fs.mkdtempSync(path.join(os.tmpdir(), `package-${name}-`))
   const bin = path.join(root, "bin")
@@ -96,6 +100,7 @@ for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys
     url: model.url,
     world,
     allowed,
+    wrapper,
     files: { "file.txt": SECRET.repeat(100) },
     search: environment.PATH,
     isSetUp: true,
@@ -128,5 +133,6 @@ for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys
     `${name}: what was used, as the model counts it`,
   )
   fs.rmSync(root, { recursive: true })
-  console.log(`${name}: its own installer took the package; ${entries.length} entries, ${requests} requests`)
+  const by = wrapper.length > 0 ? "the proxy" : "the hooks"
+  console.log(`${name}, recorded by ${by}: its own installer took the package; ${entries.length} entries, ${requests} requests`)
 }
