@@ -348,6 +348,11 @@ test-run: $(call needs,build)
 	$(NPM) install --no-audit --no-fund --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/run.mjs $(HOSTS)
 
+# The packages of five agents, each installed by its own installer, and a short job in each. Installs the agents; takes two minutes.
+test-packages-of-hosts: $(call needs,build)
+	$(NPM) install --no-audit --no-fund --prefix bindings/hosts
+	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/packages.mjs $(HOSTS)
+
 # The orchestrator with the real Claude Agent SDK: tokens on the stack and in one session, what it adds for each frame and
 # request, and its memory over 501 frames. Takes 13 minutes on two busy cores, fewer with fewer areas: make bench-flame FLAME_BENCH_AREAS=4
 bench-flame: export FLAME_BENCH_AREAS ?= 20

@@ -37,10 +37,14 @@ const installers = {
 
 /** What a host needs for the job beside its package. */
 const more = {
-  claude: { allowed: ["mcp__plugin_callstack_callstack"], without: [["--strict-mcp-config", 3], ["--setting-sources", 2]] },
+  claude: { allowed: ["mcp__plugin_callstack_callstack", "Agent"], without: [["--strict-mcp-config", 3], ["--setting-sources", 2]] },
   codex: { arguments: ["--dangerously-bypass-hook-trust"] },
   copilot: { arguments: ["--trust-folder"] },
 }
+
+/** A subagent of Claude Code, which has a transcript of its own. */
+const AGENT = { description: "Look", prompt: "Look at the file.", subagent_type: "general-purpose" }
+const LOOKED = "There is nothing to see."
 
 const SECRET = "what the file says, "
 const RESULTS = "The file is read, and nothing is missing."
@@ -64,12 +68,20 @@ async function check(name, wrapper) {
         { name: host.shell, args: host.input("cat file.txt other.txt") },
       ],
     },
+    ...(name === "claude" ? [{ calls: [{ name: "Agent", args: AGENT }] }] : []),
     { calls: [{ name: "pop", args: { frame: "f1", status: "completed", results: RESULTS } }] },
     { text: "All is done." },
   ]
   const work = []
+  const agents = []
   const model = await startModel((request) => {
     if (!request.tools.some((tool) => tool?.endsWith(host.shell))) return { text: "{}" }
+    const isBegun = request.items.every((item) => item.kind === "text")
+    const isOfAgent = isBegun && JSON.stringify(request.items).includes(AGENT.prompt)
+    if (isOfAgent) {
+      agents.push(request)
+      return { text: LOOKED }
+    }
     work.push(request)
     return answers[work.length - 1] ?? { text: "Done." }
   })
@@ -110,7 +122,8 @@ async function check(name, wrapper) {
   await model.close()
   const shown = `${name}:\n${out.slice(-3000)}`
   assert.equal(code, 0, shown)
-  assert.equal(work.length, answers.length, shown)
+  // Claude Code tells of the end of a subagent in turns of their own.
+  assert.ok(name === "claude" ? work.length >= answers.length : work.length === answers.length, shown)
   const stack = (...words) =>
     execFileSync(path.join(bin, "callstack"), words, { cwd: world.project, env: environment, encoding: "utf8" })
   const entries = stack("log", "f1", "--raw").trim().split("\n").map((line) => JSON.parse(line))
@@ -122,16 +135,23 @@ async function check(name, wrapper) {
   assert.deepEqual([count("calls", "id"), outcomes], [calls, calls], `${name}: calls and their outcomes`)
   assert.equal(entries.filter((entry) => entry.role === "tool" && entry.text.includes(SECRET)).length, 2, shown)
   assert.ok(entries.every((entry) => Math.abs(entry.time - Date.now()) < 600_000), `${name}: times`)
-  const used = JSON.parse(stack("usage", "--json")).data
-  const bill = (key) => work.reduce((sum, request) => sum + request.bill[key], 0)
+  const used = JSON.parse(stack("usage", "--json")).data.below.find(({ frame }) => frame.handle === "f1")
+  const asked = [...work, ...agents]
+  const bill = (key) => asked.reduce((sum, request) => sum + request.bill[key], 0)
   // The numbers are rounded, and each wire tells others of them.
   const rest = host.wire === "anthropic" ? bill("uncached") + bill("write") : bill("total") - bill("read")
   const { requests, uncachedInput, cacheRead, cacheWrite } = used.total.models[0]
   assert.deepEqual(
     { requests, read: cacheRead, rest: uncachedInput + cacheWrite },
-    { requests: work.length, read: bill("read"), rest },
+    { requests: asked.length, read: bill("read"), rest },
     `${name}: what was used, as the model counts it`,
   )
+  if (name === "claude") {
+    const agent = stack("log", "Look", "--raw").trim().split("\n").map((line) => JSON.parse(line).text)
+    assert.deepEqual([AGENT.prompt, LOOKED].map((text) => agent.filter((said) => said === text).length), [1, 1], agent.join())
+    const { models } = JSON.parse(stack("usage", "Look", "--json")).data.total
+    assert.equal(models[0].requests, 1, `${name}: the request of the subagent`)
+  }
   fs.rmSync(root, { recursive: true })
   const by = wrapper.length > 0 ? "the proxy" : "the hooks"
   console.log(`${name}, recorded by ${by}: its own installer took the package; ${entries.length} entries, ${requests} requests`)

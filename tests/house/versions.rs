@@ -77,9 +77,16 @@ fn named_versions(root: &Path) -> Vec<(String, String)> {
             }
         }
     }
-    for path in manifests(&root.join("bindings"), "plugin.json") {
-        let plugin: Value = serde_json::from_str(&text(&path)).unwrap();
-        add(format!("{}: version", path.strip_prefix(root).unwrap().display()), plugin["version"].as_str().unwrap());
+    for name in ["plugin.json", "gemini-extension.json", "qwen-extension.json"] {
+        for path in manifests(&root.join("bindings"), name) {
+            let plugin: Value = serde_json::from_str(&text(&path)).unwrap();
+            let version = plugin["version"].as_str().unwrap();
+            add(format!("{}: version", path.strip_prefix(root).unwrap().display()), version);
+        }
+    }
+    let marketplace: Value = serde_json::from_str(&text(&root.join(".github/plugin/marketplace.json"))).unwrap();
+    for place in ["/metadata/version", "/plugins/0/version"] {
+        add(format!(".github/plugin/marketplace.json: {place}"), marketplace.pointer(place).unwrap().as_str().unwrap());
     }
     for path in manifests(&root.join("bindings"), "pyproject.toml") {
         if let Some(version) = value(&text(&path), "version") {
