@@ -180,7 +180,22 @@ export const hosts = {
  */
 export async function run(
   name,
-  { url, mcp, window, prompt = "Do the job.", extension, files = {}, timeout = 300_000, world, wrapper = [], allowed, given = [], without = [], search, isSetUp = false },
+  {
+    url,
+    mcp,
+    window,
+    prompt = "Do the job.",
+    extension,
+    files = {},
+    timeout = 300_000,
+    world,
+    wrapper = [],
+    allowed,
+    given = [],
+    without = [],
+    search,
+    isSetUp = false,
+  },
 ) {
   const host = hosts[name]
   const w = world ?? { root: fs.mkdtempSync(path.join(os.tmpdir(), `host-${name}-`)) }
@@ -203,7 +218,14 @@ export async function run(
   const start = Date.now()
   const child = spawn(command, args, {
     cwd: w.project,
-    env: { PATH: search ?? process.env.PATH, LANG: "C.UTF-8", TERM: "dumb", HOME: w.home, NO_PROXY: "127.0.0.1", ...host.env(w) },
+    env: {
+      PATH: search ?? process.env.PATH,
+      LANG: "C.UTF-8",
+      TERM: "dumb",
+      HOME: w.home,
+      NO_PROXY: "127.0.0.1",
+      ...host.env(w),
+    },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   })

@@ -37,7 +37,13 @@ const installers = {
 
 /** What a host needs for the job beside its package. */
 const more = {
-  claude: { allowed: ["mcp__plugin_callstack_callstack", "Agent"], without: [["--strict-mcp-config", 3], ["--setting-sources", 2]] },
+  claude: {
+    allowed: ["mcp__plugin_callstack_callstack", "Agent"],
+    without: [
+      ["--strict-mcp-config", 3],
+      ["--setting-sources", 2],
+    ],
+  },
   codex: { arguments: ["--dangerously-bypass-hook-trust"] },
   copilot: { arguments: ["--trust-folder"] },
 }
@@ -126,7 +132,10 @@ async function check(name, wrapper) {
   assert.ok(name === "claude" ? work.length >= answers.length : work.length === answers.length, shown)
   const stack = (...words) =>
     execFileSync(path.join(bin, "callstack"), words, { cwd: world.project, env: environment, encoding: "utf8" })
-  const entries = stack("log", "f1", "--raw").trim().split("\n").map((line) => JSON.parse(line))
+  const entries = stack("log", "f1", "--raw")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
   const count = (key, text) => entries.filter((entry) => JSON.stringify(entry[key] ?? "").includes(text)).length
   const logged = [count("text", "Do the job."), count("text", "I read it."), count("text", "All is done.")]
   assert.deepEqual(logged, [1, 1, 1], `${name}: what was said, once each, in\n${JSON.stringify(entries, null, 1)}`)
@@ -134,7 +143,10 @@ async function check(name, wrapper) {
   const outcomes = entries.filter((entry) => entry.role === "tool").length
   assert.deepEqual([count("calls", "id"), outcomes], [calls, calls], `${name}: calls and their outcomes`)
   assert.equal(entries.filter((entry) => entry.role === "tool" && entry.text.includes(SECRET)).length, 2, shown)
-  assert.ok(entries.every((entry) => Math.abs(entry.time - Date.now()) < 600_000), `${name}: times`)
+  assert.ok(
+    entries.every((entry) => Math.abs(entry.time - Date.now()) < 600_000),
+    `${name}: times`,
+  )
   const used = JSON.parse(stack("usage", "--json")).data.below.find(({ frame }) => frame.handle === "f1")
   const asked = [...work, ...agents]
   const bill = (key) => asked.reduce((sum, request) => sum + request.bill[key], 0)
@@ -147,12 +159,21 @@ async function check(name, wrapper) {
     `${name}: what was used, as the model counts it`,
   )
   if (name === "claude") {
-    const agent = stack("log", "Look", "--raw").trim().split("\n").map((line) => JSON.parse(line).text)
-    assert.deepEqual([AGENT.prompt, LOOKED].map((text) => agent.filter((said) => said === text).length), [1, 1], agent.join())
+    const agent = stack("log", "Look", "--raw")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line).text)
+    assert.deepEqual(
+      [AGENT.prompt, LOOKED].map((text) => agent.filter((said) => said === text).length),
+      [1, 1],
+      agent.join(),
+    )
     const { models } = JSON.parse(stack("usage", "Look", "--json")).data.total
     assert.equal(models[0].requests, 1, `${name}: the request of the subagent`)
   }
   fs.rmSync(root, { recursive: true })
   const by = wrapper.length > 0 ? "the proxy" : "the hooks"
-  console.log(`${name}, recorded by ${by}: its own installer took the package; ${entries.length} entries, ${requests} requests`)
+  console.log(
+    `${name}, recorded by ${by}: its own installer took the package; ${entries.length} entries, ${requests} requests`,
+  )
 }
