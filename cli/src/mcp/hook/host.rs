@@ -34,11 +34,13 @@ impl HookHost {
         }
     }
 
-    /// A conversation of this host, or a subagent of it.
+    /// A conversation of this host, or a subagent of it. `None`: nobody whose name is usable, or a subagent of which the host does not tell
+    /// enough, and which is not its session.
     pub fn caller(self, session: &str, agent: &str) -> Option<Caller> {
         match self {
             Self::Claude => Caller::of_claude(session, Some(agent)),
-            other => Caller::of(other.transcript().as_str(), session),
+            other if agent.is_empty() => Caller::of(other.transcript().as_str(), session),
+            _ => None,
         }
     }
 
