@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+/// The manifests of packages for hosts of agents, and the one marketplace that names a version.
+const PACKAGES: [&str; 3] = ["plugin.json", "gemini-extension.json", "qwen-extension.json"];
+const MARKETPLACE: &str = ".github/plugin/marketplace.json";
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
@@ -77,16 +81,16 @@ fn named_versions(root: &Path) -> Vec<(String, String)> {
             }
         }
     }
-    for name in ["plugin.json", "gemini-extension.json", "qwen-extension.json"] {
+    for name in PACKAGES {
         for path in manifests(&root.join("bindings"), name) {
             let plugin: Value = serde_json::from_str(&text(&path)).unwrap();
             let version = plugin["version"].as_str().unwrap();
             add(format!("{}: version", path.strip_prefix(root).unwrap().display()), version);
         }
     }
-    let marketplace: Value = serde_json::from_str(&text(&root.join(".github/plugin/marketplace.json"))).unwrap();
+    let marketplace: Value = serde_json::from_str(&text(&root.join(MARKETPLACE))).unwrap();
     for place in ["/metadata/version", "/plugins/0/version"] {
-        add(format!(".github/plugin/marketplace.json: {place}"), marketplace.pointer(place).unwrap().as_str().unwrap());
+        add(format!("{MARKETPLACE}: {place}"), marketplace.pointer(place).unwrap().as_str().unwrap());
     }
     for path in manifests(&root.join("bindings"), "pyproject.toml") {
         if let Some(version) = value(&text(&path), "version") {
@@ -142,6 +146,8 @@ fn one_command_changes_every_version() {
     let mut copied = vec![root.join("Cargo.toml"), root.join("Cargo.lock"), root.join("scripts/set-version")];
     copied.extend(manifests(&root.join("bindings"), "package.json"));
     copied.extend(manifests(&root.join("bindings"), "pyproject.toml"));
+    copied.extend(PACKAGES.iter().flat_map(|name| manifests(&root.join("bindings"), name)));
+    copied.push(root.join(MARKETPLACE));
     for path in copied {
         let to = copy.path().join(path.strip_prefix(&root).unwrap());
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
