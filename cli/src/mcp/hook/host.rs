@@ -2,12 +2,15 @@
 
 use callstack_core::fold::TranscriptForm;
 use clap::ValueEnum;
-use serde_json::{Map, Value, json};
+#[cfg(any(feature = "proxy", test))]
+use serde_json::Map;
+use serde_json::{Value, json};
 
 use super::HookEvent;
 use crate::caller::Caller;
 
 /// The seconds after which a host gives a hook up.
+#[cfg(any(feature = "proxy", test))]
 const TIMEOUT: u64 = 10;
 /// The tools of the stack, in whatever way a host names them.
 const OURS: &str = ".*callstack.*";
@@ -87,6 +90,7 @@ impl HookHost {
     }
 
     /// The hooks as the settings of this host, and its packages, name them. `command`: the command of a hook, before the event.
+    #[cfg(any(feature = "proxy", test))]
     pub fn hooks(self, command: &str) -> Value {
         let mut hooks = Map::new();
         for event in HookEvent::value_variants() {
