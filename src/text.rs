@@ -1,6 +1,7 @@
 //! Texts within other texts: on one line, indented, cut, and without characters that cannot be seen; and unique names.
 //! Helpers that every other module may use.
 
+mod fnv;
 mod time;
 
 use std::borrow::Cow;
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::steps::step;
 
+pub(crate) use self::fnv::{fnv, fnv_of};
 pub(crate) use self::time::milliseconds;
 
 /// The replacement of a hidden character in plain texts.

@@ -9,7 +9,7 @@ use super::walk::Walk;
 use super::{FoldSettings, Wire, wire};
 use crate::frame::Handle;
 use crate::json::Value;
-use crate::text::from_json;
+use crate::text::{fnv, from_json};
 use crate::vocabulary::calls::CallNames;
 
 /// The keys of a part of a message in which its text is, in the order in which they are looked for.
@@ -211,11 +211,10 @@ fn sorted(value: &Json) -> Json {
     }
 }
 
-/// FNV-1a: logs keep these numbers, so they must not change with the version of a library.
+/// A number for some texts, which logs keep.
 fn fingerprint(parts: &[&[u8]]) -> u64 {
-    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     // A byte that no text has ends each part.
-    parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| add(part.iter().fold(hash, add), &0xff))
+    fnv(parts.iter().flat_map(|part| part.iter().chain(&[0xff])).map(|byte| u64::from(*byte)))
 }
 
 fn role(kind: &Kind<'_>) -> &'static str {

@@ -686,6 +686,7 @@ mod tests {
             registers: Some(Box::default()),
             retry_of: Some(String::new()),
             no_work: Some(String::new()),
+            origin: Some(Box::default()),
             ..Frame::default()
         };
         let file = FrameFile { frame: &full, revision: 1, handle: Handle::from_index(0).unwrap() };

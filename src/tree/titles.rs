@@ -7,6 +7,7 @@ use super::nodes::Nodes;
 use crate::archive::ArchiveQuery;
 use crate::frame::Handle;
 use crate::steps::step;
+use crate::text::fnv;
 
 /// The frames by their titles, without regard to upper and lower case and to blanks around them.
 ///
@@ -58,8 +59,7 @@ pub(super) fn folded(title: &str) -> impl Iterator<Item = char> + '_ {
     title.trim().chars().flat_map(char::to_lowercase)
 }
 
-/// The hash of a title, which archives keep (FNV-1a, 64 bits).
+/// The hash of a title, which archives keep.
 pub(super) fn hash(title: &str) -> u64 {
-    let mix = |hash: u64, character: char| (hash ^ u64::from(u32::from(character))).wrapping_mul(0x0100_0000_01b3);
-    folded(title).fold(0xcbf2_9ce4_8422_2325, mix)
+    fnv(folded(title).map(|character| u64::from(u32::from(character))))
 }

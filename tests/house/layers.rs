@@ -26,7 +26,7 @@ const LIBRARY: Layers = &[
     ("fold", &["context", "error", "frame", "json", "text", "vocabulary"]),
     ("session", &["error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),
     ("memory", &["error", "frame", "steps", "text", "tree", "vocabulary"]),
-    ("work", &["frame", "tree"]),
+    ("work", &["error", "frame", "tree"]),
     ("import", &["error", "frame", "json", "text", "tree"]),
     ("store", &["archive", "error", "frame", "text", "threads"]),
     (

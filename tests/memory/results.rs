@@ -195,7 +195,7 @@ fn a_pop_records_artifacts_and_decisions_and_its_parent_reads_them() {
     };
     refused(json!({"result": "x", "artifacts": ["a.ts", " "]}), "pop_frame: `artifact` is empty");
     refused(json!({"result": "x", "artifacts": ["a.ts"], "decisions": [""]}), "pop_frame: `decision` is empty");
-    refused(json!({"result": "x", "artifacts": "a.ts"}), "pop_frame: `artifacts`: invalid type");
+    refused(json!({"result": "x", "artifacts": "a.ts, b.ts"}), "pop_frame: `artifacts`: invalid type");
     agent.stack.add_artifact(child, "src/auth.ts").unwrap();
     let artifacts = json!(["src/auth.ts", "gen/user.ts", "gen/user.ts"]);
     pop(&agent, json!({"result": "It works", "artifacts": artifacts, "decisions": ["JWT,\nResult: no cookies"]}));

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use crate::context::keys::{KeyMap, mix};
 use crate::keywords::{RawWord, for_each_raw_word};
 use crate::steps::step;
+use crate::text::fnv_of;
 
 /// How many characters of a text are read for words and names. What is important in a text stands at its beginning, and
 /// tools may put megabytes into results.
@@ -159,10 +160,9 @@ pub(super) fn beginnings(texts: &[String]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Hashes a word or a name to 64 bits (FNV-1a), with the same result on every machine. A collision of two only makes a
-/// score slightly inaccurate.
+/// Hashes a word or a name, with the same result on every machine. A collision of two only makes a score slightly inaccurate.
 pub(super) fn term(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    fnv_of(text)
 }
 
 #[cfg(test)]

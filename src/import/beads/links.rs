@@ -3,38 +3,25 @@
 use serde_json::{Map, Value};
 
 use super::Collector;
-use super::tables::LINKS;
+use super::tables::{LINKS, LinkKind};
 use crate::import::fate;
-
-/// What a link says about the order of work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// The issue begins when the other one is completed.
-    Needs,
-    /// The issue begins only if the other one has failed.
-    OnlyIfFailed,
-    /// The other one is above the issue.
-    Parent,
-    /// Nothing.
-    Loose,
-}
 
 /// A link from an issue to another one.
 pub(super) struct Link {
     pub(super) from: String,
     /// The ID of the other one, or the link as it stands in the file if it cannot be read.
     pub(super) to: Result<String, String>,
-    pub(super) kind: Kind,
+    pub(super) kind: LinkKind,
     pub(super) place: String,
 }
 
 /// The keys of lists of links that say what kind of link they have.
-const LISTS: [(&str, Kind); 5] = [
-    ("depends_on", Kind::Needs),
-    ("blocked_by", Kind::Needs),
-    ("waits_for", Kind::Needs),
-    ("parent", Kind::Parent),
-    ("parent_id", Kind::Parent),
+const LISTS: [(&str, LinkKind); 5] = [
+    ("depends_on", LinkKind::Needs),
+    ("blocked_by", LinkKind::Needs),
+    ("waits_for", LinkKind::Needs),
+    ("parent", LinkKind::Parent),
+    ("parent_id", LinkKind::Parent),
 ];
 
 /// The keys of the other issue in an object, in the order in which they are looked for.
@@ -71,17 +58,19 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads a value with links, and returns those that say nothing about the order of work.
-    fn read(&mut self, value: Value, kind: Option<Kind>) -> Vec<Value> {
+    fn read(&mut self, value: Value, kind: Option<LinkKind>) -> Vec<Value> {
         match value {
             Value::Null => Vec::new(),
-            Value::Array(links) => { links.into_iter() }.filter(|link| self.one(link, kind) == Kind::Loose).collect(),
+            Value::Array(links) => {
+                { links.into_iter() }.filter(|link| self.one(link, kind) == LinkKind::Loose).collect()
+            }
             Value::String(text) => {
                 let links: Vec<&str> = text.split([',', ';']).map(str::trim).filter(|link| !link.is_empty()).collect();
-                { links.into_iter() }.map(Value::from).filter(|link| self.one(link, kind) == Kind::Loose).collect()
+                { links.into_iter() }.map(Value::from).filter(|link| self.one(link, kind) == LinkKind::Loose).collect()
             }
             Value::Object(object) if TARGETS.iter().any(|key| object.contains_key(*key)) => {
                 let link = Value::Object(object);
-                if self.one(&link, kind) == Kind::Loose { vec![link] } else { Vec::new() }
+                if self.one(&link, kind) == LinkKind::Loose { vec![link] } else { Vec::new() }
             }
             Value::Object(object) => object.into_iter().flat_map(|(key, value)| self.entry(key, value)).collect(),
             other => {
@@ -101,14 +90,14 @@ impl Reader<'_> {
                 Vec::new()
             }
             (None, None) => {
-                self.push(self.id.to_owned(), Err(format!("`{key}: {value}`")), Kind::Needs);
+                self.push(self.id.to_owned(), Err(format!("`{key}: {value}`")), LinkKind::Needs);
                 Vec::new()
             }
         }
     }
 
     /// Reads one link, and returns its kind.
-    fn one(&mut self, link: &Value, kind: Option<Kind>) -> Kind {
+    fn one(&mut self, link: &Value, kind: Option<LinkKind>) -> LinkKind {
         let text = |value: &Value| match value {
             Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
             Value::Number(number) => Some(number.to_string()),
@@ -129,7 +118,7 @@ impl Reader<'_> {
                 let pair = pair.and_then(|(word, id)| Some((fate::of(LINKS, word)?, id.trim().to_owned())));
                 match pair.filter(|_| kind.is_none()) {
                     Some((kind, id)) => (self.id.to_owned(), Some(id), kind),
-                    None => (self.id.to_owned(), named, kind.unwrap_or(Kind::Needs)),
+                    None => (self.id.to_owned(), named, kind.unwrap_or(LinkKind::Needs)),
                 }
             }
         };
@@ -141,19 +130,19 @@ impl Reader<'_> {
         kind
     }
 
-    fn push(&mut self, from: String, to: Result<String, String>, kind: Kind) {
+    fn push(&mut self, from: String, to: Result<String, String>, kind: LinkKind) {
         self.links.push(Link { from, to, kind, place: self.place.to_owned() });
     }
 
     /// The kind of link that a word says. An unknown one is kept in the order of work.
-    fn kind(&mut self, word: Option<&str>) -> Kind {
-        let Some(word) = word else { return Kind::Needs };
+    fn kind(&mut self, word: Option<&str>) -> LinkKind {
+        let Some(word) = word else { return LinkKind::Needs };
         fate::of(LINKS, word).unwrap_or_else(|| {
             self.collector.report(
                 self.place,
                 format!("the type of dependency `{word}` is unknown; it waits for what that names"),
             );
-            Kind::Needs
+            LinkKind::Needs
         })
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use self::links::{Link, take_links};
-use self::tables::{FLAGS, STATUSES, TYPES};
+use self::tables::{FLAGS, LinkKind, STATUSES, TYPES};
 use self::versions::{Record, newest_versions};
 use super::fate::{self, CANCELLED, FAILED, Fate};
 use super::{Collector, Imported, Texts, take_text, task_frame, task_of, time};
@@ -387,8 +387,8 @@ impl Plan {
         let is_over = !collector.frames[index].status.is_unfinished();
         let is_known = to.as_ref().is_ok_and(|to| collector.places.contains_key(to) && to != ROOT);
         match (to, kind) {
-            (_, links::Kind::Loose) => {}
-            (Ok(to), links::Kind::Parent) if is_known => match self.parents.get(&index) {
+            (_, LinkKind::Loose) => {}
+            (Ok(to), LinkKind::Parent) if is_known => match self.parents.get(&index) {
                 Some(parent) if *parent == to => {}
                 Some(_) => {
                     collector.report(&from, format!("has a second parent, `{to}`; the first one is used"));
@@ -399,7 +399,7 @@ impl Plan {
                     self.parents.insert(index, to);
                 }
             },
-            (Ok(to), links::Kind::OnlyIfFailed) => self.follow_condition(index, &from, &to, collector),
+            (Ok(to), LinkKind::OnlyIfFailed) => self.follow_condition(index, &from, &to, collector),
             (Ok(to), _) if self.no_blockers.contains(&to) => {
                 let is_removed = collector.frames[collector.places[&to]].status == FrameStatus::Invalidated;
                 let what = if is_removed { "deleted" } else { "pinned" };
@@ -414,7 +414,7 @@ impl Plan {
             (to, kind) => {
                 let said = match (&to, kind) {
                     (Err(unreadable), _) => format!("a dependency that cannot be read, {unreadable}"),
-                    (Ok(to), links::Kind::Parent) => format!("its parent `{to}`, which is not in the file"),
+                    (Ok(to), LinkKind::Parent) => format!("its parent `{to}`, which is not in the file"),
                     (Ok(to), _) if to.starts_with("external:") => format!("`{to}`, which is in another project"),
                     (Ok(to), _) => format!("`{to}`, which is not in the file"),
                 };

@@ -1,6 +1,5 @@
 //! What Beads' words mean for work: statuses, types, flags, and links. Words are in lower case, with `-`.
 
-use super::links::Kind;
 use crate::import::fate::Fate::{self, *};
 
 /// Why a deferred issue waits.
@@ -65,33 +64,46 @@ pub(super) const FLAGS: &[(&str, Fate)] = &[
     ("deleted_at", Removed),
 ];
 
-pub(super) const LINKS: &[(&str, Kind)] = &[
-    ("blocks", Kind::Needs),
-    ("blocked-by", Kind::Needs),
-    ("depends-on", Kind::Needs),
-    ("requires", Kind::Needs),
-    ("needs", Kind::Needs),
-    ("waits-for", Kind::Needs),
-    ("conditional-blocks", Kind::OnlyIfFailed),
-    ("conditional", Kind::OnlyIfFailed),
-    ("parent-child", Kind::Parent),
-    ("parent", Kind::Parent),
-    ("child-of", Kind::Parent),
-    ("related", Kind::Loose),
-    ("relates-to", Kind::Loose),
-    ("discovered-from", Kind::Loose),
-    ("replies-to", Kind::Loose),
-    ("duplicates", Kind::Loose),
-    ("supersedes", Kind::Loose),
-    ("authored-by", Kind::Loose),
-    ("assigned-to", Kind::Loose),
-    ("approved-by", Kind::Loose),
-    ("attests", Kind::Loose),
-    ("tracks", Kind::Loose),
-    ("until", Kind::Loose),
-    ("caused-by", Kind::Loose),
-    ("validates", Kind::Loose),
-    ("delegated-from", Kind::Loose),
+/// What a link says about the order of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinkKind {
+    /// The issue begins when the other one is completed.
+    Needs,
+    /// The issue begins only if the other one has failed.
+    OnlyIfFailed,
+    /// The other one is above the issue.
+    Parent,
+    /// Nothing.
+    Loose,
+}
+
+pub(super) const LINKS: &[(&str, LinkKind)] = &[
+    ("blocks", LinkKind::Needs),
+    ("blocked-by", LinkKind::Needs),
+    ("depends-on", LinkKind::Needs),
+    ("requires", LinkKind::Needs),
+    ("needs", LinkKind::Needs),
+    ("waits-for", LinkKind::Needs),
+    ("conditional-blocks", LinkKind::OnlyIfFailed),
+    ("conditional", LinkKind::OnlyIfFailed),
+    ("parent-child", LinkKind::Parent),
+    ("parent", LinkKind::Parent),
+    ("child-of", LinkKind::Parent),
+    ("related", LinkKind::Loose),
+    ("relates-to", LinkKind::Loose),
+    ("discovered-from", LinkKind::Loose),
+    ("replies-to", LinkKind::Loose),
+    ("duplicates", LinkKind::Loose),
+    ("supersedes", LinkKind::Loose),
+    ("authored-by", LinkKind::Loose),
+    ("assigned-to", LinkKind::Loose),
+    ("approved-by", LinkKind::Loose),
+    ("attests", LinkKind::Loose),
+    ("tracks", LinkKind::Loose),
+    ("until", LinkKind::Loose),
+    ("caused-by", LinkKind::Loose),
+    ("validates", LinkKind::Loose),
+    ("delegated-from", LinkKind::Loose),
 ];
 
 /// With one of these an issue is closed that has failed.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::frame::{Frame, FrameStatus, Handle, Origin, Question};
+use crate::text::fnv_of;
 use crate::tree::{TAKEN_BACK, Tree};
 
 /// The largest checksum: numbers in JSON are exact up to it in every language.
@@ -36,11 +37,9 @@ pub(in crate::import) fn verdict<T: PartialEq>(base: Option<T>, file: T, here: T
     }
 }
 
-/// The checksum of a text; 0 for an empty one. (FNV-1a.)
+/// The checksum of a text; 0 for an empty one.
 fn checksum(text: &str) -> u64 {
-    let sum = text
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let sum = fnv_of(text);
     if text.is_empty() { 0 } else { (sum ^ (sum >> 53)) & LARGEST | 1 }
 }
 
