@@ -23,7 +23,9 @@ const KEYS: [(&str, &str); 5] = [
     ("sessionID", "session"),
 ];
 /// The key under which Codex writes a JSON text with the thread, among others.
-const CODEX_TURN: &str = "x-codex-turn-metadata";
+pub const CODEX_TURN: &str = "x-codex-turn-metadata";
+/// What Codex calls a subagent that the model has started. Reviews and compactions have threads of their own, too.
+const SPAWNED: &str = "thread_spawn";
 /// The argument with which a hook says whose call it is: Claude Code itself names only the call.
 pub const ARGUMENT: &str = "calledBy";
 
@@ -38,22 +40,33 @@ const CLIENTS: [(&str, &str); 3] = [("copilot-cli", "copilot"), ("gemini-cli", "
 
 /// A conversation of a host, such as `codex/0198…`. A subagent of Claude Code is `claude/SESSION/AGENT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller(String);
+pub struct Caller {
+    name: String,
+    /// Of a subagent: the conversation that has started it. Empty for others.
+    parent: String,
+}
 
 impl Caller {
     /// The conversation of a host with this ID. `None` if the ID is empty or too long.
     pub fn of(host: &str, id: &str) -> Option<Self> {
         let id = id.trim();
         let is_usable = !id.is_empty() && id.len() <= LONGEST && !id.contains(char::is_control);
-        is_usable.then(|| Self(format!("{host}/{id}")))
+        is_usable.then(|| Self { name: format!("{host}/{id}"), parent: String::new() })
     }
 
     /// A subagent of a session of Claude Code, or without an agent the session itself.
     pub fn of_claude(session: &str, agent: Option<&str>) -> Option<Self> {
         match agent.filter(|agent| !agent.is_empty()) {
-            Some(agent) => Self::of("claude", &format!("{session}/{agent}")),
+            Some(agent) => Self::of("claude", &format!("{session}/{agent}")).map(Self::with_parent_in_name),
             None => Self::of("claude", session),
         }
+    }
+
+    /// The same, of which the name has that of its parent if it is a subagent of Claude Code.
+    fn with_parent_in_name(self) -> Self {
+        let session =
+            self.id().split_once('/').filter(|_| self.name.starts_with("claude/")).map(|(session, _)| session);
+        Self { parent: session.map_or(String::new(), |session| format!("claude/{session}")), ..self }
     }
 
     /// A new conversation of an agent, for one run of it.
@@ -62,7 +75,7 @@ impl Caller {
     /// As [`run_name`].
     #[cfg(feature = "proxy")]
     pub fn of_run(agent: &str) -> io::Result<Self> {
-        Ok(Self(format!("{}/{}", agent.replace('/', "-"), run_name()?)))
+        Ok(Self { name: format!("{}/{}", agent.replace('/', "-"), run_name()?), parent: String::new() })
     }
 
     /// The agent of a client that starts a server for each conversation, and does not say in its calls which one it is. `None`: a server of
@@ -78,19 +91,25 @@ impl Caller {
 
     /// The conversation that a host names in the metadata of a call.
     pub fn of_meta(meta: &Map<String, Value>) -> Option<Self> {
-        let text = |key: &str| meta.get(key).and_then(Value::as_str);
-        let by_key = KEYS.iter().find_map(|(key, host)| Self::of(host, text(key)?));
-        by_key.or_else(|| Self::of_codex_turn(meta.get(CODEX_TURN)?))
+        let turn = meta.get(CODEX_TURN).and_then(Self::of_codex_turn);
+        let by_key = KEYS.iter().find_map(|(key, host)| Self::of(host, meta.get(*key)?.as_str()?));
+        // Both name the same thread, and the turn also tells who has started it.
+        let is_same = |named: &Self| turn.as_ref().is_some_and(|turn| turn.name == named.name);
+        match by_key.filter(|named| !is_same(named)) {
+            Some(named) => Some(named),
+            None => turn,
+        }
     }
 
     /// The conversation that a hook has named in the arguments of a call, which are then those of the tool alone.
     pub fn taken_from(arguments: &mut Map<String, Value>) -> Option<Self> {
         let named = arguments.remove(ARGUMENT)?;
         let (host, id) = named.as_str()?.split_once('/')?;
-        Self::of(host, id)
+        Self::of(host, id).map(Self::with_parent_in_name)
     }
 
-    fn of_codex_turn(turn: &Value) -> Option<Self> {
+    /// The thread of Codex in the description of a turn, a JSON text or object: that of a subagent names the thread that has started it.
+    pub fn of_codex_turn(turn: &Value) -> Option<Self> {
         let read;
         let turn = match turn {
             Value::String(text) => {
@@ -99,8 +118,11 @@ impl Caller {
             }
             other => other,
         };
-        let id = ["thread_id", "session_id"].into_iter().find_map(|key| turn.get(key)?.as_str())?;
-        Self::of("codex", id)
+        let text = |key: &str| turn.get(key).and_then(Value::as_str);
+        let caller = Self::of("codex", text("thread_id").or_else(|| text("session_id"))?)?;
+        let parent = text("parent_thread_id").filter(|_| text("subagent_kind") == Some(SPAWNED));
+        let parent = parent.and_then(|parent| Self::of("codex", parent)).map_or(String::new(), |parent| parent.name);
+        Some(Self { parent, ..caller })
     }
 
     fn of_variables(look_up: impl Fn(&str) -> Option<String>) -> Option<Self> {
@@ -109,19 +131,22 @@ impl Caller {
     }
 
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.name
     }
 
-    /// The conversation as the actor of commands. A subagent works for its session.
+    /// True if another conversation has started it.
+    pub fn is_subagent(&self) -> bool {
+        !self.parent.is_empty()
+    }
+
+    /// The conversation as the actor of commands. A subagent works for the conversation that has started it.
     pub fn actor(&self) -> Actor {
-        let caller = self.id().split_once('/').filter(|_| self.0.starts_with("claude/")).map(|(session, _)| session);
-        let caller = caller.map_or(String::new(), |session| format!("claude/{session}"));
-        Actor::new(HolderKind::Conversation, self.as_str()).caller(caller)
+        Actor::new(HolderKind::Conversation, self.as_str()).caller(&*self.parent)
     }
 
     /// The ID that the host gives the conversation. Frames of a host that keeps its own stack have such IDs.
     pub fn id(&self) -> &str {
-        self.0.split_once('/').map_or(&*self.0, |(_, id)| id)
+        self.name.split_once('/').map_or(&*self.name, |(_, id)| id)
     }
 }
 
@@ -146,7 +171,7 @@ pub fn as_conversation(stack: &Stack, caller: Option<&Caller>) -> Stack {
 
 impl fmt::Display for Caller {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&self.name)
     }
 }
 
@@ -172,6 +197,21 @@ mod tests {
         ] {
             assert_eq!(of_meta(meta.clone()).as_deref(), Some(expected), "{meta}");
         }
+    }
+
+    #[test]
+    fn a_subagent_of_codex_works_for_the_thread_that_has_started_it() {
+        let turn = |kind: &str| json!({ "thread_id": "t2", "parent_thread_id": "t1", "subagent_kind": kind });
+        for meta in
+            [json!({ "threadId": "t2", CODEX_TURN: turn("thread_spawn") }), json!({ CODEX_TURN: turn("thread_spawn") })]
+        {
+            let caller = Caller::of_meta(meta.as_object().unwrap()).unwrap();
+            let actor = caller.actor();
+            assert_eq!((actor.name.as_str(), actor.caller.as_str()), ("codex/t2", "codex/t1"));
+            assert!(caller.is_subagent());
+        }
+        let review = Caller::of_codex_turn(&turn("review")).unwrap();
+        assert!(!review.is_subagent() && review.as_str() == "codex/t2");
     }
 
     #[test]

@@ -88,7 +88,8 @@ impl Drop for Exchange {
         self.totals.add(&usage, self.removed, has_failed);
         if let Some((watcher, watching)) = self.watched.take() {
             let (request, answer) = (used(&usage, milliseconds, has_failed), usage.texts.clone());
-            watcher.watch(Watching { request, answer, ..watching });
+            let is_last = !has_failed && !usage.has_calls;
+            watcher.watch(Watching { request, answer, is_last, ..watching });
         }
         let Usage { model, uncached, read, written, output, error, .. } = usage;
         let error = error.or_else(|| (!self.is_finished).then(|| "cut".to_owned()));

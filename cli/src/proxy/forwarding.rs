@@ -58,7 +58,7 @@ impl Forwarding {
                         let caller = caller_of(&head.headers).or_else(|| self.conversation.clone());
                         let request = ModelRequest::default();
                         let answer = Vec::new();
-                        let watching = Watching { caller, wire, encoding, body, request, answer };
+                        let watching = Watching { caller, wire, encoding, body, request, answer, is_last: false };
                         exchange.watched = Some((self.watcher.clone(), watching));
                     }
                     let (body, removed) = self.folded(conversation.wire, encoding, &mut head, whole).await;

@@ -19,7 +19,7 @@ use http::HeaderMap;
 use super::encoding::Encoding;
 use super::folding::LONGEST;
 use super::meter::Usage;
-use crate::caller::{self, Caller};
+use crate::caller::{self, CODEX_TURN, Caller};
 use crate::folder::StackFolder;
 
 /// How many requests may wait for the stack. Others are left out of the logs until their conversation asks again.
@@ -40,6 +40,8 @@ pub struct Watching {
     pub request: ModelRequest,
     /// The texts of the answer.
     pub answer: Vec<String>,
+    /// True if the answer calls no tools: the turn of the agent is over.
+    pub is_last: bool,
 }
 
 /// Hands requests to the thread that records them.
@@ -185,11 +187,16 @@ impl Recorder {
         (seen.turn, seen.caller) = (self.turn, watching.caller.clone());
         let recorded = self.in_conversation(watching.caller.as_ref(), |conversation| {
             let (answer, request) = (&watching.answer, watching.request.clone());
-            conversation.watch(watching.wire, text, answer, &self.fold, Some(request), &mut seen.watched)
+            conversation.watch(watching.wire, text, answer, &self.fold, Some(request), &mut seen.watched)?;
+            match watching.caller.as_ref().is_some_and(Caller::is_subagent) && watching.is_last {
+                // The frame of a subagent ends with its last answer, also if no hook tells of that.
+                true => conversation.agent_ended("", &answer.join("\n")),
+                false => Ok(()),
+            }
         });
         self.conversations.insert(name, seen);
         self.forget_oldest();
-        recorded.map(drop).map_err(|error| error.to_string())
+        recorded.map_err(|error| error.to_string())
     }
 
     fn forget_oldest(&mut self) {
@@ -208,6 +215,9 @@ pub fn caller_of(headers: &HeaderMap) -> Option<Caller> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     if let Some(session) = text("x-claude-code-session-id") {
         return Caller::of_claude(session, text("x-claude-code-agent-id"));
+    }
+    if let Some(thread) = text(CODEX_TURN).and_then(|turn| Caller::of_codex_turn(&turn.into())) {
+        return Some(thread);
     }
     let codex = ["thread-id", "session-id", "session_id"].iter().find_map(|name| Caller::of("codex", text(name)?));
     codex.or_else(|| Caller::of("opencode", text("x-session-id")?))

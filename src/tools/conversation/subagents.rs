@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::caller::{Conversation, frame_in_prompt, is_handed_over, place};
 use crate::error::Result;
 use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Identity, PopStatus};
+use crate::session::title_of;
 use crate::stack::Stack;
 use crate::text::from_json;
 use crate::tree::Tree;
@@ -81,12 +82,27 @@ impl Conversation<'_> {
         }
         let title = if description.is_empty() { "subagent" } else { description };
         match self.frame_of(agent, title)? {
-            Some(made) if self.status(made) != FrameStatus::Invalidated => {
+            // It can have its name already, by its first request.
+            Some(made) if self.is_unnamed(made) => {
                 let (title, success_criteria) = (title.to_owned(), prompt.to_owned());
                 self.stack
                     .identify(made, Identity { title, success_criteria, success_criteria_compacted: String::new() })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Makes a frame for the subagent that is this conversation, of which only its first request is known, or enters the one that its prompt hands
+    /// over. Nothing happens if its host has told of it, or if it has worked before.
+    ///
+    /// # Errors
+    /// As [`Conversation::agent_named`].
+    pub(super) fn agent_seen(&self, prompt: &str) -> Result<()> {
+        let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
+        let is_known = |tree: &Tree| tree.by_id(&agent.name).is_some() || tree.last_entry(&agent.name).is_some();
+        match self.stack.read(is_known) {
+            true => Ok(()),
+            false => self.agent_named(agent, &title_of(prompt), prompt),
         }
     }
 
@@ -162,6 +178,10 @@ impl Conversation<'_> {
     fn waits_for(&self, frame: Handle, agent: &Actor) -> bool {
         let waits = |tree: &Tree| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, agent));
         self.status(frame) == FrameStatus::InProgress && self.stack.read(waits)
+    }
+
+    fn is_unnamed(&self, frame: Handle) -> bool {
+        self.status(frame) != FrameStatus::Invalidated && self.stack.read(|tree| tree.node(frame).record().placeholder)
     }
 
     pub(super) fn status(&self, frame: Handle) -> FrameStatus {

@@ -83,6 +83,9 @@ impl Conversation<'_> {
             true => (said, seen),
             false => (Transcript::default(), before_this),
         };
+        if let Some(prompt) = said.items.iter().rev().find(|item| item.entry["role"] == "user") {
+            self.agent_seen(prompt.entry["text"].as_str().unwrap_or_default())?;
+        }
         // A conversation that names no frame is where the stack knows it to be: its frame was begun by another one, or before a compaction.
         let task = watched.task.or_else(|| said.items.iter().find_map(|item| self.task_in(&item.entry)));
         let place = self.place().or(task);

@@ -29,6 +29,8 @@ pub struct Usage {
     pub error: Option<String>,
     /// The answer has said that it is whole.
     pub is_ended: bool,
+    /// The answer calls tools: the agent goes on.
+    pub has_calls: bool,
     /// The texts of the answer, as a conversation repeats them.
     pub texts: Vec<String>,
 }
@@ -134,14 +136,23 @@ impl Usage {
             let parts = parts.and_then(Value::as_array).into_iter().flatten().filter(|part| !is_thought(part));
             parts.filter_map(|part| text(Some(part), "text")).collect()
         };
+        let is_of = |part: &Value, kind: &str| part["type"].as_str().is_some_and(|it| it.ends_with(kind));
+        let has = |parts: Option<&Value>, is: &dyn Fn(&Value) -> bool| {
+            parts.and_then(Value::as_array).is_some_and(|parts| parts.iter().any(is))
+        };
         match wire {
             Wire::Anthropic if kind == "content_block_start" => {
+                self.has_calls |= said.content_block.as_ref().is_some_and(|block| is_of(block, "tool_use"));
                 self.texts.extend(text(said.content_block.as_ref(), "text"));
             }
             Wire::Anthropic if kind == "content_block_delta" => self.add_text(text(said.delta.as_ref(), "text")),
-            Wire::Anthropic => self.texts.extend(texts_of(said.content.as_ref())),
+            Wire::Anthropic => {
+                self.has_calls |= has(said.content.as_ref(), &|part| is_of(part, "tool_use"));
+                self.texts.extend(texts_of(said.content.as_ref()));
+            }
             // The whole answer comes at the end.
             Wire::Responses => {
+                self.has_calls |= has(said.output.as_ref(), &|item| is_of(item, "_call"));
                 let items = said.output.as_ref().and_then(Value::as_array).into_iter().flatten();
                 let messages = items.filter(|item| item["type"] == "message");
                 self.texts.extend(messages.map(|item| texts_of(item.get("content")).join("\n")));
@@ -151,6 +162,7 @@ impl Usage {
                 let part = choice.and_then(|choice| choice.get("delta").or_else(|| choice.get("message")));
                 self.is_ended |=
                     choice.is_some_and(|choice| choice.get("finish_reason").is_some_and(|why| !why.is_null()));
+                self.has_calls |= has(part.and_then(|part| part.get("tool_calls")), &|_| true);
                 self.begin_text();
                 self.add_text(text(part, "content"));
             }
@@ -159,6 +171,7 @@ impl Usage {
                 self.is_ended |= candidate.is_some_and(|candidate| candidate.get("finishReason").is_some());
                 self.begin_text();
                 let parts = candidate.and_then(|candidate| candidate.pointer("/content/parts"));
+                self.has_calls |= has(parts, &|part| part.get("functionCall").is_some());
                 texts_of(parts).into_iter().for_each(|text| self.add_text(Some(text)));
             }
             _ => {}
