@@ -29,4 +29,10 @@ pub struct TranscriptPosition {
     pub model: String,
     /// The time of what was said last, in milliseconds since the Unix epoch.
     pub time: u64,
+    /// True: what was read last is in the log of no frame.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_outside: bool,
+    /// True: it has stopped within a line that is too long. The rest of the line is left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_within_line: bool,
 }

@@ -7,6 +7,32 @@ use crate::frame::{
     NewHold, Parent, PopStatus, RegisterValues, Release, Results, SummaryRequest, TranscriptPosition,
 };
 
+/// A part of the transcript of a conversation that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TranscriptRead {
+    /// A frame of those in whose logs it is, or if it is in none, any frame.
+    pub frame: FrameRef,
+    /// The name of the conversation.
+    pub conversation: String,
+    /// How far it was read before, in bytes. `None`: it was not read.
+    pub before: Option<u64>,
+    /// How far it was read.
+    pub position: Box<TranscriptPosition>,
+}
+
+impl TranscriptRead {
+    /// A part that was read on from there.
+    pub fn new(
+        frame: impl Into<FrameRef>,
+        conversation: impl Into<String>,
+        before: Option<u64>,
+        position: TranscriptPosition,
+    ) -> Self {
+        Self { frame: frame.into(), conversation: conversation.into(), before, position: Box::new(position) }
+    }
+}
+
 /// A requested change of a tree. [`decide`](super::decide) checks it and returns the events that carry it out.
 /// [`Stack`](crate::Stack) and the types that it returns have a method for each command, and
 /// [`Stack::execute`](crate::Stack::execute) takes any of them.
@@ -299,8 +325,8 @@ pub enum Command {
         logs: Vec<(FrameRef, Vec<Value>)>,
         /// The frame in which a model was asked, and the requests.
         usage: Vec<(FrameRef, ModelRequest)>,
-        /// If it comes from the transcript of the conversation: a frame of these, the name of the conversation, and how far it was read.
-        transcript: Option<(FrameRef, String, Box<TranscriptPosition>)>,
+        /// The part of a transcript from which it comes. If somebody else has read on meanwhile, nothing is recorded.
+        transcript: Option<TranscriptRead>,
     },
     /// Append lines to the frame's own log, `logs/{id}.jsonl` in the stack's folder.
     AppendLog {

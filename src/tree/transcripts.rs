@@ -19,7 +19,8 @@ pub(super) struct Transcript {
 }
 
 impl Tree {
-    /// How far the transcript of a conversation was read, and the frame in whose log the last part is. `None`: it was not read, or so many others
+    /// How far the transcript of a conversation was read, and the frame in whose log the last part is, if it is in any
+    /// ([`TranscriptPosition::is_outside`]). `None`: it was not read, or so many others
     /// were read since then that it is forgotten.
     pub fn transcript(&self, conversation: &str) -> Option<(Handle, &TranscriptPosition)> {
         self.transcripts.get(conversation).map(|transcript| (transcript.frame, &transcript.position))

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use callstack_core::fold::{FoldSettings, TranscriptForm, TranscriptStep, read_transcript};
+use callstack_core::fold::{FoldSettings, LONGEST_TRANSCRIPT_LINE, TranscriptForm, TranscriptStep, read_transcript};
 use callstack_core::frame::TranscriptPosition;
-use callstack_core::tools::conversation::Conversation;
+use callstack_core::tools::conversation::{Conversation, ReadPart};
 use callstack_core::{Actor, HolderKind, LogQuery, NewFrame, PopStatus, Settings, Stack, StackOptions};
 use serde_json::{Value, json};
 use support::Random;
@@ -44,7 +44,7 @@ fn with_stack<T>(act: impl FnOnce(&Stack, &Conversation<'_>) -> T) -> T {
     act(&stack, &Conversation::new(&actor, &settings))
 }
 
-fn hook(conversation: &Conversation<'_>, form: TranscriptForm, text: &[u8], is_over: bool) -> usize {
+fn hook(conversation: &Conversation<'_>, form: TranscriptForm, text: &[u8], is_over: bool) -> ReadPart {
     let offset = conversation.transcript_offset();
     let part = &text[(offset as usize).min(text.len())..];
     conversation.read_transcript(form, offset, part, is_over, &FoldSettings::default()).unwrap()
@@ -91,8 +91,8 @@ fn each_item_is_logged_once_and_each_request_counted() {
     for form in TranscriptForm::ALL.iter().copied() {
         with_stack(|stack, conversation| {
             let text = recorded(form.as_str());
-            assert_eq!(hook(conversation, form, &text, true), 0, "{form}: lines that were not understood");
-            assert_eq!(hook(conversation, form, &text, true), 0, "{form}: nothing is new");
+            assert_eq!(hook(conversation, form, &text, true).unknown, 0, "{form}: lines that were not understood");
+            assert_eq!(hook(conversation, form, &text, true).unknown, 0, "{form}: nothing is new");
             let entries = log(stack);
             let said: Vec<String> = entries.iter().map(short).collect();
             for expected in expected(form) {
@@ -199,9 +199,7 @@ fn hooks_at_any_time_record_the_same() {
             cuts.sort_unstable();
             with_stack(|stack, conversation| {
                 for cut in &cuts {
-                    let before = stack.read(|tree| tree.revision());
                     hook(conversation, form, &text[..*cut], false);
-                    assert!(stack.read(|tree| tree.revision()) >= before);
                 }
                 hook(conversation, form, &text, true);
                 assert_eq!(log(stack), whole, "{form}: cut at {cuts:?}");
@@ -232,6 +230,63 @@ fn what_is_logged_is_not_logged_again() {
     // A file that was made anew is read from its beginning.
     conversation.read_transcript(form, 0, &text, true, &FoldSettings::default()).unwrap();
     assert_eq!((log(&stack), stack.usage("f1").unwrap().own), (entries, used));
+}
+
+/// Hooks of tools that run at the same time read the same part: it is recorded once.
+#[test]
+fn a_part_that_two_hooks_read_at_once_is_recorded_once() {
+    for form in TranscriptForm::ALL.iter().copied() {
+        let text = recorded(form.as_str());
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::default();
+        let open = || Stack::open(folder.path(), StackOptions::default()).unwrap();
+        let actor = |stack: &Stack| stack.as_actor(Actor::new(HolderKind::Conversation, NAME));
+        let (one, other) = (open(), open());
+        one.push(NewFrame::new("Read")).unwrap();
+        other.refresh().unwrap();
+        let [first, second] = [actor(&one), actor(&other)];
+        let end = hook(&Conversation::new(&first, &settings), form, &text, true).offset;
+        let (entries, used) = (log(&one), one.usage("f1").unwrap().own);
+        let read =
+            Conversation::new(&second, &settings).read_transcript(form, 0, &text, true, &FoldSettings::default());
+        assert_eq!(read.unwrap().offset, end, "{form}: the second one goes on where the first one has stopped");
+        assert_eq!((log(&other), other.usage("f1").unwrap().own), (entries, used), "{form}");
+    }
+}
+
+/// What a conversation says in no frame is not read again by each hook.
+#[test]
+fn what_is_said_in_no_frame_is_left_behind() {
+    with_stack(|stack, conversation| {
+        let words = "word ".repeat(2_000);
+        let line = json!({"type": "user", "message": {"role": "user", "content": words}}).to_string() + "\n";
+        let text = line.repeat(600).into_bytes();
+        hook(conversation, TranscriptForm::Claude, &text, false);
+        let left = text.len() as u64 - conversation.transcript_offset();
+        assert!((1..3 << 20).contains(&left), "{left} bytes of {} are read again", text.len());
+        assert_eq!(log(stack).len(), 0);
+    });
+}
+
+/// A line that is too long is left out, and what is behind it is read.
+#[test]
+fn a_line_that_is_too_long_stops_nothing() {
+    with_stack(|stack, conversation| {
+        let job = recorded("claude");
+        let mut text = vec![b'x'; LONGEST_TRANSCRIPT_LINE];
+        let part = hook(conversation, TranscriptForm::Claude, &text, false);
+        assert_eq!((part.unknown, part.offset), (1, text.len() as u64));
+        text.extend(b"the rest of it\n");
+        text.extend(&job);
+        hook(conversation, TranscriptForm::Claude, &text, true);
+        let entries = log(stack);
+        assert_eq!(conversation.transcript_offset(), text.len() as u64);
+        let alone = with_stack(|stack, conversation| {
+            hook(conversation, TranscriptForm::Claude, &job, true);
+            log(stack)
+        });
+        assert_eq!(entries, alone);
+    });
 }
 
 /// What a subagent says and uses is in the frame in which the stack knows it to be.

@@ -24,6 +24,9 @@ use crate::frame::{Handle, ModelRequest, TranscriptPosition};
 use crate::text::{from_json, milliseconds};
 use crate::vocabulary::calls::CallNames;
 
+/// A longer line of a transcript is left out, in bytes.
+pub const LONGEST_TRANSCRIPT_LINE: usize = 64 << 20;
+
 /// The host whose form a transcript has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -101,6 +104,8 @@ pub struct TranscriptPart {
     pub steps: Vec<TranscriptStep>,
     /// Number of lines that were not understood. They are left out.
     pub unknown: usize,
+    /// Where the next part begins.
+    pub end: TranscriptPosition,
 }
 
 /// A step of a conversation: what somebody has written, or an answer of the model with the outcomes of its calls. It is whole: nothing that
@@ -120,8 +125,8 @@ pub struct TranscriptStep {
 }
 
 /// Reads a part of a transcript. `text` begins at the offset of the position, and may end anywhere: what is not whole is left for the next
-/// part. `is_over`: what is there is whole but for a line without an end, since the turn of the agent has ended. `conversation`: the name on
-/// which the IDs of entries depend, as in [`Seen::of`](super::Seen::of).
+/// part. `is_over`: what is there is whole but for a line without an end, since the turn of the agent has ended. A line that is longer than
+/// [`LONGEST_TRANSCRIPT_LINE`] is left out. `conversation`: the name on which the IDs of entries depend, as in [`Seen::of`](super::Seen::of).
 ///
 /// Wherever a transcript is cut, its parts say the same as the whole.
 ///
@@ -155,15 +160,28 @@ pub fn read_transcript(
         part: TranscriptPart::default(),
     };
     let mut offset = from.offset;
+    let mut text = text;
+    if from.is_within_line {
+        let rest = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |end| end + 1);
+        reading.position.is_within_line = rest == text.len() && !text.ends_with(b"\n");
+        offset += rest as u64;
+        reading.position.offset = offset;
+        text = &text[rest..];
+    }
+    if text.len() >= LONGEST_TRANSCRIPT_LINE && !text.contains(&b'\n') {
+        reading.part.unknown += 1;
+        (reading.position.is_within_line, reading.position.offset) = (true, offset + text.len() as u64);
+        text = &[];
+    }
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         let Some(whole) = line.strip_suffix(b"\n") else { break };
         reading.read(whole, offset);
         offset += line.len() as u64;
     }
-    if is_over {
+    if is_over && !reading.position.is_within_line {
         reading.end_step(offset);
     }
-    reading.part
+    TranscriptPart { end: reading.position, ..reading.part }
 }
 
 struct Reading<'a> {

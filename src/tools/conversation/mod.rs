@@ -25,7 +25,7 @@ use serde_json::Value;
 pub use self::caller::{Conversation, newest_open, place};
 pub use self::question::Question;
 pub use self::status::Wait;
-pub use self::watching::Watched;
+pub use self::watching::{ReadPart, Watched};
 use super::{Answer, arguments, beginning};
 use crate::error::Error;
 use crate::frame::Handle;

@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::caller::{Conversation, frame_in_prompt, is_handed_over};
 use crate::error::Result;
 use crate::fold::{
-    FoldSettings, Seen, Transcript, TranscriptForm, TranscriptStep, Wire, answered_transcript, read_transcript,
+    FoldSettings, LONGEST_TRANSCRIPT_LINE, Seen, Transcript, TranscriptForm, TranscriptStep, Wire, answered_transcript,
+    read_transcript,
 };
 use crate::frame::{FrameRef, Handle, ModelRequest, TranscriptPosition};
-use crate::tree::Command;
+use crate::tree::{Command, TranscriptRead};
 
 /// What a process knows of a conversation that it watches. It begins empty, also after a restart: what the logs have already is found there.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +33,10 @@ pub struct Watched {
 
 /// Number of frames of a tree whose logs are compared with a conversation that is seen for the first time, the newest.
 const COMPARED_FRAMES: usize = 64;
+/// Of what a conversation has said in no frame so much is kept for the frame that it may begin, in bytes of its transcript, and when it is
+/// twice as long it is cut.
+const KEPT_BYTES: u64 = 1 << 20;
+const MOST_BYTES: u64 = 2 * KEPT_BYTES;
 
 /// Number of items, and of requests, in no frame that are kept for the next one, the newest.
 const KEPT_BEFORE: usize = 1_000;
@@ -157,15 +162,19 @@ impl Conversation<'_> {
 
     /// Where the transcript of the conversation is to be read on, in bytes.
     pub fn transcript_offset(&self) -> u64 {
-        let Some(caller) = self.caller else { return 0 };
-        self.stack.read(|tree| tree.transcript(caller).map_or(0, |(_, position)| position.offset))
+        self.transcript_position().map_or(0, |position| position.offset)
+    }
+
+    fn transcript_position(&self) -> Option<TranscriptPosition> {
+        let caller = self.caller?;
+        self.stack.read(|tree| tree.transcript(caller).map(|(_, position)| position.clone()))
     }
 
     /// Records what a part of the transcript of the conversation says, as [`Conversation::watch`] does what requests say: each item in the log
     /// of its frame, with the time at which it was written, and what each answer has used. All of it is one commit, which also remembers
     /// how far the transcript was read. `text` begins at `offset`: the one of [`Conversation::transcript_offset`], or 0 for a file
-    /// that was made anew. `is_over`: the turn of the agent has ended; what was said last in no frame is then in the log of the last one. Returns
-    /// the number of lines that were not understood.
+    /// that was made anew. `is_over`: the turn of the agent has ended; what was said last in no frame is then in the log of the last one. If
+    /// somebody else reads the same part at the same time, it is recorded once.
     ///
     /// # Errors
     /// The storage errors. Nothing was recorded then.
@@ -176,21 +185,32 @@ impl Conversation<'_> {
         text: &[u8],
         is_over: bool,
         settings: &FoldSettings,
-    ) -> Result<usize> {
-        let Some(caller) = self.caller else { return Ok(0) };
-        let known = self.stack.read(|tree| {
-            let known = tree.transcript(caller).filter(|(_, position)| position.offset == offset);
-            known.map(|(frame, position)| (frame, position.clone()))
+    ) -> Result<ReadPart> {
+        let Some(caller) = self.caller else { return Ok(ReadPart { unknown: 0, offset }) };
+        let (before, known) = self.stack.read(|tree| {
+            let known = tree.transcript(caller);
+            let before = known.map(|(_, position)| position.offset);
+            let here = known.filter(|(_, position)| position.offset == offset);
+            (before, here.map(|(frame, position)| (frame, position.clone())))
         });
         let is_new = known.is_none();
-        let (last, from) = known.map_or((None, TranscriptPosition::default()), |(last, from)| (Some(last), from));
+        let (last, from) = match known {
+            Some((frame, from)) => (Some(frame).filter(|_| !from.is_outside), from),
+            None => (None, TranscriptPosition { offset, ..TranscriptPosition::default() }),
+        };
         let part = read_transcript(form, text, &from, is_over, settings, caller);
-        let mut reading = Reading::new(self, last, &part.steps);
+        let behind = offset + text.len() as u64;
+        let mut reading = Reading::new(self, last, &part.steps, behind.saturating_sub(KEPT_BYTES));
         part.steps.into_iter().for_each(|step| reading.add(step));
-        if is_over {
+        // What is behind the last frame is not read again and again.
+        if is_over || behind.saturating_sub(reading.end.as_ref().map_or(offset, |(_, end)| end.offset)) > MOST_BYTES {
             reading.end();
         }
-        let Some((frame, position)) = reading.end else { return Ok(part.unknown) };
+        let end = match reading.end {
+            Some(end) => Some(end),
+            None => self.outside(reading.outside, &from, part.end, text.len() as u64),
+        };
+        let Some((frame, position)) = end else { return Ok(ReadPart { unknown: 0, offset }) };
         let (mut logs, mut usage) = (reading.logs, reading.usage);
         if is_new {
             // A program that has watched the requests has recorded it already.
@@ -207,12 +227,34 @@ impl Conversation<'_> {
             logs.clear();
         }
         logs.retain(|_, entries| !entries.is_empty());
-        self.stack.execute(Command::RecordConversation {
+        let goes_on_at = position.offset;
+        let events = self.stack.execute(Command::RecordConversation {
             logs: logs.into_iter().map(|(frame, entries)| (frame.into(), entries)).collect(),
             usage: usage.into_iter().map(|used| (used.frame.into(), used.request)).collect(),
-            transcript: Some((frame.into(), caller.to_owned(), position.into())),
+            transcript: Some(TranscriptRead::new(frame, caller, before, position)),
         })?;
-        Ok(part.unknown)
+        Ok(match events.is_empty() {
+            true => ReadPart { unknown: 0, offset: self.transcript_offset() },
+            false => ReadPart { unknown: part.unknown, offset: goes_on_at },
+        })
+    }
+
+    /// Where the reading goes on of a conversation that has said much in no frame, or a line that is too long. The newest of it is kept for the
+    /// frame that it may begin.
+    fn outside(
+        &self,
+        far: Option<TranscriptPosition>,
+        from: &TranscriptPosition,
+        end: TranscriptPosition,
+        length: u64,
+    ) -> Option<(Handle, TranscriptPosition)> {
+        let end = match far {
+            Some(far) if length > MOST_BYTES => far,
+            _ if end.is_within_line || from.is_within_line || length >= LONGEST_TRANSCRIPT_LINE as u64 => end,
+            _ => return None,
+        };
+        let first = Handle::from_index(0).filter(|_| self.stack.read(|tree| tree.len() > 0))?;
+        Some((first, TranscriptPosition { is_outside: true, ..end }))
     }
 
     /// The IDs in the logs of a tree.
@@ -252,6 +294,19 @@ struct Reading<'a> {
     usage: Vec<Used>,
     /// How far it is recorded, and in which frame.
     end: Option<(Handle, TranscriptPosition)>,
+    /// The last step that ends before this offset is where the reading goes on if nothing is recorded.
+    kept_from: u64,
+    outside: Option<TranscriptPosition>,
+}
+
+/// What came of a part of a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadPart {
+    /// Number of lines of what was recorded that were not understood.
+    pub unknown: usize,
+    /// Where the reading goes on, in bytes: where it was if the part ends within a step.
+    pub offset: u64,
 }
 
 /// What a request has used.
@@ -263,7 +318,7 @@ struct Used {
 }
 
 impl<'a> Reading<'a> {
-    fn new(conversation: &'a Conversation<'a>, last: Option<Handle>, steps: &[TranscriptStep]) -> Self {
+    fn new(conversation: &'a Conversation<'a>, last: Option<Handle>, steps: &[TranscriptStep], kept_from: u64) -> Self {
         let mut entries = steps.iter().flat_map(|step| &step.items);
         let task = || entries.find_map(|(_, entry)| conversation.task_in(entry));
         // That of a subagent has ended with it.
@@ -282,6 +337,8 @@ impl<'a> Reading<'a> {
             logs: BTreeMap::new(),
             usage: Vec::new(),
             end: None,
+            kept_from,
+            outside: None,
         }
     }
 
@@ -308,6 +365,9 @@ impl<'a> Reading<'a> {
                 }
                 None => self.used_before.push((request, ids.clone())),
             }
+        }
+        if end.offset <= self.kept_from {
+            self.outside = Some(end.clone());
         }
         self.position = Some(end);
         if let Some(here) = here {

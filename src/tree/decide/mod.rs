@@ -10,7 +10,7 @@ mod memory;
 mod recording;
 mod undoing;
 
-use super::{Command, Commit, Draft, Tree};
+use super::{Command, Commit, Draft, TranscriptRead, Tree};
 use crate::error::{Error, Result};
 use crate::frame::{Actor, Change, FrameStatus, Holder, HolderKind};
 
@@ -116,6 +116,10 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::AddDecision { frame, decision } => draft.add_decision(tree.resolve(&frame)?, decision)?,
         Command::RecordUsage { frame, request } => draft.record_usage(tree.resolve(&frame)?, request),
         Command::SetLogPath { frame, log_path } => draft.set_log_path(tree.resolve(&frame)?, log_path)?,
+        // Hooks that happen at the same time read the same part.
+        Command::RecordConversation { transcript: Some(ref read), .. } if was_read_since(tree, read) => {
+            return Ok(Commit::default());
+        }
         Command::RecordConversation { logs, usage, transcript } => {
             for (frame, entries) in logs {
                 draft.append_entries(tree.resolve(&frame)?, entries)?;
@@ -123,7 +127,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
             for (frame, request) in usage {
                 draft.record_usage(tree.resolve(&frame)?, Box::new(request));
             }
-            if let Some((frame, conversation, position)) = transcript {
+            if let Some(TranscriptRead { frame, conversation, position, .. }) = transcript {
                 draft.push(tree.resolve(&frame)?, Change::TranscriptRead { conversation, position });
             }
         }
@@ -186,6 +190,11 @@ fn finished(mut draft: Draft<'_>, person: Option<&Actor>, name: Option<&str>) ->
     }
     draft.renew_beside();
     draft.finish()
+}
+
+/// True if somebody else has read on in a transcript.
+fn was_read_since(tree: &Tree, read: &TranscriptRead) -> bool {
+    tree.transcript(&read.conversation).map(|(_, position)| position.offset) != read.before
 }
 
 fn not_empty(field: &'static str, text: &str) -> Result<()> {

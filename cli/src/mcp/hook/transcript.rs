@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::fold::FoldSettings;
+use callstack_core::fold::{FoldSettings, LONGEST_TRANSCRIPT_LINE};
 use callstack_core::text::from_json;
 use callstack_core::tools::conversation::Conversation;
 use serde_json::Value;
@@ -16,8 +16,10 @@ use super::{Event, HookEvent, HookHost};
 
 /// The variable that `callstack run` sets for an agent whose requests it watches: what they say is recorded already.
 pub const WATCHED: &str = "CALLSTACK_WATCHED";
-/// The length of the part that one hook reads, in bytes. The next one reads on.
-const LONGEST_PART: u64 = 64 << 20;
+/// The length of a part that is read at once, in bytes. It grows as long as a step of the conversation is longer.
+const PART: usize = 8 << 20;
+/// How long a hook reads on. The next one goes on there.
+const LONGEST_READ: Duration = Duration::from_secs(5);
 /// How long a hook waits for a transcript, how often it looks, and how much of its end it reads, in bytes.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
@@ -39,14 +41,26 @@ pub fn read(host: HookHost, kind: HookEvent, event: &Event, conversation: &Conve
     let mut file = File::open(&path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     let known = conversation.transcript_offset();
-    let offset = if known <= length { known } else { 0 };
-    let mut text = Vec::new();
-    file.seek(SeekFrom::Start(offset)).map_err(failed)?;
-    file.take(LONGEST_PART).read_to_end(&mut text).map_err(failed)?;
-    let is_whole = (text.len() as u64) < LONGEST_PART;
-    let unknown = conversation
-        .read_transcript(host.transcript(), offset, &text, is_end && is_whole, &FoldSettings::default())
-        .map_err(|error| error.to_string())?;
+    let mut offset = if known <= length { known } else { 0 };
+    let (mut unknown, mut size, begun) = (0, PART, Instant::now());
+    while begun.elapsed() < LONGEST_READ {
+        let mut text = Vec::new();
+        file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+        (&file).take(size as u64).read_to_end(&mut text).map_err(failed)?;
+        let is_whole = text.len() < size;
+        // A step that is longer than all that is read at once is cut.
+        let is_over = if is_whole { is_end } else { size >= LONGEST_TRANSCRIPT_LINE };
+        let part = conversation
+            .read_transcript(host.transcript(), offset, &text, is_over, &FoldSettings::default())
+            .map_err(|error| error.to_string())?;
+        unknown += part.unknown;
+        match part.offset == offset {
+            true if is_whole => break,
+            true if size >= LONGEST_TRANSCRIPT_LINE => break,
+            true => size = LONGEST_TRANSCRIPT_LINE.min(size * 2),
+            false => (offset, size) = (part.offset, PART),
+        }
+    }
     match unknown {
         0 => Ok(()),
         unknown => Err(format!("lines of the transcript {shown} that were not understood: {unknown}")),
