@@ -910,10 +910,7 @@ fn a_person_who_gives_no_answer_leaves_the_frame_blocked() {
         decide(&mut server, &asked, refusal.clone());
         let answer = server.answer_to(100);
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-        assert!(
-            text.contains("f1 (Taxes) is blocked. The person was asked and has given no answer"),
-            "{refusal}: {text}"
-        );
+        assert!(text.contains("f1 (Taxes) is blocked. No answer has come from the person"), "{refusal}: {text}");
         assert_eq!(project.stack().frame("f1").unwrap().status, FrameStatus::Blocked);
     }
     let project = Project::new();
@@ -998,7 +995,7 @@ fn the_newest_version_gets_a_question_as_the_answer_to_the_call() {
     };
     assert!(again(&json!("f7/1"), json!({ "action": "decline" })).contains("f7"));
     assert!(again(&json!("nonsense"), json!({})).contains("requestState is not one"));
-    assert!(again(&asked["requestState"], json!({ "action": "decline" })).contains("has given no answer"));
+    assert!(again(&asked["requestState"], json!({ "action": "decline" })).contains("No answer has come"));
     let text = again(&asked["requestState"], json!({ "action": "accept", "content": { "answer": "20 %" } }));
     assert!(text.contains("is in progress again"), "{text}");
     ends_with(&text, "You are in f1 (Taxes).");
@@ -1519,7 +1516,7 @@ fn a_conversation_that_begins_learns_where_the_work_stands() {
     let mut server = project.connected();
     server.push("one", "Shop");
     server.push("one", "Cart");
-    assert!(instructions(&project).contains("Open frames: f2 (Cart), f1 (Shop). Others work on them."));
+    assert!(instructions(&project).contains("Open frames: f2 (Cart), f1 (Shop). Other conversations hold them"));
     // The conversation has ended without a word, and its lease is over.
     for frame in ["f1", "f2"] {
         project.stack().set_status(frame, FrameStatus::Blocked, None).unwrap();
@@ -2020,6 +2017,20 @@ fn the_stack_is_the_one_that_is_named() {
     server.push("one", "Shop");
     drop(server);
     assert!(path.join("stack.db").is_file() && !project.path().exists());
+}
+
+/// A session that ends lets its frames go: another one goes on there without takeOver.
+#[test]
+fn the_frames_of_a_session_that_ends_are_free() {
+    let session = Session::new();
+    let mut next = session.project.connected();
+    next.refused(Some("next"), "activate", json!({ "frame": "f1" }));
+    session.hook("session-end", Some("agent"), json!({}));
+    next.refused(Some("next"), "activate", json!({ "frame": "f1" }));
+    session.hook("session-end", None, json!({}));
+    let told = session.project.server(&[]).greet("2025-06-18")["instructions"].as_str().unwrap().to_owned();
+    assert!(told.contains("Nobody works on f1 (Shop)"), "{told}");
+    next.done(Some("next"), "activate", json!({ "frame": "f1" }));
 }
 
 /// A hook reads the transcript that it is told of: what was said and used is recorded once, and not at all where a proxy records it.

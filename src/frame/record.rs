@@ -223,7 +223,7 @@ impl Frame {
     pub fn interruption(&self) -> String {
         match self.holder.as_deref() {
             Some(holder) if holder.kind != HolderKind::Host && !holder.name.is_empty() => {
-                format!("{} has not been heard of for too long", holder.described())
+                format!("{} has ended, or has not been heard of for too long", holder.described())
             }
             _ => "the host that ran it has ended".to_owned(),
         }
@@ -287,9 +287,10 @@ impl Frame {
         }
     }
 
-    /// True if the frame has the ID of a session; false if its ID was generated because it has none yet.
+    /// True if the frame has the ID of a session; false if its ID was generated because it has none yet, or is that of an imported plan.
     pub fn has_session(&self) -> bool {
-        !self.session_id.starts_with(PLANNED_PREFIX)
+        let is_of_plan = || self.origin.as_ref().is_some_and(|origin| self.session_id.ends_with(&origin.id));
+        !self.session_id.starts_with(PLANNED_PREFIX) && !is_of_plan()
     }
 
     /// The session in whose conversation the frame is worked on, although the session has another frame of its own: the ID is then

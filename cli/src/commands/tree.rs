@@ -83,9 +83,12 @@ struct TreeFrame {
     /// Why the frame was invalidated, unless it was invalidated together with its parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     invalidation_reason: Option<String>,
-    /// True if the host that ran the frame has ended.
+    /// True if whoever worked on the frame has ended, or has not been heard of.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
+    /// Why it is interrupted.
+    #[serde(skip)]
+    interruption: String,
     /// Number of frames below this one that are not in the list, because of `--depth`.
     #[serde(skip_serializing_if = "is_zero")]
     hidden_below: usize,
@@ -202,6 +205,7 @@ impl TreeFrame {
             },
             invalidation_reason: frame.invalidation_reason.as_deref().filter(|_| !is_with_parent).and_then(text),
             interrupted: frame.is_interrupted(),
+            interruption: if frame.is_interrupted() { frame.interruption() } else { String::new() },
             hidden_below: 0,
             leads: false,
             is_over: !frame.status.is_unfinished() && !node.has_unfinished_below() && !is_in_the_way,
@@ -300,7 +304,7 @@ impl Drawing<'_> {
             self.remark(page, &format!("Waits for: {}", handles.join(", ")), false)?;
         }
         if frame.interrupted {
-            self.remark(page, "It was interrupted: the host that ran it has ended", false)?;
+            self.remark(page, &format!("It was interrupted: {}", frame.interruption), false)?;
         }
         match &frame.invalidation_reason {
             Some(reason) => self.remark(page, &format!("Invalidated: {reason}"), false),

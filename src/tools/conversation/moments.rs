@@ -4,6 +4,7 @@
 use super::Conversation;
 use crate::error::Result;
 use crate::frame::{FrameStatus, Handle, Hold, Release};
+use crate::session::calls::listed;
 use crate::tree::Command;
 
 impl Conversation<'_> {
@@ -38,10 +39,20 @@ impl Conversation<'_> {
                 "Nobody works on {}: activate {{\"frame\": \"{frame}\"}} goes on with it, if that is what the user wants.",
                 self.name(frame)
             ),
-            None => "Others work on them.".to_owned(),
+            None => {
+                "Other conversations hold them: if theirs has ended, activate with takeOver goes on there.".to_owned()
+            }
+        };
+        let answered: Vec<Handle> = self.stack.read(|tree| {
+            let is_answered = |frame: &Handle| tree.node(*frame).record().pending_answer().is_some();
+            tree.with_status(FrameStatus::Blocked).filter(is_answered).collect()
+        });
+        let answered = match &answered[..] {
+            [] => String::new(),
+            answered => format!(" Answered in the meantime, so that activate goes on with them: {}.", listed(answered)),
         };
         Some(format!(
-            "The call stack of this project (tools of callstack) has work that is not finished.{open} {next} For other work, push begins a task."
+            "The call stack of this project (tools of callstack) has work that is not finished.{open} {next}{answered} For other work, push begins a task."
         ))
     }
 

@@ -16,6 +16,8 @@ pub(super) struct Pop {
     /// completed: the criteria are met; failed: they cannot be; blocked: it waits for somebody.
     status: Ended,
     /// What exists now, where, and how it is used; or what was tried, and why it failed.
+    #[serde(default)]
+    #[schemars(!default)]
     results: String,
     /// If that is long: the same in a few short sentences.
     #[serde(default)]

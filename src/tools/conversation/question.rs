@@ -76,7 +76,7 @@ impl Conversation<'_> {
         let status = self.stack.read(|tree| tree.node(frame).status());
         let Some(answer) = answer else {
             let text = format!(
-                "{name} is {status}. The person was asked and has given no answer; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} \
+                "{name} is {status}. No answer has come from the person, who may not have seen the question; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} \
                  goes on once there is one."
             );
             return Ok(self.answer_from(self.place(), text));

@@ -253,7 +253,7 @@ impl Conversation<'_> {
             _ if end.is_within_line || from.is_within_line || length >= LONGEST_TRANSCRIPT_LINE as u64 => end,
             _ => return None,
         };
-        let first = Handle::from_index(0).filter(|_| self.stack.read(|tree| tree.len() > 0))?;
+        let first = Handle::from_index(0).filter(|_| self.stack.read(|tree| !tree.is_empty()))?;
         Some((first, TranscriptPosition { is_outside: true, ..end }))
     }
 

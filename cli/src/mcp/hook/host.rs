@@ -12,6 +12,9 @@ use crate::caller::Caller;
 /// The seconds after which a host gives a hook up.
 #[cfg(any(feature = "proxy", test))]
 const TIMEOUT: u64 = 10;
+/// The seconds that Codex gives a hook at the end of a session.
+#[cfg(any(feature = "proxy", test))]
+const CODEX_END_TIMEOUT: u64 = 3;
 /// The tools of the stack, in whatever way a host names them.
 const OURS: &str = ".*callstack.*";
 
@@ -67,7 +70,8 @@ impl HookHost {
             (_, HookEvent::SubagentStart) if is_claude => ("SubagentStart", None),
             (_, HookEvent::SubagentStop) if is_claude => ("SubagentStop", None),
             (_, HookEvent::SubagentStart | HookEvent::SubagentStop) => return None,
-            (Self::Gemini, HookEvent::PreCompact) => ("PreCompress", None),
+            // Gemini CLI runs these hooks at each step, and shows to the person what they say.
+            (Self::Gemini, HookEvent::PreCompact) => return None,
             (_, HookEvent::PreCompact) => ("PreCompact", None),
             (Self::Gemini, HookEvent::Stop) => ("AfterAgent", None),
             (_, HookEvent::Stop) => ("Stop", None),
@@ -104,6 +108,9 @@ impl HookHost {
             let mut entry = Map::new();
             entry.extend(matcher.map(|matcher| ("matcher".to_owned(), matcher.into())));
             let hook = match self {
+                Self::Codex if *event == HookEvent::SessionEnd => {
+                    json!({ "type": "command", "command": command, "timeout": CODEX_END_TIMEOUT })
+                }
                 Self::Claude | Self::Codex => json!({ "type": "command", "command": command, "timeout": TIMEOUT }),
                 Self::Gemini | Self::Qwen => {
                     json!({ "type": "command", "command": command, "timeout": TIMEOUT * 1_000 })

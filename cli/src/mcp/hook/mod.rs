@@ -72,7 +72,7 @@ pub enum HookEvent {
     PreCompact,
     /// The agent ends its turn: reminds it once of its open frame.
     Stop,
-    /// The session ends: reads the rest of its transcript.
+    /// The session ends: reads the rest of its transcript, and frees its frames for others.
     SessionEnd,
 }
 
@@ -197,6 +197,10 @@ fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Optio
     // The frame of a subagent is known then. What goes wrong here takes nothing from the answer.
     if let Err(problem) = transcript::read(host, kind, &event, &conversation) {
         note(&format!("callstack hook: {problem}"));
+    }
+    if kind == HookEvent::SessionEnd && event.agent_id.is_empty() {
+        // Others can go on with its frames at once.
+        conversation.ended().map_err(|error| error.to_string())?;
     }
     answer
 }
