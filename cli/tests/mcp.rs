@@ -500,6 +500,16 @@ fn calls_that_are_sent_together_are_done_one_after_the_other() {
 }
 
 #[test]
+fn arguments_that_are_the_text_of_an_object_are_read() {
+    let project = Project::new();
+    let mut server = project.connected();
+    let params = json!({ "name": "status", "arguments": "{\"all\": true}" });
+    assert_eq!(server.result("tools/call", params)["isError"], false);
+    let answer = server.answer("tools/call", json!({ "name": "status", "arguments": "all" }));
+    assert!(answer["error"]["message"].is_string(), "{answer}");
+}
+
+#[test]
 fn calls_of_a_client_that_shuffles_them_are_done_in_the_order_that_has_a_meaning() {
     let project = Project::new();
     let mut server = project.server(&[]);

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{Mutex, OwnedMutexGuard};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 /// The longest line that is read, in bytes.
@@ -56,7 +56,7 @@ pub fn read(bytes: &[u8]) -> Result<(ClientJsonRpcMessage, Cow<'_, str>), Box<Un
         Cow::Owned(text) => Cow::Owned(readable_json(&text).into_owned()),
     };
     match serde_json::from_str(&text) {
-        Ok(message) => Ok((message, text)),
+        Ok(message) => Ok((with_read_arguments(message, &text), text)),
         Err(error) => {
             let code = if error.is_data() { ErrorCode::INVALID_REQUEST } else { ErrorCode::PARSE_ERROR };
             let message = format!("the message cannot be read, and nothing was done: {error}");
@@ -66,6 +66,20 @@ pub fn read(bytes: &[u8]) -> Result<(ClientJsonRpcMessage, Cow<'_, str>), Box<Un
             Err(Box::new(Unreadable::new(heads, ErrorData::new(code, message, None), logged)))
         }
     }
+}
+
+/// A tool call of which the arguments are the text of an object, as some hosts send them, with that object. Other messages stay.
+fn with_read_arguments(message: ClientJsonRpcMessage, text: &str) -> ClientJsonRpcMessage {
+    let is_unread_call = matches!(&message, JsonRpcMessage::Request(request)
+        if matches!(&request.request, ClientRequest::CustomRequest(other) if other.method == "tools/call"));
+    let read = || {
+        let mut message: Value = is_unread_call.then(|| from_json(text).ok())??;
+        let arguments = &mut message["params"]["arguments"];
+        let object: Value = from_json(arguments.as_str()?).ok()?;
+        *arguments = object.is_object().then_some(object)?;
+        serde_json::from_value(message).ok()
+    };
+    read().unwrap_or(message)
 }
 
 /// What kind of error it is, and where if the parser knows, for the log. The parser's own message may quote the text.
@@ -359,13 +373,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Reader<R, W> {
             let Some(line) = self.next().await else { return };
             let mut lines = vec![line];
             if self.may_be_shuffled(&lines[0]) {
+                let end = Instant::now() + TOGETHER;
                 while lines.len() < MOST_WAITING {
-                    let Ok(line) = timeout(TOGETHER, self.next()).await else { break };
+                    let Ok(line) = timeout_at(end, self.next()).await else { break };
                     is_open = line.is_some();
                     let Some(line) = line else { break };
                     lines.push(line);
                 }
-                lines.sort_by_key(rank);
+                lines.sort_by_cached_key(rank);
             }
             for line in lines {
                 let passed = match line {

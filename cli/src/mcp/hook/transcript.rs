@@ -34,8 +34,9 @@ pub fn read(host: HookHost, kind: HookEvent, event: &Event, conversation: &Conve
     if let (HookHost::Copilot, Some(hook)) = (host, name_in_copilot(kind)) {
         wait_for_hook(&path, hook);
     }
-    // A pipe would be waited for. A file that is not there yet comes with the next event.
-    if !path.is_file() {
+    // A pipe would be waited for. A file that is not there yet comes with the next event. All hosts name their transcripts so, and other files
+    // have nothing for a log.
+    if !path.is_file() || path.extension().is_none_or(|extension| extension != "jsonl") {
         return Ok(());
     }
     let mut file = File::open(&path).map_err(failed)?;
