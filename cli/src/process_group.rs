@@ -7,11 +7,23 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// What the watcher of a group does: it waits for the end of its input, and kills the group to which it belongs. The
+use crate::token::Token;
+
+/// The variable that marks all processes of a group, also those that have made groups or sessions of their own, as `timeout` and `setsid` do.
+const MARK: &str = "CALLSTACK_PROCESS_GROUP";
+
+/// What the watcher of a group does: it waits for the end of its input, kills what is marked, and then the group to which it belongs. The
 /// other end of its input is in this process alone, so it is closed when this process ends. What asks the group to end leaves it
-/// there. The first line of its input is the number of the command, which may have made a group of its own, as `timeout` does.
-const WATCHER: &str = "trap '' HUP INT QUIT TERM USR1 USR2 ALRM; read -r command; read -r end; \
-                       [ -z \"$command\" ] || kill -s KILL -- \"-$command\" 2>/dev/null; kill -KILL 0";
+/// there. The first line of its input is the number of the command, which may have made a group of its own. Its argument is the mark; a
+/// process that forks meanwhile is found by the next look. Systems without `/proc` have no marks.
+const WATCHER: &str = r#"trap '' HUP INT QUIT TERM USR1 USR2 ALRM; read -r command; read -r end
+[ -z "$command" ] || kill -s KILL -- "-$command" 2>/dev/null
+for look in 1 2 3 4 5; do
+    marked=$(grep -slz "^$1\$" /proc/[0-9]*/environ)
+    [ -n "$marked" ] || break
+    for place in $marked; do place=${place#/proc/}; kill -s KILL "${place%/environ}" 2>/dev/null; done
+done
+kill -KILL 0"#;
 
 /// The group of a command and of all processes that it has started there.
 pub struct ProcessGroup {
@@ -20,8 +32,9 @@ pub struct ProcessGroup {
     /// The command, when the watcher knows it. It may have made a group of its own.
     command: Option<Pid>,
     /// The watcher kills the group when this is closed.
-    life: PipeWriter,
+    life: Option<PipeWriter>,
     watcher: Child,
+    mark: String,
 }
 
 impl ProcessGroup {
@@ -31,11 +44,19 @@ impl ProcessGroup {
     /// If the watcher cannot be started.
     pub fn new() -> io::Result<Self> {
         let (end, life) = io::pipe()?;
+        let mark = Token::random()?.to_string();
         let mut watcher = Command::new("sh");
-        watcher.arg("-c").arg(WATCHER).process_group(0).stdin(end).stdout(Stdio::null()).stderr(Stdio::null());
+        watcher.args(["-c", WATCHER, "watcher", &format!("{MARK}={mark}")]);
+        // Another group, in which this process is, leaves it to kill its own.
+        watcher.env_remove(MARK).process_group(0).stdin(end).stdout(Stdio::null()).stderr(Stdio::null());
         let watcher = watcher.spawn()?;
         let id = i32::try_from(watcher.id()).ok().and_then(Pid::from_raw);
-        Ok(Self { id, command: None, life, watcher })
+        Ok(Self { id, command: None, life: Some(life), watcher, mark })
+    }
+
+    /// The variable with which a command of the group is to be started.
+    pub fn variable(&self) -> (&'static str, &str) {
+        (MARK, &self.mark)
     }
 
     /// The number of the group, for [`CommandExt::process_group`].
@@ -49,7 +70,7 @@ impl ProcessGroup {
     /// If the watcher has gone.
     pub fn watch(&mut self, command: u32) -> io::Result<()> {
         self.command = i32::try_from(command).ok().and_then(Pid::from_raw);
-        writeln!(self.life, "{command}")
+        self.life.as_mut().map_or(Ok(()), |life| writeln!(life, "{command}"))
     }
 
     /// Asks the processes of the group to end, and those of a group that the command has made for itself.
@@ -64,14 +85,12 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills the remaining processes of the group.
+    /// Kills the remaining processes of the group, and those that have left it.
     pub fn kill(&mut self) {
-        if self.id.is_some() {
-            self.signal(Signal::KILL);
-            (self.id, self.command) = (None, None);
-            // It was in the group, so this does not wait for long.
-            let _ = self.watcher.wait();
-        }
+        drop(self.life.take());
+        (self.id, self.command) = (None, None);
+        // It kills them, and itself, so this does not wait for long.
+        let _ = self.watcher.wait();
     }
 }
 

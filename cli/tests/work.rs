@@ -140,7 +140,7 @@ fn the_command_finds_its_frame_its_context_and_its_stack() {
     let frame = place.plan("Cart");
     // Without a name a command is about the frame of its worker, not about the one in which a person works by hand.
     let errand = place.stack.push(NewFrame::new("Errand").root()).unwrap();
-    let script = "cat > context; env | grep ^CALLSTACK_ | sort > variables; \
+    let script = "cat > context; env | grep -v CALLSTACK_PROCESS_GROUP | grep ^CALLSTACK_ | sort > variables; \
         $PROGRAM artifact $CALLSTACK_FRAME cart.rs; $PROGRAM plan --parent $CALLSTACK_FRAME Sum; \
         $PROGRAM artifact sum.rs; $PROGRAM decide Cents; $PROGRAM plan Taxes";
     let mut command = place.command(&["--worker", "one", "--limit", "1"], script);
@@ -214,6 +214,29 @@ fn a_killed_worker_takes_its_command_with_it_and_its_frame_goes_to_another_one()
     let output = place.command(&[], "echo $CALLSTACK_GENERATION").output().unwrap();
     assert_eq!(worked(&output)["completed"], 1);
     assert_eq!(place.frame(frame).results.unwrap(), "2");
+}
+
+/// `timeout` makes a group of its own, and `setsid` a session.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_has_left_the_group_of_the_command_ends_with_it() {
+    for leaves in ["timeout 1000", "setsid"] {
+        for is_killed in [true, false] {
+            let place = Place::new();
+            place.plan("Cart");
+            let end = if is_killed { "sleep 1000" } else { "true" };
+            let line = format!(
+                "{leaves} sh -c 'echo $$ >> processes; sleep 1000' & while [ ! -s processes ]; do sleep 0.01; done; {end}"
+            );
+            let mut worker = place.start(&[], &line);
+            let process = place.wait_for("processes", 1);
+            if is_killed {
+                signal(&worker, Signal::KILL);
+            }
+            worker.wait().unwrap();
+            wait_for_end(&process);
+        }
+    }
 }
 
 #[test]

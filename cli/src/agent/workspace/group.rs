@@ -26,6 +26,8 @@ impl Group {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command).current_dir(folder).process_group(processes.id()).stdin(Stdio::null());
         shell.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        let (mark, value) = processes.variable();
+        shell.env(mark, value);
         // One pipe for output and errors keeps them in the order in which they were written.
         shell.stdout(writer.try_clone()?).stderr(writer);
         let child = shell.spawn()?;

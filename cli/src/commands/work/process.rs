@@ -116,7 +116,11 @@ impl Process {
         #[cfg(unix)]
         let mut group = ProcessGroup::new()?;
         #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut process, group.id());
+        {
+            let (mark, value) = group.variable();
+            process.env(mark, value);
+            std::os::unix::process::CommandExt::process_group(&mut process, group.id());
+        }
         let mut child = process.spawn().map_err(NotStarted::of)?;
         #[cfg(unix)]
         group.watch(child.id())?;
