@@ -7,7 +7,7 @@ use super::FrameStatus;
 /// What the file of a plan said of a frame at the last import or export. It tells what has changed in the file since from what has changed
 /// here.
 ///
-/// In JSON: `{"plan": "beads", "id": "app-2", "after": "app-1", "status": "planned", "checksums": [4, 8, 0, 0, 0, 0, 0, 0]}`.
+/// In JSON: `{"plan": "beads", "id": "app-2", "after": "app-1", "status": "planned", "checksums": {"title": 4, "parent": 8}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -25,7 +25,42 @@ pub struct Origin {
     pub gone: bool,
     /// The status in the file.
     pub status: FrameStatus,
-    /// Checksums of the title, the criteria, the task, the priority, the dependencies, the parent, the results, and of what it waits for. Each
-    /// is less than 2^53, and 0 for what the file does not have.
-    pub checksums: [u64; 8],
+    /// Checksums of what it says.
+    pub checksums: Checksums,
+}
+
+/// Checksums of what the file of a plan said of a frame. Each is less than 2^53, and 0, absent in JSON, for what the file does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct Checksums {
+    /// Of the title.
+    #[serde(skip_serializing_if = "is_none")]
+    pub title: u64,
+    /// Of the success criteria.
+    #[serde(skip_serializing_if = "is_none")]
+    pub criteria: u64,
+    /// Of the full instruction.
+    #[serde(skip_serializing_if = "is_none")]
+    pub task: u64,
+    /// Of the priority.
+    #[serde(skip_serializing_if = "is_none")]
+    pub priority: u64,
+    /// Of the IDs of what it depends on.
+    #[serde(skip_serializing_if = "is_none")]
+    pub depends_on: u64,
+    /// Of the ID of its parent; 0 at the top of the plan.
+    #[serde(skip_serializing_if = "is_none")]
+    pub parent: u64,
+    /// Of the results.
+    #[serde(skip_serializing_if = "is_none")]
+    pub results: u64,
+    /// Of what it waits for.
+    #[serde(skip_serializing_if = "is_none")]
+    pub wait: u64,
+}
+
+fn is_none(checksum: &u64) -> bool {
+    *checksum == 0
 }

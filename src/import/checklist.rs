@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
+use super::collector::Group;
 use super::fate::Fate::{self, *};
 use super::{Collector, Imported, Texts, task_frame, task_of};
 use crate::error::{Error, Result};
@@ -336,9 +337,9 @@ impl Plan<'_> {
         let notes = task_of(&notes, &place, collector);
         if !self.is_task(entry) {
             let texts = Texts { title, criteria: notes, results: String::new() };
-            let word = if entry.kind == Kind::Heading { "heading" } else { "list" };
+            let group = if entry.kind == Kind::Heading { Group::Heading } else { Group::List };
             let frame = task_frame(id.clone(), above, FrameStatus::Planned, texts);
-            collector.add_made(frame, word, &place);
+            collector.add_made(frame, group, &place);
             return id;
         }
         let fate = self.fate(entry, is_dropped, &place, collector);

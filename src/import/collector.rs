@@ -12,6 +12,33 @@ const LEFT_OUT: &str = "; left out";
 /// The end of the message about a frame without its parent.
 const KEPT_AS_ROOT: &str = "kept as a root";
 
+/// What holds tasks together without being an entry of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    Plan,
+    Tag,
+    Heading,
+    List,
+}
+
+impl Group {
+    const ALL: [Self; 4] = [Self::Plan, Self::Tag, Self::Heading, Self::List];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Tag => "tag",
+            Self::Heading => "heading",
+            Self::List => "list",
+        }
+    }
+}
+
+/// True if a frame is no entry of a plan, but holds such ones together.
+pub(super) fn is_made(frame: &Frame) -> bool {
+    frame.no_work.as_deref().is_some_and(|word| Group::ALL.iter().any(|group| group.word() == word))
+}
+
 /// Collects frames and problems while a file is read.
 #[derive(Default)]
 pub(super) struct Collector {
@@ -67,8 +94,8 @@ impl Collector {
     }
 
     /// Adds a frame that is no task of the file, but the parent of tasks: see [`Collector::finish`].
-    pub(super) fn add_made(&mut self, mut frame: Frame, word: &str, place: &str) -> usize {
-        frame.no_work = Some(word.to_owned());
+    pub(super) fn add_made(&mut self, mut frame: Frame, group: Group, place: &str) -> usize {
+        frame.no_work = Some(group.word().to_owned());
         self.made.push(self.frames.len());
         self.add(frame, place)
     }
@@ -135,7 +162,12 @@ impl Collector {
         tree.handles().for_each(|handle| plan.report_ended_above(handle, &mut self.problems));
         let mut handles = tree.handles();
         plan.frames.retain(|_| handles.next().is_some_and(|frame| !empty.contains(&frame)));
-        Imported { frames: plan.frames, problems: self.problems, is_incomplete: self.is_incomplete }
+        Imported {
+            frames: plan.frames,
+            problems: self.problems,
+            is_incomplete: self.is_incomplete,
+            ..Imported::default()
+        }
     }
 
     /// A frame that is its own parent, or in a circle of parents, waits for somebody, and all that is below it.

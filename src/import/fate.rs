@@ -1,4 +1,8 @@
-//! What becomes of an entry of a plan. Each format has tables from the words of its tool to these.
+//! What becomes of an entry of a plan. Each format has tables from the words of its tool to these; an export finds the words in them.
+
+use serde_json::Value;
+
+use crate::frame::FrameStatus;
 
 /// What an entry of a plan becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,4 +36,22 @@ pub(super) fn of<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
 /// A word as the tables have it.
 pub(super) fn folded(word: &str) -> String {
     word.trim().to_lowercase().replace(['_', ' '], "-")
+}
+
+/// True if a table says the same of two words.
+pub(super) fn is_same(table: &[(&str, Fate)], one: &Value, other: &Value) -> bool {
+    let fate = |value: &Value| value.as_str().and_then(|word| of(table, word));
+    one == other || (fate(one).is_some() && fate(one) == fate(other))
+}
+
+/// The word that an export writes for what has become of a frame: the first of a table for that.
+pub(super) fn word_for(table: &[(&'static str, Fate)], status: FrameStatus) -> &'static str {
+    let is_meant = |fate: &Fate| match status {
+        FrameStatus::Planned => *fate == Fate::Work,
+        FrameStatus::InProgress => *fate == Fate::Begun,
+        FrameStatus::Blocked => matches!(fate, Fate::Waits(_)),
+        FrameStatus::Completed => *fate == Fate::Finished,
+        FrameStatus::Failed | FrameStatus::Invalidated => *fate == Fate::Removed,
+    };
+    table.iter().find(|(_, fate)| is_meant(fate)).map_or("", |(word, _)| *word)
 }

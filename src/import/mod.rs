@@ -54,6 +54,10 @@ pub struct Imported {
     pub problems: Vec<Problem>,
     /// True: parts of the file could not be read. What the plan does not have may be in them.
     pub is_incomplete: bool,
+    /// True: a plan with these IDs that the stack has is the same one, however much of it has changed, and what the file does not have any
+    /// more leaves it. False: it is the same one if they have most of their work in common, and the file has lost at most half of what is
+    /// unfinished.
+    pub is_same_plan: bool,
 }
 
 impl Imported {
@@ -240,7 +244,7 @@ pub fn frames(text: &str) -> Result<Imported> {
             let (tree, mut problems) = state(text)?;
             let mut frames = in_sibling_order(&tree);
             problems.extend(frames.iter_mut().filter_map(take_log));
-            Ok(Imported { frames, problems, is_incomplete: false })
+            Ok(Imported { frames, problems, ..Imported::default() })
         }
         Format::TaskMaster => task_master(text),
         Format::Checklist => list(text),

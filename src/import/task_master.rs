@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::collector::Group;
 use super::fate::{self, Fate, Fate::*};
 use super::{Collector, Imported, Texts, take_list, take_text, task_frame, task_of, time, unreadable};
 use crate::error::{Error, Result};
@@ -16,14 +17,14 @@ const WHAT: &str = "the Task Master file";
 /// The tag used for files of older versions of Task Master, which have no tags.
 pub(super) const ONLY_TAG: &str = "master";
 
-/// What Task Master's statuses mean for work. Words are in lower case, with `-`.
-const STATUSES: &[(&str, Fate)] = &[
+/// What Task Master's statuses mean for work. Words are in lower case, with `-`. An export writes the first one for each fate.
+pub(super) const STATUSES: &[(&str, Fate)] = &[
     ("pending", Work),
     ("todo", Work),
     ("in-progress", Begun),
+    ("blocked", Waits("It is blocked in Task Master.")),
     ("review", Waits("It is done in Task Master, and waits for a review.")),
     ("deferred", Waits("It is deferred in Task Master.")),
-    ("blocked", Waits("It is blocked in Task Master.")),
     ("done", Finished),
     ("completed", Finished),
     ("cancelled", Removed),
@@ -170,7 +171,7 @@ impl Plan {
             updated_at: metadata("updated").and_then(time::lenient_milliseconds).unwrap_or_default(),
             ..Frame::default()
         };
-        self.collector.add_made(root, "tag", tag);
+        self.collector.add_made(root, Group::Tag, tag);
     }
 
     /// Reads the tasks of a list beside tags. Those that the tag `master` has too are in it; the others wait.
@@ -376,12 +377,6 @@ pub(super) fn with_outcome(details: &str, outcome: Option<(Outcome, &str)>, time
     let word = OUTCOMES.iter().find(|(known, _)| *known == kind).map_or("", |(_, word)| word);
     let gap = if before.is_empty() { "" } else { "\n\n" };
     format!("{before}{gap}<info added on {time}>\n{word}{said}\n</info added on {time}>")
-}
-
-/// True if two statuses say the same of a task.
-pub(super) fn same_status(one: &Value, other: &Value) -> bool {
-    let fate = |value: &Value| value.as_str().and_then(|word| fate::of(STATUSES, word));
-    one == other || (fate(one).is_some() && fate(one) == fate(other))
 }
 
 /// Takes the status of a task, and returns why it waits if the status is unknown.

@@ -69,7 +69,8 @@ impl Stack {
 
     /// Adds the frames of a plan that [`import::frames`](crate::import::frames) has read, or, if it was imported before, brings its frames
     /// up to date: all or none. New entries are added, changed ones edited, closed ones finished, removed ones invalidated. What was begun here
-    /// stays as it is, and so does what was changed on both sides: [`PlanUpdate::conflicts`] names it. `below`: where the top of the plan is;
+    /// stays as it is, and so does what was changed on both sides: [`PlanUpdate::conflicts`] names it. So does what is missing in a file that has
+    /// lost most of its plan, and a new entry waits whose dependencies cannot be here. `below`: where the top of the plan is;
     /// `None`: where it was, or it has roots.
     ///
     /// ```
@@ -88,8 +89,8 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// - As [`Stack::import`]; [`Error::DuplicateId`] also if the plan seems to be another one with the same IDs.
-    /// - [`Error::Dependency`] if a new entry would wait for itself, because of a dependency that was added here.
+    /// - As [`Stack::import`]; [`Error::DuplicateId`] also if the plan seems to be another one with the same IDs
+    ///   ([`Imported::is_same_plan`] says that it is not).
     /// - [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for `below`; [`Error::ParentClosed`] if that frame has ended.
     pub fn bring_up_to_date(&self, plan: &Imported, below: Option<FrameRef>) -> Result<PlanUpdate> {
         let mut update = PlanUpdate::default();
@@ -98,8 +99,9 @@ impl Stack {
             || (),
             |tree, (), now| {
                 let below = below.map(|below| open(tree, &below)).transpose()?;
-                let (commit, made) =
-                    decide_together(tree, actor, "import", now, |draft| import::bring_up_to_date(draft, plan, below))?;
+                let (commit, made) = decide_together(tree, actor, Some("import"), now, |draft| {
+                    import::bring_up_to_date(draft, plan, below)
+                })?;
                 update = made;
                 Ok(commit)
             },
@@ -121,12 +123,15 @@ impl Stack {
     /// Notes that an export was written into its file, so that the next import knows what the file says.
     ///
     /// # Errors
-    /// Those of the store.
+    /// [`Error::HoldLost`] if the actor has lost the hold without which it does nothing; those of the store.
     pub fn note_export(&self, exported: &ExportedPlan) -> Result<()> {
+        let actor = self.actor.as_deref();
         let note = |tree: &Tree, (), now| {
-            let mut draft = Draft::new(tree, now);
-            import::note_export(&mut draft, exported);
-            Ok(draft.finish())
+            let note = |draft: &mut Draft<'_>| {
+                import::note_export(draft, exported);
+                Ok(())
+            };
+            decide_together(tree, actor, None, now, note).map(|(commit, ())| commit)
         };
         self.commit(|| (), note).map(drop)
     }

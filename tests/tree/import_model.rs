@@ -42,7 +42,7 @@ fn issue() -> impl Strategy<Value = Item> {
         vec!["task", "task", "task", "bug", "epic", "message", "molecule", "gate", "event", "milestone", "odd", ""];
     let flags = vec!["", "", "", "", "ephemeral", "pinned", "is_template", "wisp_type"];
     let times = vec![None, None, None, Some(FUTURE), Some("2020-01-01"), Some("some day")];
-    let reasons = vec!["", "done", "failed: disk full", "fixed the error", "rejected"];
+    let reasons = vec!["", "done", "failed: disk full", "cancelled: superseded", "fixed the error", "rejected"];
     let types = vec![
         "blocks",
         "blocks",
@@ -165,7 +165,8 @@ impl Beads<'_> {
             let Some(target) = self.items.get(*other) else { return false };
             match *kind {
                 "conditional-blocks" => {
-                    target.status == "closed" && matches!(target.reason, "failed: disk full" | "rejected")
+                    let has_failed = ["failed: disk full", "cancelled: superseded", "rejected"];
+                    target.status == "closed" && has_failed.contains(&target.reason)
                 }
                 _ => {
                     let blocks_nothing =
@@ -296,6 +297,44 @@ fn work(plan: &str, mut check: impl FnMut(&str) -> Result<(), TestCaseError>) ->
     Ok(())
 }
 
+/// Workers complete what the model lets begin, and nothing is left that it would give. So it is after the way back into the file, too.
+fn check_all_are_given(items: &[Item], plan: &str) -> Result<(), TestCaseError> {
+    let stack = Stack::in_memory();
+    stack.bring_up_to_date(&import::frames(plan).unwrap(), None).unwrap();
+    let model = Beads { items, done: HashSet::new() };
+    let expected: Vec<String> = (0..items.len())
+        .filter(|at| items[*at].status == "open" && model.may_begin(*at))
+        .map(|at| format!("x-{at}"))
+        .collect();
+    let ready = |stack: &Stack| -> Vec<String> {
+        let mut ids: Vec<String> =
+            stack.ready().into_iter().map(|frame| stack.frame(frame).unwrap().session_id).collect();
+        ids.sort_by_key(|id| id[2..].parse::<usize>().unwrap());
+        ids
+    };
+    prop_assert_eq!(ready(&stack), &expected[..], "{}", plan);
+    let Some(first) = expected.first() else { return Ok(()) };
+    stack.invalidate(first.as_str(), "superseded").unwrap();
+    let exported = stack.read(|tree| import::export(tree, plan, "")).unwrap();
+    stack.note_export(&exported).unwrap();
+    let after = import::frames(&exported.text).unwrap();
+    let fresh = Stack::in_memory();
+    fresh.bring_up_to_date(&after, None).unwrap();
+    let update = stack.bring_up_to_date(&after, None).unwrap();
+    prop_assert!(update.conflicts.is_empty(), "{:?}", update.conflicts);
+    prop_assert_eq!(ready(&stack), ready(&fresh), "{}", exported.text);
+    let at: usize = first[2..].parse().unwrap();
+    let mut items = items.to_vec();
+    (items[at].status, items[at].reason) = ("closed", "cancelled: superseded");
+    let model = Beads { items: &items, done: HashSet::new() };
+    let expected: Vec<String> = (0..items.len())
+        .filter(|at| items[*at].status == "open" && model.may_begin(*at))
+        .map(|at| format!("x-{at}"))
+        .collect();
+    prop_assert_eq!(ready(&fresh), expected, "{}", exported.text);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(support::setting("IMPORT_CASES", 400) as u32))]
 
@@ -309,6 +348,29 @@ proptest! {
             model.done.insert(at);
             Ok(())
         })?;
+    }
+
+    /// The model says what must begin, too: issues without parents, of which each waits for others that are closed, for whatever reason.
+    #[test]
+    fn workers_get_every_issue_that_beads_would_give(
+        items in prop::collection::vec((any::<bool>(), 0..6_usize, prop::collection::vec((0..12_usize, 0..4_usize), 0..4)), 1..12),
+    ) {
+        let reasons = ["", "done", "failed: disk full", "cancelled: superseded", "fixed the error", "rejected"];
+        let kinds = ["blocks", "waits-for", "conditional-blocks", "related"];
+        let count = items.len();
+        let items: Vec<Item> = { items.into_iter().enumerate() }
+            .map(|(at, (is_closed, reason, links))| Item {
+                status: if is_closed { "closed" } else { "open" },
+                kind: "task",
+                flag: "",
+                defer_until: None,
+                reason: if is_closed { reasons[reason] } else { "" },
+                // Nothing waits for itself.
+                links: links.into_iter().map(|(other, kind)| (other % count, kinds[kind])).filter(|(other, _)| *other < at).collect(),
+            })
+            .collect();
+        let plan = beads(&items);
+        check_all_are_given(&items, &plan)?;
     }
 
     /// Each item of a check list is a frame, and those with another mark than `[ ]`, or below such a one, are given to nobody.

@@ -249,6 +249,128 @@ fn a_prefix_a_place_and_another_plan_are_told_apart() {
     assert_eq!(revision_of(&stack), revision);
 }
 
+/// Two files of each format that have made-up IDs, numbers or titles in common, as those of two projects do.
+fn files_of_two_projects() -> Vec<[String; 2]> {
+    let lines = |project: &str, count: usize| -> String {
+        (1..=count).map(|number| format!("{}\n", issue(&format!("{project}-{number}"), "open"))).collect()
+    };
+    let tasks = |titles: &[&str]| {
+        let tasks: Vec<Value> = { titles.iter().zip(1..) }
+            .map(|(title, id)| json!({"id": id, "title": title, "status": "pending", "description": format!("{title} it is")}))
+            .collect();
+        json!({"master": {"tasks": tasks}}).to_string()
+    };
+    let mut files = vec![
+        [lines("web", 4), lines("api", 3)],
+        [lines("web", 1), lines("api", 3)],
+        [tasks(&["Schema", "Cart", "Taxes", "Fonts"]), tasks(&["Crawler", "Index"])],
+    ];
+    if cfg!(feature = "markdown") {
+        files.push([
+            "# TODO\n- [ ] Tests\n- [ ] Schema\n- [ ] Cart\n- [ ] Taxes\n".to_owned(),
+            "# TODO\n- [ ] Tests\n- [ ] Crawler\n".to_owned(),
+        ]);
+    }
+    files
+}
+
+#[test]
+fn a_second_file_never_touches_the_plan_of_the_first_one() {
+    for [one, other] in files_of_two_projects() {
+        for (first, second) in [(&one, &other), (&other, &one)] {
+            let stack = recorded();
+            let plan = |text: &str| import::frames(text).unwrap();
+            stack.bring_up_to_date(&plan(first), None).unwrap();
+            let before = stack.state();
+            let error = stack.bring_up_to_date(&plan(second), None).unwrap_err();
+            assert_eq!(error.code(), "duplicate_id", "{second}");
+            assert_eq!(stack.state(), before, "a refused file changes nothing: {second}");
+            let exported = stack.read(|tree| import::export(tree, second, "")).map(|exported| exported.text);
+            assert!(
+                exported.is_err() || exported.unwrap() == *second,
+                "nothing is written into another file: {second}"
+            );
+            // With a prefix both are there, and each finds its own frames.
+            let prefixed = || plan(second).with_prefix("x/");
+            let added = stack.bring_up_to_date(&prefixed(), None).unwrap();
+            assert_eq!((added.added.len(), added.changes.len()), (prefixed().frames.len(), 0));
+            for again in [plan(first), prefixed()] {
+                let frames = again.frames.len();
+                let again = stack.bring_up_to_date(&again, None).unwrap();
+                assert_eq!((again.unchanged, said(&again)), (frames, Vec::new()), "{first}");
+            }
+            // Whoever says that it is the same plan is believed.
+            let stack = recorded();
+            stack.bring_up_to_date(&plan(first), None).unwrap();
+            let mut same = plan(second);
+            same.is_same_plan = true;
+            stack.bring_up_to_date(&same, None).unwrap();
+            let again = stack.bring_up_to_date(&plan(second), None).unwrap();
+            assert_eq!((again.unchanged, said(&again)), (same.frames.len(), Vec::new()), "{second}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_has_lost_most_of_its_plan_removes_nothing() {
+    let stack = recorded();
+    let issues: Vec<Value> = (1..=6).map(|number| issue(&format!("web-{number}"), "open")).collect();
+    update(&stack, &issues);
+    let cut = update(&stack, &issues[..2]);
+    assert_eq!(said(&cut)[0], "web-3 status: it is removed, with most of the plan | planned");
+    assert_eq!(cut.conflicts.len(), 4);
+    let mut meant = plan(&issues[..2]);
+    meant.is_same_plan = true;
+    let removed = stack.bring_up_to_date(&meant, None).unwrap();
+    assert_eq!(said(&removed), ["web-3 Removed", "web-4 Removed", "web-5 Removed", "web-6 Removed"]);
+}
+
+#[test]
+fn a_new_entry_that_would_wait_for_itself_waits_for_somebody() {
+    let stack = recorded();
+    update(&stack, &[issue("a", "open"), issue("b", "open")]);
+    // Here `a` is below `b`, and the file puts what needs `b` below `a`.
+    stack.edit("a", FrameEdit::default().below("b")).unwrap();
+    let parent = json!({"depends_on_id": "a", "type": "parent-child"});
+    let needs = json!({"depends_on_id": "b", "type": "blocks"});
+    let second = [
+        issue("a", "open"),
+        with(issue("b", "open"), "title", "Task b again"),
+        with(issue("c", "open"), "dependencies", json!([parent, needs])),
+        issue("d", "open"),
+    ];
+    let changes = update(&stack, &second);
+    assert_eq!(changes.added.len(), 2, "the rest of the file is imported");
+    assert_eq!(said(&changes), ["b Edited title", "c dependencies: b | none"]);
+    let frame = stack.frame("c").unwrap();
+    assert_eq!(frame.status, FrameStatus::Blocked);
+    assert!(frame.waits_for().contains("cannot wait for what the plan says"), "{}", frame.waits_for());
+}
+
+#[cfg(feature = "markdown")]
+#[test]
+fn the_order_at_the_top_is_reported() {
+    let stack = recorded();
+    let list = |items: &str| {
+        let text: String = items.chars().map(|item| format!("- [ ] {item}\n")).collect();
+        import::frames(&text).unwrap()
+    };
+    let order = || {
+        let roots = stack.read(|tree| tree.roots().to_vec());
+        roots.into_iter().map(|root| stack.frame(root).unwrap().title).collect::<String>()
+    };
+    stack.bring_up_to_date(&list("abcd"), None).unwrap();
+    let turned = stack.bring_up_to_date(&list("dcba"), None).unwrap();
+    assert_eq!((order().as_str(), turned.unchanged), ("dcba", 3));
+    assert_eq!(said(&turned), ["d Edited order"], "the first one that was moved stands for all");
+    stack.edit("a", FrameEdit::default().before("d")).unwrap();
+    let both = stack.bring_up_to_date(&list("cdba"), None).unwrap();
+    assert_eq!(order(), "adcb");
+    let expected = "c order: another order of what is at the top | an order that was changed here";
+    assert_eq!(said(&both), [expected]);
+    assert_eq!(said(&stack.bring_up_to_date(&list("cdba"), None).unwrap()), [expected], "until they agree");
+}
+
 #[test]
 fn an_unreadable_line_removes_nothing() {
     let stack = recorded();
@@ -263,10 +385,10 @@ fn an_unreadable_line_removes_nothing() {
 #[test]
 fn an_import_can_be_taken_back_and_made_again() {
     let person = recorded().as_actor(Actor::new(HolderKind::Person, ""));
-    let first = [issue("a", "open"), issue("b", "open")];
+    let first = [issue("0", "open"), issue("a", "open"), issue("b", "open")];
     update(&person, &first);
     let before = person.state();
-    let second = [with(issue("b", "closed"), "title", "Other"), blocked_by(issue("c", "open"), &["b"])];
+    let second = [issue("0", "open"), with(issue("b", "closed"), "title", "Other"), blocked_by(issue("c", "open"), &["b"])];
     update(&person, &second);
     person.undo().unwrap();
     let shape = |state: StackState| {
@@ -274,7 +396,7 @@ fn an_import_can_be_taken_back_and_made_again() {
             state.frames.into_iter().map(|frame| (frame.session_id, frame.status, frame.title, frame.depends_on));
         frames.collect::<Vec<_>>()
     };
-    assert_eq!(shape(person.state())[..3], shape(before)[..]);
+    assert_eq!(shape(person.state())[..4], shape(before)[..]);
     let again = update(&person, &second);
     assert!(
         again.changes.iter().any(|change| change.becomes == Becomes::Planned),
@@ -288,7 +410,9 @@ proptest! {
     fn an_untouched_plan_becomes_what_the_file_says(before in issues(), after in issues()) {
         let stack = recorded();
         stack.bring_up_to_date(&plan(&before), None).unwrap();
-        let changes = stack.bring_up_to_date(&plan(&after), None).unwrap();
+        let mut same = plan(&after);
+        same.is_same_plan = true;
+        let changes = stack.bring_up_to_date(&same, None).unwrap();
         prop_assert!(changes.conflicts.is_empty(), "{:?}", changes.conflicts);
         let fresh = Stack::in_memory();
         fresh.bring_up_to_date(&plan(&after), None).unwrap();

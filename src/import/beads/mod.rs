@@ -9,8 +9,10 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use self::links::{Link, take_links};
-use self::tables::{FLAGS, LinkKind, STATUSES, TYPES};
+pub(super) use self::tables::STATUSES;
+use self::tables::{FLAGS, LinkKind, TYPES};
 use self::versions::{Record, newest_versions};
+use super::collector::Group;
 use super::fate::{self, CANCELLED, FAILED, Fate};
 use super::{Collector, Imported, Texts, take_text, task_frame, task_of, time};
 use crate::error::{Error, Result};
@@ -59,7 +61,11 @@ const OF_ISSUES: [&str; 6] = ["title", "status", "issue_type", "priority", "desc
 pub fn beads(text: &str) -> Imported {
     let mut collector = Collector::default();
     collector.is_strict = true;
-    collector.add_made(Frame { session_id: ROOT.into(), title: "Issues".into(), ..Frame::default() }, "plan", ROOT);
+    collector.add_made(
+        Frame { session_id: ROOT.into(), title: "Issues".into(), ..Frame::default() },
+        Group::Plan,
+        ROOT,
+    );
     let records = newest_versions(read_records(text, &mut collector), &mut collector);
     let mut plan = Plan::default();
     for record in records {
@@ -76,12 +82,6 @@ pub(super) fn issues(text: &str) -> Result<Imported> {
         ([], Some(problem)) => Err(Error::json("the Beads file", format!("no line is an issue ({problem})"))),
         _ => Ok(imported),
     }
-}
-
-/// True if two statuses say the same of an issue.
-pub(super) fn same_status(one: &Value, other: &Value) -> bool {
-    let fate = |value: &Value| value.as_str().and_then(|word| fate::of(STATUSES, word));
-    one == other || (fate(one).is_some() && fate(one) == fate(other))
 }
 
 /// True if an object has the keys of an issue.
@@ -250,7 +250,7 @@ impl Plan {
             Fate::NoWork(word) | Fate::NoWorkBelow(word) => Some((*word).to_owned()),
             _ => None,
         });
-        if status.is_finished() {
+        if status_of(&fates) == FrameStatus::Completed {
             self.closed.insert(id.clone(), reason);
         }
         if fates.contains(&Fate::Removed) || frame.no_work.as_deref() == Some("pinned") {
@@ -407,7 +407,16 @@ impl Plan {
                     .report(&from, format!("depends on `{to}`, which is {what} and blocks nothing in Beads; left out"));
             }
             (Ok(to), _) if is_known => {
-                if self.linked.insert((index, to.clone())) {
+                let target = collector.frames[collector.places[&to]].status;
+                let has_ended_otherwise = matches!(target, FrameStatus::Failed | FrameStatus::Invalidated);
+                // Whatever the reason is: what is closed blocks nothing in Beads.
+                if has_ended_otherwise && !is_over && self.closed.contains_key(&to) {
+                    let word = if target == FrameStatus::Failed { "failed" } else { "cancelled" };
+                    collector.report(
+                        &from,
+                        format!("depends on `{to}`, which is closed as {word} and blocks nothing in Beads; left out"),
+                    );
+                } else if self.linked.insert((index, to.clone())) {
                     collector.frames[index].depends_on.push(to);
                 }
             }

@@ -1,11 +1,12 @@
-//! What Beads' words mean for work: statuses, types, flags, and links. Words are in lower case, with `-`.
+//! What Beads' words mean for work: statuses, types, flags, and links. Words are in lower case, with `-`. An export
+//! writes the first status for each fate.
 
 use crate::import::fate::Fate::{self, *};
 
 /// Why a deferred issue waits.
 pub(super) const DEFERRED: &str = "It is deferred in Beads.";
 
-pub(super) const STATUSES: &[(&str, Fate)] = &[
+pub(in crate::import) const STATUSES: &[(&str, Fate)] = &[
     ("open", Work),
     ("in-progress", Begun),
     ("hooked", Begun),

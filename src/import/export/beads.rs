@@ -7,10 +7,11 @@ use serde_json::{Value as Json, json};
 use super::edits::{Edits, Object, values};
 use super::{New, Records, Written};
 use crate::frame::{Frame, FrameStatus};
-use crate::import::beads::same_status;
-use crate::import::fate::{CANCELLED, FAILED};
+use crate::import::beads::STATUSES;
+use crate::import::fate::{self, CANCELLED, FAILED};
 use crate::import::time;
 use crate::json::Value;
+use crate::text::FreeNames;
 
 /// The issues of a file.
 pub(super) struct Issues<'a> {
@@ -19,6 +20,10 @@ pub(super) struct Issues<'a> {
     records: HashMap<String, Option<Value<'a>>>,
     /// All IDs of the file, and those of new issues.
     taken: HashSet<String>,
+    /// What IDs of new issues at the top begin with: as the others of the file have it.
+    project: String,
+    /// Names for new issues below each one.
+    names: FreeNames,
     /// Where new records are added, and whether they are entries of a list, which are separated by this.
     end: usize,
     between: Option<String>,
@@ -54,6 +59,8 @@ impl<'a> Issues<'a> {
             records.insert(id, Some(*issue).filter(|_| !is_twice));
         }
         let taken = records.keys().cloned().collect();
+        let first = records.keys().filter(|id| !id[prefix.len()..].contains('.')).min();
+        let project = first.and_then(|id| id.rsplit_once('-')).map_or("cs", |(project, _)| project).to_owned();
         let between = list.map(|list| {
             let first = issues.first().map_or(list.start + 1, |issue| issue.start);
             text[list.start + 1..first].to_owned()
@@ -67,6 +74,8 @@ impl<'a> Issues<'a> {
             prefix: prefix.to_owned(),
             records,
             taken,
+            project,
+            names: FreeNames::default(),
             end,
             between,
             is_empty: issues.is_empty(),
@@ -78,24 +87,16 @@ impl<'a> Issues<'a> {
     }
 
     /// An ID for a new issue: that of the issue above it with a number, or one as the others of the file have it.
-    fn free_id(&self, new: &New<'_>) -> String {
-        if self.records.contains_key(&new.parent) || self.taken.contains(&new.parent) {
-            let mut numbers = 1..;
-            return numbers.find_map(|number| self.free(format!("{}.{number}", new.parent))).unwrap_or_default();
+    fn free_id(&mut self, new: &New<'_>) -> String {
+        let is_free = |id: &str| !self.taken.contains(id);
+        if self.taken.contains(&new.parent) {
+            return self.names.next(&new.parent, 1, |number| format!("{}.{number}", new.parent), is_free);
         }
-        let known = self.records.keys().filter(|id| !id[self.prefix.len()..].contains('.')).min();
-        let known = known.and_then(|id| id.rsplit_once('-')).map_or("cs", |(project, _)| project);
-        let handle = new.handle.to_string();
-        let mut numbers = 0..;
-        let id = |number: u32| match number {
-            0 => format!("{known}-{handle}"),
-            number => format!("{known}-{handle}x{number}"),
-        };
-        numbers.find_map(|number| self.free(id(number))).unwrap_or_default()
-    }
-
-    fn free(&self, id: String) -> Option<String> {
-        Some(id).filter(|id| !self.taken.contains(id))
+        let id = format!("{}-{}", self.project, new.handle);
+        match is_free(&id) {
+            true => id,
+            false => self.names.next(&id, 1, |number| format!("{id}x{number}"), is_free),
+        }
     }
 
     /// An ID as the file has it.
@@ -124,7 +125,7 @@ impl Records for Issues<'_> {
         }
         let is_same = |(key, value): &(&str, Json)| match object.read(key) {
             // Times and other spellings alone are no change.
-            Some(old) if *key == "status" => same_status(&old, value),
+            Some(old) if *key == "status" => fate::is_same(STATUSES, &old, value),
             Some(old) => old == *value,
             None => value.is_null(),
         };
@@ -195,21 +196,23 @@ impl Records for Issues<'_> {
 /// The keys that tell what has become of a frame, with their values; null for what it has not.
 fn outcome(record: &Frame, has_reason: bool) -> Vec<(&'static str, Json)> {
     let results = record.results.as_deref().unwrap_or_default();
-    let (status, reason) = match record.status {
-        FrameStatus::Planned => ("open", None),
-        FrameStatus::InProgress => ("in_progress", None),
-        FrameStatus::Blocked => ("blocked", None),
+    // Beads knows no failure, and a tombstone is what is deleted: a reason tells of these.
+    let status = match record.status {
+        FrameStatus::Failed | FrameStatus::Invalidated => FrameStatus::Completed,
+        status => status,
+    };
+    let status = fate::word_for(STATUSES, status).replace('-', "_");
+    let reason = match record.status {
+        FrameStatus::Planned | FrameStatus::InProgress | FrameStatus::Blocked => None,
         // What is completed does not begin as what has failed.
         FrameStatus::Completed if results.starts_with(FAILED) || results.starts_with(CANCELLED) => {
-            ("closed", Some(format!(" {results}")))
+            Some(format!(" {results}"))
         }
-        FrameStatus::Completed => {
-            ("closed", Some(results.to_owned()).filter(|results| has_reason || !results.is_empty()))
-        }
-        FrameStatus::Failed => ("closed", Some(format!("{FAILED} {results}").trim_end().to_owned())),
+        FrameStatus::Completed => Some(results.to_owned()).filter(|results| has_reason || !results.is_empty()),
+        FrameStatus::Failed => Some(format!("{FAILED} {results}").trim_end().to_owned()),
         FrameStatus::Invalidated => {
             let reason = record.invalidation_reason.as_deref().unwrap_or_default();
-            ("closed", Some(format!("{CANCELLED} {reason}").trim_end().to_owned()))
+            Some(format!("{CANCELLED} {reason}").trim_end().to_owned())
         }
     };
     let at = json!(time::rfc3339(record.updated_at));

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use self::edits::Edits;
-use super::update::{Here, Verdict, WAIT, frames_of_plan, said_by, status_verdict, verdict};
+use super::update::{Here, Known, Sides, Verdict, begun_here, said_by, status_verdict, verdict};
 use super::{Becomes, Format, Imported, PlanChange, PlanConflict, PlanField, frames};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameStatus, Handle, Origin};
@@ -20,9 +20,6 @@ use crate::tree::{Draft, Tree};
 
 /// What a file cannot be exported to.
 const WHAT: &str = "the file";
-/// The places of the task and the results among the checksums.
-const TASK: usize = 2;
-const RESULTS: usize = 6;
 
 /// A plan with what was done here.
 ///
@@ -102,7 +99,7 @@ pub fn export(tree: &Tree, text: &str, prefix: &str) -> Result<ExportedPlan> {
     let format = Format::of(text)?;
     let plan = frames(text)?.with_prefix(prefix);
     let file: HashMap<&str, &Frame> = plan.frames.iter().map(|frame| (frame.session_id.as_str(), frame)).collect();
-    let (name, handles) = frames_of_plan(tree, |id| file.contains_key(id))
+    let Known { plan: name, handles, .. } = Known::find(tree, &plan)
         .ok_or_else(|| Error::json(WHAT, "no frame of the stack was imported from it; import it first"))?;
     let ids: HashMap<Handle, String> = handles.iter().map(|(id, handle)| (*handle, id.clone())).collect();
     let mut records: Box<dyn Records> = match format {
@@ -128,12 +125,13 @@ pub fn export(tree: &Tree, text: &str, prefix: &str) -> Result<ExportedPlan> {
         let mut origin = (**before).clone();
         let sums = said_by(said, said.parent_session_id.as_deref());
         let old_sums = said_by(old, old.parent_session_id.as_deref());
-        if old_sums[TASK] == origin.checksums[TASK] {
-            origin.checksums[TASK] = sums[TASK];
+        if old_sums.task == origin.checksums.task {
+            origin.checksums.task = sums.task;
         }
-        (origin.status, origin.checksums[RESULTS], origin.checksums[WAIT]) = (said.status, sums[RESULTS], sums[WAIT]);
+        (origin.status, origin.checksums.results, origin.checksums.wait) = (said.status, sums.results, sums.wait);
         exported.origins.push((change.frame, origin));
     }
+    note_lost_links(tree, &plan, &new, &handles, &mut exported);
     added.retain(|change| new.contains_key(change.id.as_str()));
     for change in &added {
         let said = new[change.id.as_str()];
@@ -150,6 +148,39 @@ pub fn export(tree: &Tree, text: &str, prefix: &str) -> Result<ExportedPlan> {
     }
     exported.added = added;
     Ok(exported)
+}
+
+/// Notes the dependencies that entries do not have any more, because what they depend on was closed by the export. Work that was begun here is
+/// not to be changed by that at the next import.
+fn note_lost_links(
+    tree: &Tree,
+    plan: &Imported,
+    new: &HashMap<&str, &Frame>,
+    handles: &HashMap<String, Handle>,
+    exported: &mut ExportedPlan,
+) {
+    let places: HashMap<Handle, usize> =
+        exported.origins.iter().enumerate().map(|(place, (handle, _))| (*handle, place)).collect();
+    for file in &plan.frames {
+        let (Some(handle), Some(said)) = (handles.get(&file.session_id), new.get(file.session_id.as_str())) else {
+            continue;
+        };
+        let record = tree.node(*handle).record();
+        let Some(origin) = record.origin.as_deref().filter(|_| begun_here(record)) else { continue };
+        let before = said_by(file, None).depends_on;
+        let after = said_by(said, None).depends_on;
+        if before == after || before != origin.checksums.depends_on {
+            continue;
+        }
+        match places.get(handle) {
+            Some(place) => exported.origins[*place].1.checksums.depends_on = after,
+            None => {
+                let mut origin = origin.clone();
+                origin.checksums.depends_on = after;
+                exported.origins.push((*handle, origin));
+            }
+        }
+    }
 }
 
 /// Adds the events to a draft that note what a file says since an export.
@@ -186,7 +217,7 @@ impl<'a> Exporter<'a> {
             let is_settled = record.status == file.status && !file.status.is_unfinished();
             let sums = said_by(file, file.parent_session_id.as_deref());
             here.record = record;
-            let mut status = status_verdict(&here, file, sums[WAIT]);
+            let mut status = status_verdict(&here, file, sums.wait);
             // A time that has passed has changed nothing.
             let until = file.questions.last().and_then(|question| question.until);
             let answered_at = record.questions.last().and_then(|question| question.answered_at);
@@ -194,22 +225,22 @@ impl<'a> Exporter<'a> {
                 status = Verdict::Same;
             }
             let results = match is_settled && has_results(record) != has_results(file) {
-                true => verdict(here.base(RESULTS), sums[RESULTS], here.checksums[RESULTS]),
+                true => verdict(here.base().map(|base| base.results), sums.results, here.checksums.results),
                 false => Verdict::Same,
             };
             let (field, is_result) = match (status, results) {
                 (Verdict::Here, _) => (PlanField::Status, false),
                 (Verdict::Same, Verdict::Here) => (PlanField::Results, true),
                 (Verdict::Both, _) | (Verdict::Same, Verdict::Both) => {
-                    self.exported.conflicts.push(conflict(handle, file, record, status == Verdict::Same));
+                    let field = if status == Verdict::Same { PlanField::Results } else { PlanField::Status };
+                    let advice = "the file has changed since the last import: import it, and settle what both say";
+                    self.conflict(handle, file, record, field, advice);
                     continue;
                 }
                 _ => continue,
             };
             if !records.has(&file.session_id) {
-                let conflict = conflict(handle, file, record, is_result);
-                let advice = "the file has no single record of it: settle its versions".to_owned();
-                self.exported.conflicts.push(PlanConflict { advice, ..conflict });
+                self.conflict(handle, file, record, field, "the file has no single record of it: settle its versions");
                 continue;
             }
             let edits = self.edits.len();
@@ -219,6 +250,12 @@ impl<'a> Exporter<'a> {
                 self.exported.written.push(change(handle, &file.session_id, record, becomes, vec![field]));
             }
         }
+    }
+
+    /// Reports what is not written.
+    fn conflict(&mut self, handle: Handle, file: &Frame, record: &Frame, field: PlanField, advice: &str) {
+        let sides = Sides { tree: self.tree, ids: &self.ids, handle, file, record };
+        self.exported.conflicts.push(sides.conflict(field, advice.to_owned()));
     }
 
     /// Adds the frames that were made here below those of the plan.
@@ -245,21 +282,4 @@ impl<'a> Exporter<'a> {
 
 fn change(frame: Handle, id: &str, record: &Frame, becomes: Becomes, fields: Vec<PlanField>) -> PlanChange {
     PlanChange { frame, id: id.to_owned(), title: record.title.clone(), becomes, fields }
-}
-
-/// What file and stack do not agree about.
-fn conflict(frame: Handle, file: &Frame, record: &Frame, is_result: bool) -> PlanConflict {
-    let of = |frame: &Frame| match is_result {
-        true => frame.results.clone().unwrap_or_default(),
-        false => frame.status.to_string(),
-    };
-    PlanConflict {
-        frame,
-        id: file.session_id.clone(),
-        title: record.title.clone(),
-        field: if is_result { PlanField::Results } else { PlanField::Status },
-        file: of(file),
-        stack: of(record),
-        advice: "the file has changed since the last import: import it, and settle what both say".to_owned(),
-    }
 }

@@ -1,13 +1,14 @@
 //! The records of a Task Master file: tasks and subtasks of tags.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value as Json, json};
 
 use super::edits::{Edits, Object, from, values};
 use super::{New, Records, Written};
 use crate::frame::{Frame, FrameStatus};
-use crate::import::task_master::{ONLY_TAG, Outcome, full_number, number, same_status, with_outcome};
+use crate::import::fate;
+use crate::import::task_master::{ONLY_TAG, Outcome, STATUSES, full_number, number, with_outcome};
 use crate::import::time;
 use crate::json::Value;
 
@@ -26,6 +27,8 @@ pub(super) struct Tasks<'a> {
     numbers: HashMap<String, u64>,
     /// The new tasks below each frame of the file, or each new one, in their order.
     new: BTreeMap<String, Vec<NewTask>>,
+    /// The IDs of all new tasks.
+    new_ids: HashSet<String>,
     /// How much deeper each level is indented; empty in a file on one line.
     unit: String,
 }
@@ -39,6 +42,7 @@ impl<'a> Tasks<'a> {
             lists: HashMap::new(),
             numbers: HashMap::new(),
             new: BTreeMap::new(),
+            new_ids: HashSet::new(),
             unit: unit_of(text),
         };
         let Some(top) = values(text).first().copied() else { return tasks };
@@ -132,8 +136,8 @@ impl Records for Tasks<'_> {
         let record = self.records.get(id).copied().flatten();
         let Some(object) = record.and_then(Object::of) else { return };
         let mut values = Vec::new();
-        let status = json!(status_of(frame.record));
-        if !object.read("status").is_some_and(|old| same_status(&old, &status)) {
+        let status = json!(fate::word_for(STATUSES, frame.record.status));
+        if !object.read("status").is_some_and(|old| fate::is_same(STATUSES, &old, &status)) {
             values.push(("status", status));
         }
         let details = text_of(object.read("details"));
@@ -147,7 +151,7 @@ impl Records for Tasks<'_> {
     fn place(&mut self, new: &New<'_>) -> Option<String> {
         let around = new.parent.clone();
         let is_tag = self.lists.contains_key(&around) && !self.records.contains_key(&around);
-        let is_known = is_tag || self.has(&around) || self.new.values().flatten().any(|(id, _)| *id == around);
+        let is_known = is_tag || self.has(&around) || self.new_ids.contains(&around);
         if !is_known {
             return None;
         }
@@ -181,7 +185,7 @@ impl Records for Tasks<'_> {
         task.insert("title".into(), json!(record.title));
         task.insert("description".into(), json!(record.success_criteria));
         task.insert("dependencies".into(), depends_on.collect::<Vec<_>>().into());
-        task.insert("status".into(), json!(status_of(record)));
+        task.insert("status".into(), json!(fate::word_for(STATUSES, record.status)));
         if !details.is_empty() {
             task.insert("details".into(), json!(details));
         }
@@ -190,6 +194,7 @@ impl Records for Tasks<'_> {
             task.insert("priority".into(), json!(name));
         }
         self.new.entry(around).or_default().push((id.clone(), task));
+        self.new_ids.insert(id.clone());
         Some(id)
     }
 
@@ -236,16 +241,6 @@ fn text_of(value: Option<Json>) -> String {
     match value {
         Some(Json::Array(lines)) => lines.into_iter().map(line).collect::<Vec<_>>().join("\n"),
         value => value.map(line).unwrap_or_default(),
-    }
-}
-
-fn status_of(record: &Frame) -> &'static str {
-    match record.status {
-        FrameStatus::Planned => "pending",
-        FrameStatus::InProgress => "in-progress",
-        FrameStatus::Blocked => "blocked",
-        FrameStatus::Completed => "done",
-        FrameStatus::Failed | FrameStatus::Invalidated => "cancelled",
     }
 }
 

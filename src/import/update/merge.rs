@@ -2,17 +2,56 @@
 
 use std::collections::HashMap;
 
-use crate::frame::{Frame, FrameStatus, Handle, Origin, Question};
+use super::PlanField;
+use crate::frame::{Checksums, Frame, FrameStatus, Handle, Origin, Question};
 use crate::text::fnv_of;
 use crate::tree::{TAKEN_BACK, Tree};
 
 /// The largest checksum: numbers in JSON are exact up to it in every language.
 const LARGEST: u64 = (1 << 53) - 1;
 
-/// The place of what a frame waits for among the checksums, behind those of the fields.
-pub(in crate::import) const WAIT: usize = 7;
-/// The place of the parent among the checksums.
-pub(super) const PARENT: usize = 5;
+/// The fields that have checksums of their own. The status has that of what the frame waits for, and the order has none.
+pub(super) const FIELDS: [PlanField; 7] = [
+    PlanField::Title,
+    PlanField::Criteria,
+    PlanField::Task,
+    PlanField::Priority,
+    PlanField::DependsOn,
+    PlanField::Parent,
+    PlanField::Results,
+];
+
+impl Checksums {
+    /// That of a field.
+    pub(in crate::import) fn of(&self, field: PlanField) -> u64 {
+        match field {
+            PlanField::Title => self.title,
+            PlanField::Criteria => self.criteria,
+            PlanField::Task => self.task,
+            PlanField::Priority => self.priority,
+            PlanField::DependsOn => self.depends_on,
+            PlanField::Parent => self.parent,
+            PlanField::Results => self.results,
+            PlanField::Status => self.wait,
+            PlanField::Order => 0,
+        }
+    }
+
+    /// Takes that of a field from others.
+    pub(in crate::import) fn take(&mut self, field: PlanField, other: &Checksums) {
+        match field {
+            PlanField::Title => self.title = other.title,
+            PlanField::Criteria => self.criteria = other.criteria,
+            PlanField::Task => self.task = other.task,
+            PlanField::Priority => self.priority = other.priority,
+            PlanField::DependsOn => self.depends_on = other.depends_on,
+            PlanField::Parent => self.parent = other.parent,
+            PlanField::Results => self.results = other.results,
+            PlanField::Status => self.wait = other.wait,
+            PlanField::Order => {}
+        }
+    }
+}
 
 /// Which side has changed something since the last import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,24 +86,29 @@ fn wait_of(question: Option<&Question>) -> u64 {
     question.map_or(0, |question| checksum(&format!("{}{:?}", question.question, question.until)))
 }
 
-fn checksums(frame: &Frame, depends_on: &[String], parent: &str, wait: u64) -> [u64; 8] {
+fn checksums(frame: &Frame, depends_on: &[String], parent: &str, wait: u64) -> Checksums {
     let priority = frame.priority.map(|priority| format!("{priority:?}")).unwrap_or_default();
-    [
-        checksum(&frame.title),
-        checksum(&frame.success_criteria),
-        checksum(&frame.task),
-        checksum(&priority),
-        checksum(&depends_on.join("\n")),
-        checksum(parent),
-        checksum(frame.results.as_deref().unwrap_or_default()),
+    Checksums {
+        title: checksum(&frame.title),
+        criteria: checksum(&frame.success_criteria),
+        task: checksum(&frame.task),
+        priority: checksum(&priority),
+        depends_on: checksum(&depends_on.join("\n")),
+        parent: checksum(parent),
+        results: checksum(frame.results.as_deref().unwrap_or_default()),
         wait,
-    ]
+    }
 }
 
 /// The checksums of what the file says of a frame. `parent`: its parent within the file.
-pub(in crate::import) fn said_by(frame: &Frame, parent: Option<&str>) -> [u64; 8] {
+pub(in crate::import) fn said_by(frame: &Frame, parent: Option<&str>) -> Checksums {
     let question = frame.questions.last().filter(|_| frame.status == FrameStatus::Blocked);
     checksums(frame, &frame.depends_on, parent.unwrap_or_default(), wait_of(question))
+}
+
+/// The checksums of what the file said of a frame at the last import.
+pub(super) fn said_of(record: &Frame) -> Checksums {
+    record.origin.as_ref().map_or_else(Checksums::default, |origin| origin.checksums)
 }
 
 /// What the stack has of a frame of a plan.
@@ -72,7 +116,7 @@ pub(in crate::import) struct Here<'a> {
     pub(in crate::import) record: &'a Frame,
     pub(in crate::import) origin: Option<&'a Origin>,
     /// Its checksums, in the terms of the file.
-    pub(in crate::import) checksums: [u64; 8],
+    pub(in crate::import) checksums: Checksums,
     /// True: somebody has begun it here, or has ended it.
     pub(in crate::import) is_own: bool,
 }
@@ -88,7 +132,7 @@ impl<'a> Here<'a> {
         };
         let depends_on: Vec<String> = node.dependencies().iter().map(|other| id(*other).to_owned()).collect();
         // Where the top of the plan was put, the file does not say.
-        let was_top = record.origin.as_ref().is_some_and(|origin| origin.checksums[PARENT] == 0);
+        let was_top = record.origin.as_ref().is_some_and(|origin| origin.checksums.parent == 0);
         let is_placed = |parent: &Handle| was_top && !ids.contains_key(parent);
         let parent = node.parent().filter(|parent| !is_placed(parent)).map(id).unwrap_or_default();
         let question = record.questions.last().filter(|_| record.waits_to_begin());
@@ -97,10 +141,10 @@ impl<'a> Here<'a> {
         Self { record, origin, checksums, is_own: begun_here(record) }
     }
 
-    /// What the file said of a field.
-    pub(in crate::import) fn base(&self, field: usize) -> Option<u64> {
+    /// What the file said. `None`: nobody knows.
+    pub(in crate::import) fn base(&self) -> Option<Checksums> {
         // What has come back is as the file says.
-        self.origin.map(|origin| if origin.gone { self.checksums[field] } else { origin.checksums[field] })
+        self.origin.map(|origin| if origin.gone { self.checksums } else { origin.checksums })
     }
 }
 
@@ -141,6 +185,6 @@ pub(in crate::import) fn status_verdict(here: &Here<'_>, file: &Frame, file_wait
             return Verdict::File;
         }
     }
-    let base = here.origin.map(|origin| (origin.status, origin.checksums[WAIT]));
-    verdict(base, (file.status, file_wait), (record.status, here.checksums[WAIT]))
+    let base = here.origin.map(|origin| (origin.status, origin.checksums.wait));
+    verdict(base, (file.status, file_wait), (record.status, here.checksums.wait))
 }

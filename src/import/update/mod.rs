@@ -5,16 +5,19 @@
 //! have changed is a conflict, and stays as it is here until one of them is changed.
 
 mod changes;
+mod conflicts;
 mod known;
+mod leaving;
+mod links;
 mod merge;
 mod order;
 
 use serde::Serialize;
 
 use self::changes::Updater;
-use self::known::Known;
-pub(super) use self::known::frames_of_plan;
-pub(super) use self::merge::{Here, Verdict, WAIT, said_by, status_verdict, verdict};
+pub(super) use self::conflicts::Sides;
+pub(super) use self::known::Known;
+pub(super) use self::merge::{Here, Verdict, begun_here, said_by, status_verdict, verdict};
 use super::Imported;
 use crate::error::Result;
 use crate::frame::{FrameStatus, Handle};
@@ -117,7 +120,7 @@ pub enum PlanField {
     Results,
     /// The status.
     Status,
-    /// The order of the frames below it.
+    /// The order of the frames below it; of an entry at the top, also that of the top.
     Order,
 }
 
@@ -170,6 +173,6 @@ pub fn compare(tree: &Tree, plan: &Imported, below: Option<Handle>) -> Result<Pl
 
 /// Adds the events to a draft that bring the frames of a plan up to date, or add those of a new plan.
 pub(crate) fn bring_up_to_date(draft: &mut Draft<'_>, plan: &Imported, below: Option<Handle>) -> Result<PlanUpdate> {
-    let known = Known::of(draft.tree, &plan.frames)?;
+    let known = Known::of(draft.tree, plan)?;
     Updater::new(draft, known, plan, below).update()
 }

@@ -1,8 +1,13 @@
 //! The order of the entries below each parent: in the file, before, and in the stack.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::frame::Handle;
+use serde_json::Map;
+
+use super::changes::{Updater, named};
+use super::{Becomes, PlanChange, PlanConflict, PlanField};
+use crate::error::Result;
+use crate::frame::{Change, FrameEdit, Handle};
 use crate::import::Imported;
 use crate::tree::Tree;
 
@@ -44,15 +49,15 @@ pub(super) fn in_file(plan: &Imported) -> Orders<'_> {
 
 /// The parents below which the file has another order than before; an empty ID stands for the top.
 #[derive(Default)]
-pub(super) struct Reordered {
+pub(super) struct Reordered<'a> {
     /// Those whose frames get it.
-    pub(super) parents: HashSet<String>,
+    pub(super) parents: HashSet<&'a str>,
     /// Those whose frames were put into another order here too.
-    pub(super) conflicts: Vec<String>,
+    pub(super) conflicts: BTreeSet<&'a str>,
 }
 
 /// Compares the order of the entries that were there before.
-pub(super) fn reordered(tree: &Tree, handles: &HashMap<String, Handle>, orders: &Orders<'_>) -> Reordered {
+pub(super) fn reordered<'a>(tree: &Tree, handles: &HashMap<String, Handle>, orders: &Orders<'a>) -> Reordered<'a> {
     let ranks = ranks(tree, handles);
     let mut reordered = Reordered::default();
     for (parent, children) in orders.levels() {
@@ -73,9 +78,9 @@ pub(super) fn reordered(tree: &Tree, handles: &HashMap<String, Handle>, orders: 
         let mut here = new.clone();
         here.sort_by_cached_key(|id| tree.place(handles[*id]));
         if here == old {
-            reordered.parents.insert(parent.unwrap_or_default().to_owned());
+            reordered.parents.insert(parent.unwrap_or_default());
         } else if here != new {
-            reordered.conflicts.push(parent.unwrap_or_default().to_owned());
+            reordered.conflicts.insert(parent.unwrap_or_default());
         }
     }
     reordered
@@ -103,4 +108,97 @@ fn ranks<'a>(tree: &Tree, handles: &'a HashMap<String, Handle>) -> HashMap<&'a s
         ranks.extend(way.into_iter().rev().zip(first..));
     }
     ranks
+}
+
+impl Updater<'_, '_> {
+    /// Puts the frames below each parent into the order of the file.
+    pub(super) fn put_in_order(
+        &mut self,
+        added: &[Handle],
+        orders: &Orders<'_>,
+        reordered: &Reordered<'_>,
+    ) -> Result<()> {
+        let added: HashSet<Handle> = added.iter().copied().collect();
+        let mut changed: Vec<Handle> = Vec::new();
+        for (parent, children) in orders.levels() {
+            let handles: Vec<Handle> = children.iter().filter_map(|id| self.known.handles.get(*id)).copied().collect();
+            let above = parent.and_then(|parent| self.known.handles.get(parent)).copied();
+            let level = parent.unwrap_or_default();
+            if reordered.conflicts.contains(level) {
+                let first = handles.iter().find(|handle| !added.contains(handle)).copied();
+                self.outcome
+                    .conflicts
+                    .extend(above.or(first).map(|frame| self.conflict_of_order(frame, parent.is_none())));
+            }
+            let is_reordered = reordered.parents.contains(level);
+            let all_new = handles.iter().all(|handle| added.contains(handle));
+            if all_new || !(is_reordered || handles.iter().any(|handle| added.contains(handle))) {
+                continue;
+            }
+            let mut first_moved = None;
+            for (place, handle) in handles.iter().copied().enumerate() {
+                let is_new = added.contains(&handle);
+                if (is_reordered || is_new) && self.move_behind(&handles, place)? && !is_new {
+                    first_moved = first_moved.or(Some(handle));
+                }
+            }
+            changed.extend(first_moved.map(|moved| above.unwrap_or(moved)).filter(|frame| !added.contains(frame)));
+        }
+        self.note_order(&changed);
+        Ok(())
+    }
+
+    /// Moves a frame behind the one before it in the file, if it is not there. True: it was moved.
+    fn move_behind(&mut self, handles: &[Handle], place: usize) -> Result<bool> {
+        let handle = handles[place];
+        let above = self.tree.node(handle).parent();
+        let beside = |other: &&Handle| self.tree.node(**other).parent() == above;
+        let before = match handles[..place].iter().rev().find(beside) {
+            Some(previous) => self.tree.next(*previous),
+            None => match handles[place + 1..].iter().find(beside) {
+                Some(next) => Some(*next),
+                None => return Ok(false),
+            },
+        };
+        if before == Some(handle) || self.tree.next(handle) == before {
+            return Ok(false);
+        }
+        let edit = FrameEdit { before: Some(before.map(named)), ..FrameEdit::default() };
+        self.push(handle, Change::Reimported { values: Map::new(), edit: Some(Box::new(edit)) })?;
+        Ok(true)
+    }
+
+    /// The order below a frame, or that of the top with the first frame there, was changed on both sides.
+    fn conflict_of_order(&self, frame: Handle, is_top: bool) -> PlanConflict {
+        let what = if is_top { "at the top" } else { "below it" };
+        PlanConflict {
+            frame,
+            id: self.ids.get(&frame).cloned().unwrap_or_default(),
+            title: self.tree.node(frame).title().to_owned(),
+            field: PlanField::Order,
+            file: format!("another order of what is {what}"),
+            stack: "an order that was changed here".to_owned(),
+            advice: format!("put the frames {what}, or the entries of the file, into the other order"),
+        }
+    }
+
+    /// Notes frames below which there is another order, or the first moved one at the top.
+    fn note_order(&mut self, frames: &[Handle]) {
+        let places: HashMap<Handle, usize> =
+            self.outcome.changes.iter().enumerate().map(|(place, change)| (change.frame, place)).collect();
+        for frame in frames {
+            if let Some(place) = places.get(frame) {
+                self.outcome.changes[*place].fields.push(PlanField::Order);
+                continue;
+            }
+            self.outcome.unchanged = self.outcome.unchanged.saturating_sub(1);
+            self.outcome.changes.push(PlanChange {
+                frame: *frame,
+                id: self.ids.get(frame).cloned().unwrap_or_default(),
+                title: self.tree.node(*frame).title().to_owned(),
+                becomes: Becomes::Edited,
+                fields: vec![PlanField::Order],
+            });
+        }
+    }
 }

@@ -152,7 +152,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
     Ok(finished(draft, person, name))
 }
 
-/// Decides what is no single command, such as the import of a plan that has changed. `name` is what persons call it. It ends the frames that
+/// Decides what is no single command, such as the import of a plan that has changed. `name` is what persons call it if they can take it back. It ends the frames that
 /// only hold others together itself.
 ///
 /// # Errors
@@ -160,14 +160,14 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
 pub(crate) fn decide_together<T>(
     tree: &Tree,
     actor: Option<&Actor>,
-    name: &str,
+    name: Option<&str>,
     now: u64,
     make: impl FnOnce(&mut Draft<'_>) -> Result<T>,
 ) -> Result<(Commit, T)> {
     let mut draft = draft_of(tree, actor, now)?;
     let made = make(&mut draft)?;
     let person = actor.filter(|actor| actor.kind == HolderKind::Person);
-    Ok((finished(draft, person, Some(name)), made))
+    Ok((finished(draft, person, name), made))
 }
 
 /// An empty draft for a command of an actor.

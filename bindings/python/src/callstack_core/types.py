@@ -486,7 +486,8 @@ class Origin(TypedDict):
     after: NotRequired[str]
     gone: NotRequired[Literal[True]]
     status: FrameStatus
-    checksums: list[int]
+    #: By the names of what they are of; absent for what the file does not have.
+    checksums: dict[str, int]
 
 
 class FrameRecord(TypedDict):
