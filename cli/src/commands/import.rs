@@ -47,6 +47,10 @@ pub struct Arguments {
     /// that would hide a stack which commands there use.
     #[arg(long)]
     new: bool,
+    /// The file is the plan that the stack has, however much of it has changed: bring its frames up to date, and take out of the plan what the
+    /// file does not have any more.
+    #[arg(long, conflicts_with = "new")]
+    update: bool,
     /// Only print what would change. Not for the state and the events of a stack.
     #[arg(long, conflicts_with = "new")]
     dry_run: bool,
@@ -125,7 +129,7 @@ impl Report for ImportedPlan {
         if self.tops.len() > SHOWN {
             page.text(4, &format!("and {} more at the top", self.tops.len() - SHOWN))?;
         }
-        self.write_conflicts(page)?;
+        write_conflicts(page, &self.conflicts)?;
         Defect::list(page, &self.problems)?;
         match self.tops.first() {
             Some(top) => next(page, &self.same_stack, format_args!("callstack tree --root {}", top.handle)),
@@ -142,7 +146,11 @@ impl ImportedPlan {
         let changed = self.changes.iter().filter(|change| !is_new(change)).count();
         if new + changed == 0 {
             let as_said = count(self.unchanged, "frame");
-            return page.text(0, &format!("nothing changes: the stack has {as_said} of {format} already"));
+            let said = match self.conflicts.is_empty() {
+                true => format!("nothing changes: the stack has {as_said} of {format} already"),
+                false => format!("nothing changes, because file and stack do not agree: {as_said} of {format}"),
+            };
+            return page.text(0, &said);
         }
         let would = if self.dry_run { "would bring" } else { "brought" };
         let unchanged = self.unchanged;
@@ -160,17 +168,13 @@ impl ImportedPlan {
             more => page.text(4, &format!("and {more} more; --json lists all")),
         }
     }
-
-    /// What file and stack do not agree about.
-    fn write_conflicts(&self, page: &mut Page<'_>) -> io::Result<()> {
-        write_conflicts(page, &self.conflicts)
-    }
 }
 
 /// Writes the first conflicts between a file and the stack.
 pub(super) fn write_conflicts(page: &mut Page<'_>, conflicts: &[PlanConflict]) -> io::Result<()> {
     if !conflicts.is_empty() {
-        page.text(0, &format!("{}, left as they are:", count(conflicts.len(), "conflict")))?;
+        let left = if conflicts.len() == 1 { "left as it is" } else { "left as they are" };
+        page.text(0, &format!("{}, {left}:", count(conflicts.len(), "conflict")))?;
     }
     for PlanConflict { frame, title, field, file, stack, advice, .. } in conflicts.iter().take(SHOWN) {
         let said = |text: &str| if text.trim().is_empty() { "nothing".to_owned() } else { one_line(text) };
@@ -188,7 +192,7 @@ pub(super) fn write_conflicts(page: &mut Page<'_>, conflicts: &[PlanConflict]) -
 pub(super) fn in_word(becomes: Becomes) -> &'static str {
     match becomes {
         Becomes::Added => "is new",
-        Becomes::Planned => "is planned again",
+        Becomes::Planned => "is planned",
         Becomes::Waiting => "waits",
         Becomes::Begun => "was begun elsewhere",
         Becomes::Finished => "is finished",
@@ -252,13 +256,16 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, F
         let message = format!("{} has nothing to import{reason}", input::name(&arguments.file));
         return Err(Failure::new(Exit::Refused, "empty", message).next(FORMATS));
     }
-    let plan = plan.with_prefix(&arguments.prefix);
+    let mut plan = plan.with_prefix(&arguments.prefix);
+    plan.is_same_plan = arguments.update;
     let below = &arguments.below;
-    if arguments.dry_run {
-        if matches!(format, PlanFormat::State) {
-            let message = "--dry-run does not go with a state, whose frames are all added".to_owned();
-            return Err(Failure::new(Exit::Usage, "state", message).next("leave --dry-run out"));
+    for (option, is_given) in [("--dry-run", arguments.dry_run), ("--update", arguments.update)] {
+        if is_given && matches!(format, PlanFormat::State) {
+            let message = format!("{option} does not go with a state, whose frames are all added");
+            return Err(Failure::new(Exit::Usage, "state", message).next(format!("leave {option} out")));
         }
+    }
+    if arguments.dry_run {
         let stack = folder.open_to_read()?;
         let update = stack.compare_plan(&plan, below.clone()).map_err(not_imported)?;
         let changes = update.added.iter().chain(&update.changes).cloned().collect();
@@ -328,8 +335,8 @@ fn not_imported(error: Error) -> Failure {
         Error::DuplicateId { session_id, handle } => {
             let message = format!("the ID `{}` of the file already belongs to frame {handle}", one_line(session_id));
             Failure::new(Exit::Refused, error.code(), message).next(format!(
-                "`callstack tree --root {handle}` shows that frame, which is not from this plan; --prefix TEXT gives the frames of \
-                 the file other IDs"
+                "`callstack tree --root {handle}` shows that frame, which seems to be from another plan; --prefix TEXT gives the \
+                 frames of the file other IDs; --update says that it is the same plan"
             ))
         }
         _ => error.into(),
