@@ -388,7 +388,8 @@ fn an_import_can_be_taken_back_and_made_again() {
     let first = [issue("0", "open"), issue("a", "open"), issue("b", "open")];
     update(&person, &first);
     let before = person.state();
-    let second = [issue("0", "open"), with(issue("b", "closed"), "title", "Other"), blocked_by(issue("c", "open"), &["b"])];
+    let second =
+        [issue("0", "open"), with(issue("b", "closed"), "title", "Other"), blocked_by(issue("c", "open"), &["b"])];
     update(&person, &second);
     person.undo().unwrap();
     let shape = |state: StackState| {

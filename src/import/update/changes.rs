@@ -317,12 +317,10 @@ impl<'a, 'tree> Updater<'a, 'tree> {
                     ("invalidatedAt".to_owned(), Value::Null),
                 ]);
                 self.push(handle, Change::Reimported { values, edit: None })?;
-            } else if begun_here(record) && self.tree.children(handle).iter().any(is_new) {
-                if reported.insert(handle) {
-                    let advice = "it has ended here, so what is below it waits until it is reopened".to_owned();
-                    let conflict = self.conflict(handle, file, PlanField::Status, true);
-                    self.outcome.conflicts.push(PlanConflict { advice, ..conflict });
-                }
+            } else if begun_here(record) && self.tree.children(handle).iter().any(is_new) && reported.insert(handle) {
+                let advice = "it has ended here, so what is below it waits until it is reopened".to_owned();
+                let conflict = self.conflict(handle, file, PlanField::Status, true);
+                self.outcome.conflicts.push(PlanConflict { advice, ..conflict });
             }
         }
         Ok(())

@@ -138,9 +138,11 @@ impl Updater<'_, '_> {
             let mut first_moved = None;
             for (place, handle) in handles.iter().copied().enumerate() {
                 let is_new = added.contains(&handle);
-                if (is_reordered || is_new) && self.move_behind(&handles, place)? && !is_new {
-                    first_moved = first_moved.or(Some(handle));
+                if !(is_reordered || is_new) {
+                    continue;
                 }
+                let is_moved = self.move_behind(&handles, place)?;
+                first_moved = first_moved.or(Some(handle).filter(|_| is_moved && !is_new));
             }
             changed.extend(first_moved.map(|moved| above.unwrap_or(moved)).filter(|frame| !added.contains(frame)));
         }
