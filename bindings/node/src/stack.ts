@@ -649,7 +649,8 @@ export class Stack implements Disposable {
    * list in Markdown, or of a `state.json`. A plan that was imported before is brought up to date; what was begun here stays
    * as it is. Each `logPath` of a state is left out, and is one of the problems: the logs stay where the state comes from.
    *
-   * @throws `json` or `version` if the text cannot be read, `duplicate_id` if a frame's ID is taken.
+   * @throws `json` or `version` if the text cannot be read, `duplicate_id` if an ID is that of a frame of another plan or of none,
+   *   `dependency` if what was changed here would make a new entry wait for itself.
    */
   import(plan: string): Imported {
     return this.#record("import", plan)

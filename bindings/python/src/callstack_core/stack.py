@@ -573,7 +573,8 @@ class Stack:
         The plan is the text of Task Master's `tasks.json`, of Beads' `issues.jsonl`, of a check list in Markdown, or of
         a `state.json`. A plan that was imported before is brought up to date; what was begun here stays as it is. Each
         `logPath` of a state is left out, and is one of the problems: the logs stay where the state comes from. Raises
-        `JsonError` or `VersionError` if the text cannot be read, `DuplicateIdError` if a frame's ID is taken.
+        `JsonError` or `VersionError` if the text cannot be read, `DuplicateIdError` if an ID is that of a frame of another plan
+        or of none, `DependencyError` if what was changed here would make a new entry wait for itself.
         """
         return self._record("import", plan)
 
