@@ -114,17 +114,82 @@ fn a_server_for_agents_in_a_worktree_has_the_stack_of_the_main_checkout() {
     let folder = repository();
     let [shop, fix] = ["shop", "fix"].map(|name| folder.path().join(name));
     push(&shop, "Build the shop", &["--new"]);
-    let mut server = command(&fix, &["mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let said = push_by_server(&fix, &["mcp"], "the worktree");
+    assert!(titles(&shop).contains("Mend the cart"), "{said}");
+    assert!(!fix.join(".callstack").exists());
+}
+
+#[test]
+fn a_submodule_of_a_worktree_finds_what_one_of_the_main_checkout_finds() {
+    let folder = repository();
+    let [shop, fix] = ["shop", "fix"].map(|name| folder.path().join(name));
+    let module = folder.path().join("module");
+    fs::create_dir(&module).unwrap();
+    fs::write(module.join("README"), "A module").unwrap();
+    git(&module, &["init", "--quiet"]);
+    git(&module, &["add", "."]);
+    git(&module, &["commit", "--quiet", "--message", "All"]);
+    for checkout in [&shop, &fix] {
+        git(checkout, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../module", "module"]);
+    }
+    push(&shop, "Build the shop", &["--new"]);
+    for checkout in [&shop, &fix] {
+        assert!(titles(&checkout.join("module")).contains("Build the shop"), "{}", checkout.display());
+    }
+    push(&fix.join("module"), "Mend the module", &[]);
+    assert!(titles(&shop).contains("Mend the module"));
+}
+
+#[test]
+fn a_folder_with_only_the_data_of_git_is_no_main_checkout() {
+    let folder = TempDir::new().unwrap();
+    let (data, shop) = (folder.path().join("data"), folder.path().join("data/shop"));
+    fs::create_dir_all(&shop).unwrap();
+    git(&shop, &["init", "--quiet", "--separate-git-dir", data.join(".git").to_str().unwrap()]);
+    fs::write(shop.join("README"), "The shop").unwrap();
+    git(&shop, &["add", "."]);
+    git(&shop, &["commit", "--quiet", "--message", "All"]);
+    git(&shop, &["worktree", "add", "--quiet", folder.path().join("fix").to_str().unwrap()]);
+    for (place, title) in [(&shop, "Build"), (&folder.path().join("fix"), "Mend")] {
+        push(place, title, &["--new"]);
+        assert!(place.join(".callstack/stack.db").is_file(), "{title}");
+    }
+    assert!(!data.join(".callstack").exists());
+}
+
+#[test]
+fn files_of_a_stranger_do_not_lead_to_the_stack_of_another_checkout() {
+    let folder = repository();
+    let shop = folder.path().join("shop");
+    push(&shop, "Build the shop", &["--new"]);
+    let of_fix = shop.join(".git/worktrees/fix");
+    let foreign = folder.path().join("foreign");
+    let own = foreign.join("data/worktrees/foreign");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("gitdir"), format!("{}\n", foreign.join(".git").display())).unwrap();
+    fs::write(own.join("commondir"), format!("{}\n", shop.join(".git").display())).unwrap();
+    for named in [&of_fix, &own] {
+        fs::write(foreign.join(".git"), format!("gitdir: {}\n", named.display())).unwrap();
+        let found = run(&foreign, &["tree"]);
+        assert_eq!(found.status.code(), Some(1), "{}", String::from_utf8_lossy(&found.stdout));
+    }
+    fs::remove_dir_all(shop.join(".callstack")).unwrap();
+    push(&foreign, "Not there", &["--new"]);
+    assert!(!shop.join(".callstack").exists() && foreign.join(".callstack").exists());
+}
+
+/// Starts a server in a folder, pushes a frame below f1 with it, and returns what it has said.
+fn push_by_server(folder: &Path, words: &[&str], name: &str) -> String {
+    let mut server = command(folder, words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let call = |id: u64, method: &str, params: Value| serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     let client = serde_json::json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
     let mut input = server.stdin.take().unwrap();
     writeln!(input, "{}", call(1, "initialize", client)).unwrap();
     writeln!(input, "{}", serde_json::json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
-    let push = serde_json::json!({"name": "push", "arguments": {"title": "Mend the cart", "successCriteria": "It adds up", "frame": "f1"}});
+    let title = format!("Mend the cart in {name}");
+    let push = serde_json::json!({"name": "push", "arguments": {"title": title, "successCriteria": "It adds up", "frame": "f1"}});
     writeln!(input, "{}", call(2, "tools/call", push)).unwrap();
     drop(input);
     let output = server.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(titles(&shop).contains("Mend the cart"), "{said}");
-    assert!(!fix.join(".callstack").exists());
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
