@@ -14,6 +14,7 @@ mod export;
 mod failure;
 mod folder;
 mod holding;
+mod host_files;
 mod input;
 mod log;
 mod mcp;

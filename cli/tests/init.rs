@@ -343,7 +343,7 @@ fn a_key_of_toml_is_taken_back_without_its_neighbours() {
     assert_eq!(project.read("codex/config.toml"), "[mcp_servers]\n# mine\n# other\nother = { command = \"x\" }\n");
     entry("mcp_servers = { callstack = { command = \"mine\" } }\nmodel = \"o5\"\n");
     project.done(&["codex", "--undo", "--force"]);
-    assert_eq!(project.read("codex/config.toml"), "model = \"o5\"\n");
+    assert_eq!(project.read("codex/config.toml"), "mcp_servers = {}\nmodel = \"o5\"\n", "init has not made the section");
 }
 
 #[test]
@@ -521,4 +521,80 @@ fn a_package_that_is_installed_is_noticed() {
             project.done(&[host]);
         }
     }
+}
+
+/// Nothing that was there before `init` goes with `--undo`: no words of lists, no empty sections, no files.
+#[test]
+fn what_was_there_before_stays_when_the_entry_is_taken_back() {
+    let local = ".claude/settings.local.json";
+    let own = "{\n  \"permissions\": {\n    \"allow\": [\n      \"mcp__callstack\"\n    ]\n  }\n}\n";
+    for arguments in [&["claude"][..], &["claude", "--allow"]] {
+        let project = Project::new();
+        project.write(local, own);
+        project.done(arguments);
+        project.done(&["claude", "--undo"]);
+        assert_eq!(project.read(local), own, "{arguments:?}");
+        assert!(!project.path(".mcp.json").exists(), "init has made it");
+    }
+    for own in ["{\"permissions\": {\"allow\": []}}", "{\"permissions\": {}, \"env\": {}}", "{}"] {
+        let project = Project::new();
+        project.write(local, own);
+        project.done(&["claude", "--allow"]);
+        project.done(&["claude", "--allow"]);
+        project.done(&["claude", "--undo"]);
+        let left = project.read(local);
+        assert_eq!(parsed(local, &left), parsed(local, own), "{left}");
+    }
+    for own in [
+        "[features.code_mode]\ndirect_only_tool_namespaces = [\"mcp__callstack\"]\n",
+        "[features.code_mode]\ndirect_only_tool_namespaces = []\n",
+        "[features.code_mode]\n",
+        "[features]\n",
+    ] {
+        let project = Project::new();
+        project.write("codex/config.toml", own);
+        project.done(&["codex"]);
+        project.done(&["codex", "--undo"]);
+        assert_eq!(project.read("codex/config.toml"), own);
+    }
+    for (host, file, section, _) in HOSTS {
+        let project = Project::new();
+        let bare = match file.ends_with(".toml") {
+            true => [String::new(), format!("[{section}]\n")],
+            false => ["{}".to_owned(), json!({ section: {} }).to_string()],
+        };
+        for own in bare {
+            project.write(file, &own);
+            project.done(&[host]);
+            project.done(&[host, "--undo"]);
+            let left = project.read(file);
+            assert_eq!(parsed(file, &left), parsed(file, &own), "{host}: {left}");
+        }
+    }
+}
+
+/// A second `init` does not forget what the first one has made.
+#[test]
+fn what_init_has_made_is_known_until_it_is_taken_back() {
+    for (host, file, _, _) in HOSTS {
+        let project = Project::new();
+        project.done(&[host]);
+        let stack = project.path("other");
+        project.done(&["--stack", stack.to_str().unwrap(), host, "--force"]);
+        project.done(&["--stack", stack.to_str().unwrap(), host, "--undo"]);
+        assert!(!project.path(file).exists(), "{host}: {}", project.read(file));
+    }
+}
+
+/// An empty variable names no folder: the host's own is used.
+#[test]
+fn an_empty_variable_counts_as_none() {
+    let project = Project::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
+    command.args(["init", "gemini"]).current_dir(&project.folder).env("HOME", project.path("home"));
+    command.env("USERPROFILE", project.path("home")).env("GEMINI_CLI_HOME", "").env_remove("CALLSTACK_DIR");
+    project.write("home/.gemini/extensions/callstack/gemini-extension.json", "{}");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("never both"), "the extension in the home folder is not seen: {said}");
 }

@@ -178,6 +178,36 @@ fn files_of_a_stranger_do_not_lead_to_the_stack_of_another_checkout() {
     assert!(!shop.join(".callstack").exists() && foreign.join(".callstack").exists());
 }
 
+/// Hosts that promise no working folder name the folder of the project, and the server looks for the stack from there on.
+#[test]
+fn the_entries_of_hosts_lead_a_worktree_to_the_stack_of_the_repository() {
+    let folder = repository();
+    let [shop, fix] = ["shop", "fix"].map(|name| folder.path().join(name));
+    push(&shop, "Build the shop", &["--new"]);
+    for (host, file, section) in [
+        ("cursor", ".cursor/mcp.json", "mcpServers"),
+        ("vscode", ".vscode/mcp.json", "servers"),
+        ("windsurf", "home/.codeium/windsurf/mcp_config.json", "mcpServers"),
+    ] {
+        let home = fix.join("home");
+        let made = command(&fix, &["init", host]).env("HOME", &home).env("USERPROFILE", &home).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let settings: Value = serde_json::from_str(&fs::read_to_string(fix.join(file)).unwrap()).unwrap();
+        let words: Vec<String> = serde_json::from_value(settings[section]["callstack"]["args"].clone()).unwrap();
+        let words: Vec<String> =
+            words.iter().map(|word| word.replace("${workspaceFolder}", fix.to_str().unwrap())).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert!(!words.contains(&fix.to_str().unwrap()) || host != "windsurf", "a worktree does not last");
+        let elsewhere = TempDir::new().unwrap();
+        let said = push_by_server(elsewhere.path(), &words, host);
+        assert!(titles(&shop).contains(&format!("Mend the cart in {host}")), "{said}");
+    }
+    assert!(!fix.join(".callstack").exists());
+    let missing = run(&fix, &["mcp", "--folder", "nowhere"]);
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(!missing.status.success() && said.contains("nowhere"), "{said}");
+}
+
 /// Starts a server in a folder, pushes a frame below f1 with it, and returns what it has said.
 fn push_by_server(folder: &Path, words: &[&str], name: &str) -> String {
     let mut server = command(folder, words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

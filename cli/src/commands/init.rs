@@ -1,6 +1,7 @@
 //! `callstack init`: tells a host of agents how to start `callstack mcp`, in the settings of the project, and takes it back.
 
 mod file;
+mod made;
 mod permission;
 mod plugin;
 mod settings;
@@ -14,12 +15,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::file::SettingsFile;
+use self::made::Made;
 use self::permission::Word;
 use self::settings::{Json, SERVER, Settings, Toml};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
+use crate::host_files::HostFiles;
 use crate::output::{Line, Page, Report};
+use crate::repository::in_main_checkout;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -35,7 +39,8 @@ pub struct Arguments {
     /// Replace an entry of the same name that somebody has changed, or write one beside a package that is installed.
     #[arg(long)]
     force: bool,
-    /// Let agents call the tools without a question: they change nothing but the stack. Default: a terminal asks.
+    /// Let agents call the tools without a question: they change nothing but the stack. Gemini CLI and Qwen Code have this for a server as a
+    /// whole (`trust`), whatever it offers. Default: a terminal asks.
     #[arg(long, conflicts_with = "undo")]
     allow: bool,
 }
@@ -74,7 +79,7 @@ pub struct Initialized {
     /// The file with the settings.
     path: String,
     done: Done,
-    /// The entry, in the language of the file.
+    /// The entry, in the language of the file, without the mark of what `init` has made besides it.
     entry: String,
 }
 
@@ -122,11 +127,11 @@ impl Host {
                 true => "opencode.jsonc".into(),
                 false => "opencode.json".into(),
             },
-            Self::Codex => codex_home()?.join("config.toml"),
+            Self::Codex => of_person(HostFiles::Codex)?.join("config.toml"),
             Self::Gemini => ".gemini/settings.json".into(),
             Self::Qwen => ".qwen/settings.json".into(),
             Self::Copilot => ".github/mcp.json".into(),
-            Self::Windsurf => home("the settings of Windsurf")?.join(".codeium/windsurf/mcp_config.json"),
+            Self::Windsurf => of_person(HostFiles::Windsurf)?.join("mcp_config.json"),
         })
     }
 
@@ -149,18 +154,22 @@ impl Host {
     /// The entry of the server.
     /// `stack`: the folder of the stack, if it is not that of the project.
     fn entry(self, program: &str, stack: Option<&str>) -> Value {
-        // These do not promise in which folder they start a server.
-        let elsewhere = match self {
-            Self::Cursor | Self::Vscode => Some("${workspaceFolder}/.callstack".to_owned()),
-            // Its settings have no word for the folder of a project.
-            Self::Windsurf => {
-                env::current_dir().ok().map(|here| here.join(".callstack").to_string_lossy().into_owned())
-            }
+        // These do not promise in which folder they start a server. It looks for the stack from there on, as commands do.
+        let folder = match self {
+            Self::Cursor | Self::Vscode => Some("${workspaceFolder}".to_owned()),
+            // Its settings have no word for the folder of a project, and worktrees come and go.
+            Self::Windsurf => env::current_dir().ok().map(|here| {
+                let main = in_main_checkout(&here).map(|twin| twin.main);
+                main.unwrap_or(here).to_string_lossy().into_owned()
+            }),
             _ => None,
         };
-        let stack = stack.or(elsewhere.as_deref());
-        let words = ["mcp"].into_iter().chain(stack.into_iter().flat_map(|stack| ["--stack", stack]));
-        let words: Vec<&str> = words.collect();
+        let named = match (stack, &folder) {
+            (Some(stack), _) => vec!["--stack", stack],
+            (None, Some(folder)) => vec!["--folder", folder],
+            (None, None) => Vec::new(),
+        };
+        let words: Vec<&str> = ["mcp"].into_iter().chain(named).collect();
         match self {
             // Without this, Claude Code hides the tools behind a search.
             Self::Claude => json!({ "command": program, "args": words, "alwaysLoad": true }),
@@ -196,7 +205,7 @@ impl Host {
                 "start copilot in this folder, with --allow-tool=callstack, and trust the folder; /mcp shows the server callstack"
             }
             Self::Windsurf => {
-                "refresh the servers of Cascade in Windsurf; they use the stack of this folder, whatever is open"
+                "refresh the servers of Cascade in Windsurf; they use the stack of this project, whatever is open"
             }
         }
     }
@@ -227,36 +236,38 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, F
     let advised = |failure: Failure| {
         failure.next(format!("correct it, or add the entry by hand: callstack init {} --print", host.name()))
     };
-    let mut files = vec![Opened::read(host, &path, host.is_of_person()).map_err(advised)?];
-    let (found, settings) = (files[0].settings.find(host.section()).map_err(advised)?, &mut files[0].settings);
+    let mut main = Opened::read(host, &path, host.is_of_person()).map_err(advised)?;
+    let keys = [host.section(), SERVER];
+    let found = main.settings.find(keys).map_err(advised)?;
     // What a person was asked stays as it was answered, until somebody says it again.
-    let is_own = |found: &Value| without_permission(host, found) == plain;
-    let is_same = |found: &Value| *found == entry || (!allow && is_own(found));
-    match (found, undo) {
-        (None, true) => {}
-        (Some(found), false) if is_same(&found) => {}
-        (Some(found), _) if !is_own(&found) && !force => {
-            let message = format!("{} has another entry callstack: {found}", path.display());
-            let (host, undo) = (host.name(), if undo { " --undo" } else { "" });
-            let done = if undo.is_empty() { "replace it" } else { "remove it all the same" };
-            return Err(Failure::new(Exit::Refused, "other_entry", message)
-                .next(format!("change it by hand, or {done}: callstack init {host}{undo} --force")));
+    let is_own = |found: &Value| without_additions(host, found, &plain) == plain;
+    if let Some(found) = found.as_ref().filter(|found| !is_own(found) && !force) {
+        let message = format!("{} has another entry callstack: {found}", path.display());
+        let (host, undo) = (host.name(), if undo { " --undo" } else { "" });
+        let done = if undo.is_empty() { "replace it" } else { "remove it all the same" };
+        return Err(Failure::new(Exit::Refused, "other_entry", message)
+            .next(format!("change it by hand, or {done}: callstack init {host}{undo} --force")));
+    }
+    if !allow && let Some(found) = found.as_ref().filter(|found| is_own(found)) {
+        entry = host.without_mark(found.clone(), plain.get("env").is_some());
+    }
+    match undo {
+        true => main.take_back(host, found.as_ref()).map_err(advised)?,
+        false => main.put(host, entry, found.as_ref()).map_err(advised)?,
+    }
+    let mut files = vec![main];
+    if let Some(Word { path, keys, word }) = word {
+        let mut other = Opened::read(host, &path, false).map_err(advised)?;
+        match undo {
+            true => other.take_back_word(keys, &word).map_err(advised)?,
+            false => other.put_word(keys, &word).map_err(advised)?,
         }
-        (_, true) => settings.remove(host.section()).map_err(advised)?,
-        _ => settings.put(host.section(), &entry).map_err(advised)?,
-    }
-    if let Some((keys, word)) = host.listed() {
-        settings.list(keys, &word, !undo).map_err(advised)?;
-    }
-    if let Some(word) = word {
-        let mut other = Opened::read(host, &word.path, false).map_err(advised)?;
-        other.settings.list(word.keys, &word.word, !undo).map_err(advised)?;
         files.push(other);
     }
     // All of them were read and changed before the first one is written.
     let mut is_changed = false;
     for file in files.iter().filter(|file| file.is_changed()) {
-        file.write(undo)?;
+        file.write()?;
         is_changed = true;
     }
     Ok(reported(match (is_changed, undo) {
@@ -272,6 +283,8 @@ struct Opened {
     file: SettingsFile,
     settings: Box<dyn Settings>,
     before: String,
+    /// The file goes if nothing is left in it: `init` has made it.
+    is_made: bool,
 }
 
 impl Opened {
@@ -282,16 +295,81 @@ impl Opened {
             _ => Box::new(Json::parse(file.text(), path)?),
         };
         let before = settings.text();
-        Ok(Self { path: path.to_owned(), file, settings, before })
+        Ok(Self { path: path.to_owned(), file, settings, before, is_made: false })
+    }
+
+    /// Puts the entry, with what goes with it in the same file, and a mark of what was not there before.
+    fn put(&mut self, host: Host, entry: Value, found: Option<&Value>) -> Result<(), Failure> {
+        let mut made = host.made(found);
+        self.note_file(&mut made);
+        let settings = &mut *self.settings;
+        made.add_keys(settings, &[host.section()]);
+        if let Some((keys, word)) = host.listed() {
+            made.put_word(settings, keys, &word)?;
+        }
+        let entry = host.with_mark(entry, &made);
+        match found == Some(&entry) {
+            true => Ok(()),
+            false => settings.put([host.section(), SERVER], &entry),
+        }
+    }
+
+    /// Takes the entry back, and what its mark names.
+    fn take_back(&mut self, host: Host, found: Option<&Value>) -> Result<(), Failure> {
+        let (made, settings) = (host.made(found), &mut *self.settings);
+        if found.is_some() {
+            settings.remove([host.section(), SERVER])?;
+        }
+        made.remove_bare(settings, &[host.section()])?;
+        if let Some((keys, word)) = host.listed() {
+            made.remove_word(settings, keys, &word)?;
+        }
+        self.is_made = made.has_file();
+        Ok(())
+    }
+
+    /// Puts a word into a list of settings without an entry. Their variables have the mark.
+    fn put_word(&mut self, keys: &[&str], word: &str) -> Result<(), Failure> {
+        let mut made = self.made()?;
+        self.note_file(&mut made);
+        let settings = &mut *self.settings;
+        made.put_word(settings, keys, word)?;
+        if settings.text() == self.before {
+            return Ok(());
+        }
+        made.add_keys(settings, &made::PLACE[..1]);
+        made.mark().map_or(Ok(()), |mark| settings.put(made::PLACE, &mark))
+    }
+
+    /// Takes a word back, as the mark says.
+    fn take_back_word(&mut self, keys: &[&str], word: &str) -> Result<(), Failure> {
+        let made = self.made()?;
+        let settings = &mut *self.settings;
+        made.remove_word(settings, keys, word)?;
+        settings.remove(made::PLACE)?;
+        made.remove_bare(settings, &made::PLACE[..1])?;
+        self.is_made = made.has_file();
+        Ok(())
+    }
+
+    /// What the mark says in settings without an entry.
+    fn made(&self) -> Result<Made, Failure> {
+        Ok(Made::of_mark(self.settings.find(made::PLACE)?.as_ref()))
+    }
+
+    fn note_file(&self, made: &mut Made) {
+        if self.file.is_new() {
+            made.add_file();
+        }
     }
 
     fn is_changed(&self) -> bool {
         self.settings.text() != self.before
     }
 
-    fn write(&self, undo: bool) -> Result<(), Failure> {
+    fn write(&self) -> Result<(), Failure> {
         // A link leads to settings that others share: the file stays.
-        match undo && self.settings.is_empty() && !self.path.is_symlink() {
+        match self.is_made && self.settings.is_empty() && !self.path.is_symlink() {
             true => {
                 fs::remove_file(&self.path).map_err(|error| Failure::of_file("remove", self.path.display(), &error))
             }
@@ -300,9 +378,9 @@ impl Opened {
     }
 }
 
-/// The entry without the key by which the tools are called without a question.
-fn without_permission(host: Host, entry: &Value) -> Value {
-    let mut entry = entry.clone();
+/// The entry without its mark and the key by which the tools are called without a question, to be compared with a plain one.
+fn without_additions(host: Host, entry: &Value, plain: &Value) -> Value {
+    let mut entry = host.without_mark(entry.clone(), plain.get("env").is_some());
     if let (Some((key, _)), Some(entry)) = (host.permission(), entry.as_object_mut()) {
         entry.shift_remove(key);
     }
@@ -339,17 +417,13 @@ fn program() -> String {
     }
 }
 
-fn codex_home() -> Result<PathBuf, Failure> {
-    match env::var_os("CODEX_HOME").filter(|folder| !folder.is_empty()) {
-        Some(folder) => Ok(folder.into()),
-        None => home("the settings of Codex")
-            .map(|home| home.join(".codex"))
-            .map_err(|failure| failure.next("name their folder: CODEX_HOME=FOLDER callstack init codex")),
-    }
-}
-
-/// The home folder, with something in it.
-fn home(with: &str) -> Result<PathBuf, Failure> {
-    let missing = || Failure::new(Exit::Failed, "io", format!("there is no home folder with {with}"));
-    env::home_dir().filter(|home| !home.as_os_str().is_empty()).ok_or_else(missing)
+/// The folder with the person's settings of a host.
+fn of_person(host: HostFiles) -> Result<PathBuf, Failure> {
+    host.folder().ok_or_else(|| {
+        let failure = Failure::new(Exit::Failed, "io", "there is no home folder with the settings of the host");
+        match host.variable() {
+            Some(variable) => failure.next(format!("name the folder of the settings with the variable {variable}")),
+            None => failure,
+        }
+    })
 }

@@ -12,6 +12,7 @@ mod prompts;
 mod resources;
 mod server;
 
+use std::env;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,10 +61,16 @@ pub struct McpArguments {
     /// the old one.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Work in this folder: the stack is looked for there and above it. Default: the folder in which the server is started.
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
 }
 
 /// Serves until the client has gone, or somebody ends the program.
 pub fn start(arguments: McpArguments, folder: StackFolder, output: Output) -> Result<Exit, Failure> {
+    if let Some(folder) = &arguments.folder {
+        env::set_current_dir(folder).map_err(|error| Failure::of_file("work in", folder.display(), &error))?;
+    }
     log::start(log::Errors::Warnings, arguments.log.as_deref())?;
     let runtime = runtime("server")?;
     let exit = runtime.block_on(serve(arguments, folder, output));

@@ -1,7 +1,6 @@
 //! Claude Code: a variable for the proxy, and a file for the server, which its option `--mcp-config` names beside the person's own.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use callstack_core::fold::Wire;
 use serde_json::{Value, json};
@@ -10,6 +9,7 @@ use super::agent::{own, vendor};
 use super::launch::{Launch, SERVER, Scene};
 use super::settings_files;
 use crate::failure::Failure;
+use crate::host_files::HostFiles;
 use crate::mcp::{HookHost, OF_RUN};
 use crate::proxy::Proxy;
 
@@ -61,7 +61,7 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
 
 /// The base URL that the person's settings, or those of the project, name.
 fn of_settings() -> Option<String> {
-    let user = env::var_os("CLAUDE_CONFIG_DIR").map_or_else(|| settings_files::home().join(".claude"), PathBuf::from);
+    let user = HostFiles::Claude.folder().unwrap_or_default();
     let files = [
         Path::new(".claude/settings.local.json").to_owned(),
         Path::new(".claude/settings.json").to_owned(),

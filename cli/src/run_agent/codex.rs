@@ -1,7 +1,6 @@
 //! Codex: its options `-c` name the provider and the server. What other users of the machine can see of a process must not have the
 //! secret, so that it is in a variable, which Codex sends as a header.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -9,6 +8,7 @@ use super::agent::own;
 use super::launch::{Launch, SERVER, Scene};
 use super::settings_files;
 use crate::failure::Failure;
+use crate::host_files::HostFiles;
 use crate::proxy::{Proxy, SECRET_HEADER};
 
 /// The variable with the secret of the proxy.
@@ -145,5 +145,5 @@ fn has_account() -> bool {
 }
 
 fn home() -> PathBuf {
-    env::var_os("CODEX_HOME").map_or_else(|| settings_files::home().join(".codex"), PathBuf::from)
+    HostFiles::Codex.folder().unwrap_or_default()
 }

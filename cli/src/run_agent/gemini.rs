@@ -7,15 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::agent::own;
 use super::launch::{Launch, SERVER, Scene};
 use super::settings_files;
 use crate::failure::Failure;
+use crate::host_files::{GEMINI_HOME, HostFiles};
 use crate::proxy::Proxy;
 
 pub const BASE_URL: &str = "GOOGLE_GEMINI_BASE_URL";
-/// The variable of the folder above the agent's.
-const HOME: &str = "GEMINI_CLI_HOME";
 /// The agent's folder in a home.
 const FOLDER: &str = ".gemini";
 const SETTINGS: &str = "settings.json";
@@ -23,7 +21,7 @@ const SETTINGS: &str = "settings.json";
 const VARIABLES: &str = ".env";
 
 pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failure> {
-    let home = own(HOME).map_or_else(settings_files::home, PathBuf::from);
+    let home = HostFiles::Gemini.home().unwrap_or_default();
     let home = std::path::absolute(home).map_err(|error| Failure::of_file("find", "the home folder", &error))?;
     let for_run = scene.files.join("home");
     let failed = |error: io::Error| Failure::of_file("make", "a home for Gemini CLI", &error);
@@ -39,7 +37,7 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
         }
     }
     fs::write(lent.lent.join(SETTINGS), settings.to_string()).map_err(failed)?;
-    let launch = Launch::default().variable(HOME, for_run).proxied_by(BASE_URL, proxy);
+    let launch = Launch::default().variable(GEMINI_HOME, for_run).proxied_by(BASE_URL, proxy);
     Ok(Launch { lent: Some(lent), ..launch })
 }
 

@@ -1,7 +1,6 @@
 //! Qwen Code: it reads defaults of the system from a file that a variable names. What is there gives way to the person's settings.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use callstack_core::fold::Wire;
 use serde_json::{Map, Value, json};
@@ -10,6 +9,7 @@ use super::agent::{own, vendor};
 use super::launch::{Launch, SERVER, Scene};
 use super::settings_files;
 use crate::failure::Failure;
+use crate::host_files::HostFiles;
 use crate::proxy::Proxy;
 
 const BASE_URL: &str = "OPENAI_BASE_URL";
@@ -26,7 +26,7 @@ pub fn upstream() -> String {
 
 /// The person's settings.
 fn settings() -> Value {
-    let folder = env::var_os("QWEN_HOME").map_or_else(|| settings_files::home().join(".qwen"), PathBuf::from);
+    let folder = HostFiles::Qwen.folder().unwrap_or_default();
     settings_files::json(&folder.join("settings.json")).unwrap_or_default()
 }
 

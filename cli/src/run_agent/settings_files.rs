@@ -1,18 +1,12 @@
 //! Settings of agents that this program reads, and never writes. One that is not there, or that cannot be read, says nothing: the
 //! agent itself will say what is wrong with it.
 
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::CstRootNode;
 use serde_json::Value;
-
-/// The person's folder.
-pub fn home() -> PathBuf {
-    env::home_dir().unwrap_or_default()
-}
 
 /// Settings in JSON, with comments.
 pub fn json(path: &Path) -> Option<Value> {

@@ -18,6 +18,7 @@ const LARGEST: u64 = 16 << 20;
 pub struct SettingsFile {
     path: PathBuf,
     content: String,
+    is_new: bool,
 }
 
 impl SettingsFile {
@@ -30,9 +31,9 @@ impl SettingsFile {
             check_place(path)?;
         }
         let failed = |error: io::Error| Failure::of_file("read", path.display(), &error);
-        let found = |content| Ok(Self { path: path.to_owned(), content });
+        let found = |content, is_new| Ok(Self { path: path.to_owned(), content, is_new });
         match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return found(String::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return found(String::new(), true),
             // A pipe would wait for its other end, and a device may never end.
             Ok(data) if !data.is_file() => return Err(unreadable(path, "it is no regular file")),
             data => data.map_err(failed)?,
@@ -42,7 +43,12 @@ impl SettingsFile {
         if bytes.len() as u64 > LARGEST {
             return Err(unreadable(path, &format!("it has more than {LARGEST} bytes")));
         }
-        found(String::from_utf8(bytes).map_err(|_| unreadable(path, "it is no text in UTF-8"))?)
+        found(String::from_utf8(bytes).map_err(|_| unreadable(path, "it is no text in UTF-8"))?, false)
+    }
+
+    /// True if there is no such file yet.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// The text, without a mark at its beginning.

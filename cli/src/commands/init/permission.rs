@@ -53,7 +53,15 @@ pub fn asks(host: Host) -> bool {
     if !host.can_allow() || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;
     }
-    let question = "May agents call these tools without asking each time? They change nothing but the stack. [y/N] ";
+    let whole = match host {
+        Host::Gemini | Host::Qwen => {
+            " The host has this only for the whole entry: it trusts whatever the command in it offers."
+        }
+        _ => "",
+    };
+    let question = format!(
+        "May agents call these tools without asking each time? They change nothing but the stack.{whole} [y/N] "
+    );
     let mut answer = String::new();
     let asked = io::stderr().write_all(question.as_bytes()).and_then(|()| io::stdin().lock().read_line(&mut answer));
     asked.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")

@@ -1,7 +1,6 @@
 //! Whether a host has its package of callstack already: its settings say it, or its folder of extensions. With both, an agent would have
 //! everything twice.
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::ParseOptions;
@@ -10,6 +9,7 @@ use serde_json::Value;
 
 use super::Host;
 use super::file::SettingsFile;
+use crate::host_files::HostFiles;
 
 /// The name of the package in every host, before the name of the marketplace from which it comes.
 const PACKAGE: &str = "callstack";
@@ -18,14 +18,16 @@ const PACKAGE: &str = "callstack";
 pub fn is_installed(host: Host) -> bool {
     match host {
         Host::Claude => {
-            let own = folder("CLAUDE_CONFIG_DIR", ".claude");
-            let files =
-                [own.join("settings.json"), ".claude/settings.json".into(), ".claude/settings.local.json".into()];
+            let files = [
+                of_person(HostFiles::Claude, "settings.json"),
+                ".claude/settings.json".into(),
+                ".claude/settings.local.json".into(),
+            ];
             files.iter().any(|file| enables(&json(file)["enabledPlugins"]))
         }
-        Host::Copilot => enables(&json(&folder("COPILOT_HOME", ".copilot").join("settings.json"))["enabledPlugins"]),
+        Host::Copilot => enables(&json(&of_person(HostFiles::Copilot, "settings.json"))["enabledPlugins"]),
         Host::Codex => {
-            let text = text(&folder("CODEX_HOME", ".codex").join("config.toml"));
+            let text = text(&of_person(HostFiles::Codex, "config.toml"));
             let settings: toml_edit::DocumentMut = text.parse().unwrap_or_default();
             let plugins = settings.get("plugins").and_then(toml_edit::Item::as_table_like);
             plugins.is_some_and(|plugins| {
@@ -34,23 +36,15 @@ pub fn is_installed(host: Host) -> bool {
                 plugins.iter().any(|(name, plugin)| is_package(name) && is_on(plugin))
             })
         }
-        Host::Gemini => {
-            let home = env::var_os("GEMINI_CLI_HOME").map_or_else(home, PathBuf::from);
-            home.join(".gemini/extensions").join(PACKAGE).is_dir()
-        }
-        Host::Qwen => folder("QWEN_HOME", ".qwen").join("extensions").join(PACKAGE).is_dir(),
+        Host::Gemini => of_person(HostFiles::Gemini, "extensions").join(PACKAGE).is_dir(),
+        Host::Qwen => of_person(HostFiles::Qwen, "extensions").join(PACKAGE).is_dir(),
         _ => false,
     }
 }
 
-fn home() -> PathBuf {
-    env::home_dir().unwrap_or_default()
-}
-
-/// The folder of a host: that of the variable, or in the person's.
-fn folder(variable: &str, name: &str) -> PathBuf {
-    let named = env::var_os(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    named.unwrap_or_else(|| home().join(name))
+/// A file of the person.
+fn of_person(host: HostFiles, name: &str) -> PathBuf {
+    host.folder().unwrap_or_default().join(name)
 }
 
 /// The text of a file; empty if it cannot be read, or is no regular file: a pipe would be waited for.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::common::Ranged;
-use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value, json};
 use toml_edit::{Array, Decor, DocumentMut, Item, Table, TableLike};
@@ -15,15 +15,22 @@ use crate::failure::Failure;
 /// The name of the server in the settings of every host.
 pub const SERVER: &str = "callstack";
 
+/// The key of a section, and a key in it.
+pub type Keys<'a> = [&'a str; 2];
+
 /// The settings of a host. What is not changed keeps every character, comments included.
 pub trait Settings {
-    /// The entry of the server.
-    fn find(&self, section: &str) -> Result<Option<Value>, Failure>;
-    fn put(&mut self, section: &str, entry: &Value) -> Result<(), Failure>;
-    /// Puts a word into the list at these keys, or takes it out; what has become empty by that goes too.
+    /// The value at two keys, such as the entry of the server.
+    fn find(&self, keys: Keys<'_>) -> Result<Option<Value>, Failure>;
+    fn put(&mut self, keys: Keys<'_>, value: &Value) -> Result<(), Failure>;
+    /// Removes the value at two keys. Comments stay.
+    fn remove(&mut self, keys: Keys<'_>) -> Result<(), Failure>;
+    /// Puts a word into the list at these keys, or takes it out.
     fn list(&mut self, keys: &[&str], word: &str, is_in: bool) -> Result<(), Failure>;
-    /// Removes the entry, and the section if nothing else is in it, not even a comment.
-    fn remove(&mut self, section: &str) -> Result<(), Failure>;
+    /// All settings as one value.
+    fn all(&self) -> Value;
+    /// Removes what is at these keys if nothing is in it, not even a comment.
+    fn remove_bare(&mut self, keys: &[&str]) -> Result<(), Failure>;
     /// True if there are no settings.
     fn is_empty(&self) -> bool;
     fn text(&self) -> String;
@@ -61,39 +68,48 @@ impl Json {
     }
 }
 
+impl Json {
+    /// Removes what is at these keys if its text is of the wanted kind.
+    fn remove_if(&mut self, keys: &[&str], is_wanted: impl Fn(&str) -> bool) -> Result<(), Failure> {
+        let text = self.text();
+        if let Some(found) = property(&text, keys).filter(|found| is_wanted(&text[found.value.clone()])) {
+            *self = Self::parse(&without(&text, &found), &self.path)?;
+        }
+        Ok(())
+    }
+}
+
 impl Settings for Json {
-    fn find(&self, section: &str) -> Result<Option<Value>, Failure> {
-        let found = self.section(section)?.and_then(|section| section.get(SERVER));
+    fn find(&self, [section, key]: Keys<'_>) -> Result<Option<Value>, Failure> {
+        let found = self.section(section)?.and_then(|section| section.get(key));
         Ok(found.and_then(|property| property.value()).and_then(|value| value.to_serde_value()))
     }
 
-    fn put(&mut self, section: &str, entry: &Value) -> Result<(), Failure> {
+    fn put(&mut self, [section, key]: Keys<'_>, value: &Value) -> Result<(), Failure> {
         let section = match self.section(section)? {
             Some(found) => found,
             None => self.object()?.object_value_or_set(section),
         };
-        match section.get(SERVER) {
-            Some(property) => property.set_value(input(entry)),
-            None => drop(section.append(SERVER, input(entry))),
+        match section.get(key) {
+            Some(property) => property.set_value(input(value)),
+            None => drop(section.append(key, input(value))),
         }
         section.ensure_multiline();
         Ok(())
     }
 
-    fn remove(&mut self, section: &str) -> Result<(), Failure> {
-        let mut text = self.text();
-        for path in [&[section, SERVER][..], &[section][..]] {
-            let is_entry = path.len() == 2;
-            let is_blank =
-                |object: &str| object.chars().all(|character| "{}".contains(character) || character.is_whitespace());
-            if let Some(property) =
-                property(&text, path).filter(|found| is_entry || is_blank(&text[found.value.clone()]))
-            {
-                text = without(&text, &property);
-            }
-        }
-        *self = Self::parse(&text, &self.path)?;
-        Ok(())
+    fn remove(&mut self, keys: Keys<'_>) -> Result<(), Failure> {
+        self.remove_if(&keys, |_| true)
+    }
+
+    fn remove_bare(&mut self, keys: &[&str]) -> Result<(), Failure> {
+        self.remove_if(keys, |value| {
+            value.chars().all(|character| "{}[]".contains(character) || character.is_whitespace())
+        })
+    }
+
+    fn all(&self) -> Value {
+        self.root.to_serde_value().unwrap_or_default()
     }
 
     fn list(&mut self, keys: &[&str], word: &str, is_in: bool) -> Result<(), Failure> {
@@ -129,20 +145,6 @@ impl Settings for Json {
         let Some(list) = object.array_value(last) else { return Ok(()) };
         let Some(found) = has(&list) else { return Ok(()) };
         found.remove();
-        if !list.elements().is_empty() {
-            return Ok(());
-        }
-        let names: Vec<&str> = keys.to_vec();
-        for (object, name) in objects.iter().zip(&names).rev() {
-            let is_bare = |property: &CstObjectProp| match property.value().and_then(|value| value.to_serde_value()) {
-                Some(Value::Array(values)) => values.is_empty(),
-                Some(Value::Object(values)) => values.is_empty(),
-                _ => false,
-            };
-            if let Some(property) = object.get(name).filter(is_bare) {
-                property.remove();
-            }
-        }
         Ok(())
     }
 
@@ -250,30 +252,30 @@ impl Toml {
 }
 
 impl Settings for Toml {
-    fn find(&self, section: &str) -> Result<Option<Value>, Failure> {
+    fn find(&self, [section, key]: Keys<'_>) -> Result<Option<Value>, Failure> {
         let Some(section) = self.document.get(section) else { return Ok(None) };
         let section = section
             .as_table_like()
             .ok_or_else(|| unreadable(&self.path, &format!("{} is no table", section.type_name())))?;
-        Ok(section.get(SERVER).map(value_of))
+        Ok(section.get(key).map(value_of))
     }
 
-    fn put(&mut self, section: &str, entry: &Value) -> Result<(), Failure> {
+    fn put(&mut self, [section, key]: Keys<'_>, value: &Value) -> Result<(), Failure> {
         let section = self.document.entry(section).or_insert_with(|| {
             let mut table = Table::new();
             table.set_implicit(true);
             Item::Table(table)
         });
         let no_table = || unreadable(&self.path, "mcp_servers is no table");
-        section.as_table_like_mut().ok_or_else(no_table)?.insert(SERVER, Item::Table(table(entry)));
+        section.as_table_like_mut().ok_or_else(no_table)?.insert(key, Item::Table(table(value)));
         Ok(())
     }
 
-    fn remove(&mut self, section: &str) -> Result<(), Failure> {
+    fn remove(&mut self, [section, key]: Keys<'_>) -> Result<(), Failure> {
         let document = &mut self.document;
         let text = document.to_string();
         let Some(found) = document.get_mut(section).and_then(Item::as_table_like_mut) else { return Ok(()) };
-        let removed = found.remove(SERVER);
+        let removed = found.remove(key);
         // The library takes the comments above an entry away with it.
         let meaning = |document: &DocumentMut| {
             let mut value = value_of(document.as_item());
@@ -282,19 +284,37 @@ impl Settings for Toml {
             }
             value
         };
-        let mut same = without_lines(&text, section).into_iter().filter_map(|text| text.parse::<DocumentMut>().ok());
+        let mut same =
+            without_lines(&text, [section, key]).into_iter().filter_map(|text| text.parse::<DocumentMut>().ok());
         match same.find(|same| meaning(same) == meaning(document)) {
             Some(same) => *document = same,
             None => keep_comments(document, removed.as_ref()),
         }
+        Ok(())
+    }
+
+    fn remove_bare(&mut self, keys: &[&str]) -> Result<(), Failure> {
         let is_bare = |item: &Item| match item {
             Item::Table(table) => table.is_empty() && !has_comment(table.decor()),
-            other => other.as_table_like().is_some_and(|table| table.is_empty()),
+            other => {
+                other.as_table_like().is_some_and(|table| table.is_empty())
+                    || other.as_array().is_some_and(Array::is_empty)
+            }
         };
-        if document.get(section).is_some_and(is_bare) {
-            document.remove(section);
+        let Some((last, above)) = keys.split_last() else { return Ok(()) };
+        let mut table: &mut dyn TableLike = self.document.as_table_mut();
+        for key in above {
+            let Some(inner) = table.get_mut(key).and_then(Item::as_table_like_mut) else { return Ok(()) };
+            table = inner;
+        }
+        if table.get(last).is_some_and(is_bare) {
+            table.remove(last);
         }
         Ok(())
+    }
+
+    fn all(&self) -> Value {
+        value_of(self.document.as_item())
     }
 
     fn list(&mut self, keys: &[&str], word: &str, is_in: bool) -> Result<(), Failure> {
@@ -327,12 +347,7 @@ impl Settings for Toml {
             return Ok(());
         }
         let Some(list) = table.get_mut(last).and_then(Item::as_array_mut) else { return Ok(()) };
-        let length = list.len();
         list.retain(|value| value.as_str() != Some(word));
-        if list.is_empty() && length > 0 {
-            table.remove(last);
-            remove_bare(self.document.as_table_mut(), above);
-        }
         Ok(())
     }
 
@@ -345,11 +360,11 @@ impl Settings for Toml {
     }
 }
 
-/// A document without the lines of the entry, in the forms in which it is usually written: a table of its own, or a key of the section.
-fn without_lines(text: &str, section: &str) -> Vec<String> {
+/// A document without the lines of a table, in the forms in which it is usually written: a table of its own, or a key of the section.
+fn without_lines(text: &str, [section, key]: Keys<'_>) -> Vec<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let code = |line: &str| line.split('#').next().unwrap_or_default().split_whitespace().collect::<String>();
-    let header = format!("[{section}.{SERVER}]");
+    let header = format!("[{section}.{key}]");
     let joined = |from: usize, to: usize| [&lines[..from], &lines[to..]].concat().concat();
     let mut found = Vec::new();
     for (number, line) in lines.iter().enumerate() {
@@ -361,7 +376,7 @@ fn without_lines(text: &str, section: &str) -> Vec<String> {
             let is_apart = number > 0 && lines[number - 1].trim().is_empty();
             found.push(joined(number - usize::from(is_apart), number + 1 + last));
         }
-        if code(line).starts_with(&format!("{SERVER}={{")) {
+        if code(line).starts_with(&format!("{key}={{")) {
             found.push(joined(number, number + 1));
         }
     }
@@ -408,44 +423,36 @@ fn has_comment(decor: &Decor) -> bool {
     texts.into_iter().flatten().any(|text| text.as_str().is_some_and(|text| text.contains('#')))
 }
 
-/// A table of texts and lists of texts.
+/// A table of texts, lists of texts, and tables of them within the line.
 fn table(entry: &Value) -> Table {
-    let mut table = Table::new();
-    for (key, value) in entry.as_object().into_iter().flatten() {
-        let value = match value {
-            Value::Array(values) => toml_edit::Value::from_iter(values.iter().filter_map(Value::as_str)),
-            other => toml_edit::Value::from(other.as_str().unwrap_or_default()),
-        };
-        table.insert(key, Item::Value(value));
+    entry.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), Item::Value(line(value)))).collect()
+}
+
+fn line(value: &Value) -> toml_edit::Value {
+    match value {
+        Value::Array(values) => values.iter().filter_map(Value::as_str).collect(),
+        Value::Object(values) => values.iter().map(|(key, value)| (key.as_str(), line(value))).collect(),
+        other => other.as_str().unwrap_or_default().into(),
     }
-    table
 }
 
 /// A part of a document as JSON.
 fn value_of(item: &Item) -> Value {
-    let of_value = |value: &toml_edit::Value| match value {
-        toml_edit::Value::String(text) => json!(text.value()),
-        toml_edit::Value::Array(values) => values.iter().map(|value| json!(value.as_str())).collect(),
-        other => json!(other.to_string().trim()),
-    };
+    fn of_value(value: &toml_edit::Value) -> Value {
+        match value {
+            toml_edit::Value::String(text) => json!(text.value()),
+            toml_edit::Value::Array(values) => values.iter().map(|value| json!(value.as_str())).collect(),
+            toml_edit::Value::InlineTable(table) => {
+                Value::Object(table.iter().map(|(key, value)| (key.to_owned(), of_value(value))).collect())
+            }
+            other => json!(other.to_string().trim()),
+        }
+    }
     match item {
-        Item::Value(value) => value.as_inline_table().map_or_else(
-            || of_value(value),
-            |table| Value::Object(table.iter().map(|(key, value)| (key.to_owned(), of_value(value))).collect()),
-        ),
+        Item::Value(value) => of_value(value),
         Item::Table(table) => {
             Value::Object(table.iter().map(|(key, item)| (key.to_owned(), value_of(item))).collect::<Map<_, _>>())
         }
         _ => Value::Null,
-    }
-}
-
-/// Removes tables without anything in them, not even a comment, from the innermost one on.
-fn remove_bare(table: &mut Table, keys: &[&str]) {
-    let Some((first, rest)) = keys.split_first() else { return };
-    let Some(inner) = table.get_mut(first).and_then(Item::as_table_mut) else { return };
-    remove_bare(inner, rest);
-    if inner.is_empty() && !has_comment(inner.decor()) {
-        table.remove(first);
     }
 }

@@ -13,6 +13,7 @@ use callstack_core::tools::conversation::Conversation;
 use serde_json::Value;
 
 use super::{Event, HookEvent, HookHost};
+use crate::host_files::HostFiles;
 
 /// The variable that `callstack run` sets for an agent whose requests it watches: what they say is recorded already.
 pub const WATCHED: &str = "CALLSTACK_WATCHED";
@@ -86,8 +87,7 @@ fn path_of(host: HookHost, event: &Event) -> Option<PathBuf> {
 
 /// Copilot CLI names its transcript only when a turn ends.
 fn of_copilot(session: &str) -> Option<PathBuf> {
-    let home = env::var_os("COPILOT_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    let home = home.or_else(|| Some(env::home_dir()?.join(".copilot")))?;
+    let home = HostFiles::Copilot.folder()?;
     // It comes from outside, and must not lead elsewhere.
     let is_name = Path::new(session).components().count() == 1 && !session.starts_with('.');
     is_name.then(|| home.join("session-state").join(session).join("events.jsonl"))
