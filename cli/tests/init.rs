@@ -343,7 +343,11 @@ fn a_key_of_toml_is_taken_back_without_its_neighbours() {
     assert_eq!(project.read("codex/config.toml"), "[mcp_servers]\n# mine\n# other\nother = { command = \"x\" }\n");
     entry("mcp_servers = { callstack = { command = \"mine\" } }\nmodel = \"o5\"\n");
     project.done(&["codex", "--undo", "--force"]);
-    assert_eq!(project.read("codex/config.toml"), "mcp_servers = {}\nmodel = \"o5\"\n", "init has not made the section");
+    assert_eq!(
+        project.read("codex/config.toml"),
+        "mcp_servers = {}\nmodel = \"o5\"\n",
+        "init has not made the section"
+    );
 }
 
 #[test]
@@ -597,4 +601,66 @@ fn an_empty_variable_counts_as_none() {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("never both"), "the extension in the home folder is not seen: {said}");
+}
+
+/// The guide tells how many tokens a conversation pays for the server, with four characters for a token. It is to within a twentieth.
+#[test]
+fn the_guide_says_what_the_tools_cost() {
+    let project = Project::new();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_callstack"));
+    server.arg("mcp").current_dir(&project.folder).env_remove("CALLSTACK_DIR");
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let client = json!({ "name": "test", "version": "1" });
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+    let mut input = server.stdin.take().unwrap();
+    for message in [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }),
+    ] {
+        writeln!(input, "{message}").unwrap();
+    }
+    let answers: Vec<Value> = BufReader::new(server.stdout.take().unwrap())
+        .lines()
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .filter(|answer: &Value| answer["id"].is_number())
+        .take(2)
+        .collect();
+    drop(input);
+    assert!(server.wait().unwrap().success());
+    let of = |id: u64| answers.iter().find(|answer| answer["id"] == id).unwrap()["result"].clone();
+    let (tools, instructions) = (of(2)["tools"].clone(), of(1)["instructions"].clone());
+    let tokens = |text: &str| text.chars().count().div_ceil(4);
+    // What hosts give to a model; the rest of a definition is for themselves.
+    let tools = tools.as_array().unwrap();
+    let keys = ["name", "description", "inputSchema"];
+    let read: Vec<Value> =
+        tools.iter().map(|tool| keys.map(|key| (key.to_owned(), tool[key].clone())).into_iter().collect()).collect();
+    let measured = [tokens(&json!(read).to_string()), tokens(instructions.as_str().unwrap())];
+    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/mcp.md")).unwrap();
+    let told = guide.split_once("The definitions of the ").expect("the guide tells the cost").1;
+    let told = told.split_once(" characters)").unwrap().0.replace(',', "");
+    let mut numbers = told.split_whitespace().filter_map(|word| word.parse::<usize>().ok());
+    assert_eq!(numbers.next(), Some(tools.len()), "the number of tools");
+    let told: Vec<usize> = numbers.collect();
+    let is_near = told.iter().zip(measured).all(|(told, measured)| told.abs_diff(measured) * 20 <= measured);
+    assert!(told.len() == 2 && is_near, "docs/mcp.md says {told:?} tokens, and it is {measured:?}");
+}
+
+/// What the README shows of the long session stands in the guide, where the bench writes it.
+#[test]
+fn the_readme_has_the_figures_of_the_guide() {
+    let text = |file: &str| fs::read_to_string(format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let (readme, guide) = (text("README.md"), text("docs/fold.md"));
+    let figures = |table: &str, columns: usize| -> Vec<Vec<String>> {
+        let lines = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+        let rows = lines.take_while(|line| line.starts_with('|'));
+        let cells =
+            rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.replace('*', "").trim().to_owned()));
+        cells.map(|cells| cells.skip(columns).collect()).collect()
+    };
+    let shown = figures(readme.split_once("| 40 sub-tasks |").expect("the README has the table").1, 1);
+    let measured = figures(guide.split_once("<!-- make bench-facts -->").unwrap().1, 2);
+    assert!(!shown.is_empty());
+    assert_eq!(shown, measured);
 }
