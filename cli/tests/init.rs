@@ -664,3 +664,47 @@ fn the_readme_has_the_figures_of_the_guide() {
     assert!(!shown.is_empty());
     assert_eq!(shown, measured);
 }
+
+/// The question tells what an answer allows: two hosts have the permission for the whole entry only.
+#[test]
+#[cfg(unix)]
+fn a_terminal_asks_for_the_permission_and_says_how_far_it_reaches() {
+    use pseudo_terminal::{Size, Terminal, text_of};
+
+    for (host, is_whole) in [("claude", false), ("codex", false), ("gemini", true), ("qwen", true)] {
+        let project = Project::new();
+        let (home, codex) = (project.path("home"), project.path("codex"));
+        fs::create_dir(&home).unwrap();
+        let [home, codex] = [&home, &codex].map(|path| path.to_str().unwrap());
+        let words = format!(
+            "cd '{}' && exec '{}' init {host}",
+            project.folder.path().display(),
+            env!("CARGO_BIN_EXE_callstack")
+        );
+        let environment = [("HOME", home), ("CODEX_HOME", codex)];
+        let size: Size = (250, 30);
+        let mut terminal = Terminal::start(Path::new("/bin/sh"), &["-c", &words], &environment, size);
+        let asked = text_of(&terminal.wait_until("the question", |screen| text_of(screen).contains("[y/N]")));
+        assert_eq!(asked.contains("trusts whatever the command in it offers"), is_whole, "{host}: {asked}");
+        terminal.press("y\r");
+        assert_eq!(terminal.ending().code, 0, "{host}");
+        let written = terminal.text();
+        assert!(["mcp__callstack", "approve", "trust"].iter().any(|word| written.contains(word)), "{host}: {written}");
+    }
+}
+
+/// The table of commands has each option of `init`.
+#[test]
+fn the_guide_of_the_program_has_every_option() {
+    let project = Project::new();
+    let help = project.done(&["--help"]);
+    let own = help.split("Options of all commands").next().unwrap();
+    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/cli.md")).unwrap();
+    let row = guide.lines().find(|line| line.starts_with("| `init HOST`")).expect("the table has init");
+    let options: Vec<&str> =
+        own.split_whitespace().filter(|word| word.starts_with("--") && *word != "--help").collect();
+    assert!(options.len() > 2, "{own}");
+    for option in options {
+        assert!(row.contains(&format!("`{option}`")), "{option} is not in {row}");
+    }
+}
