@@ -13,6 +13,11 @@ const put = (file, value) => {
   fs.writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value))
 }
 
+/** The version of a package that is installed. */
+const version = (name) => JSON.parse(fs.readFileSync(path.join(modules, name, "package.json"), "utf8")).version
+/** The scripted model, as OpenCode describes models. */
+const SCRIPTED = { name: "Scripted", tool_call: true, limit: { context: 200_000, output: 8192 } }
+
 /** Each host: the files of its home, its environment and its command line for a prompt. `mcp` is { command, args }, or undefined. */
 export const hosts = {
   claude: {
@@ -169,6 +174,53 @@ export const hosts = {
       COPILOT_AUTO_UPDATE: "false",
     }),
     run: (_, prompt) => [bin("copilot"), "-p", prompt, "--allow-all-tools"],
+  },
+  opencode: {
+    wire: "chat",
+    shell: "bash",
+    input: (command) => ({ command, description: "run" }),
+    noMcp: true, // its plugin is more than the server
+    extension: new URL("../opencode/dist/index.js", import.meta.url).pathname,
+    setup: (w) => {
+      // OpenCode installs nothing into folders of settings that have all their packages.
+      const manifest = { dependencies: { "@opencode-ai/plugin": version("opencode-ai") } }
+      for (const folder of [path.join(w.project, ".opencode"), path.join(w.home, ".config/opencode")]) {
+        put(path.join(folder, "package.json"), manifest)
+        put(path.join(folder, "package-lock.json"), { lockfileVersion: 3, packages: { "": manifest } })
+        fs.mkdirSync(path.join(folder, "node_modules"))
+      }
+      put(path.join(w.project, "opencode.json"), {
+        autoupdate: false,
+        share: "disabled",
+        model: "scripted/main",
+        small_model: "scripted/small",
+        enabled_providers: ["scripted"],
+        provider: {
+          scripted: {
+            npm: "@ai-sdk/openai-compatible",
+            options: { baseURL: `${w.url}/v1`, apiKey: "none" },
+            models: { main: SCRIPTED, small: SCRIPTED },
+          },
+        },
+        ...(w.extension && { plugin: [w.extension] }),
+      })
+    },
+    env: (w) => ({
+      XDG_CONFIG_HOME: path.join(w.home, ".config"),
+      XDG_DATA_HOME: path.join(w.home, ".local/share"),
+      XDG_CACHE_HOME: path.join(w.home, ".cache"),
+      XDG_STATE_HOME: path.join(w.home, ".local/state"),
+      OPENCODE_DISABLE_AUTOUPDATE: "1",
+      OPENCODE_DISABLE_SHARE: "1",
+      OPENCODE_DISABLE_MODELS_FETCH: "1",
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+      OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+      OPENCODE_DISABLE_EXTERNAL_SKILLS: "1",
+      OPENCODE_DISABLE_CLAUDE_CODE: "1",
+      OPENCODE_DISABLE_EMBEDDED_WEB_UI: "1",
+      NO_COLOR: "1",
+    }),
+    run: (_, prompt) => [bin("opencode"), "run", prompt],
   },
 }
 

@@ -13,7 +13,7 @@ const RESULTS = "The file is read, and nothing is missing."
 const program = process.env.CALLSTACK
 if (!program) throw new Error("CALLSTACK must be the path of the program callstack")
 const chosen = process.argv.slice(2)
-const able = Object.keys(hosts).filter((name) => !hosts[name].noMcp)
+const able = Object.keys(hosts)
 for (const name of chosen.length > 0 ? chosen : able) {
   const host = hosts[name]
   const answers = [
@@ -37,7 +37,7 @@ for (const name of chosen.length > 0 ? chosen : able) {
   assert.match(work[2], new RegExp(SECRET), shown)
   assert.doesNotMatch(work[3], new RegExp(SECRET), shown)
   assert.match(work[3], new RegExp(RESULTS), shown)
-  const line = out.match(/^\d+ requests?, .* of the unfolded .*$/m)
+  const line = out.match(/^.*\d+ requests?, .* tokens in .*$/m)
   assert.ok(line, shown)
   console.log(`${name}: ${line[0]}`)
 }

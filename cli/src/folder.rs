@@ -111,9 +111,28 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::named`].
     pub fn variables(&self) -> Result<Vec<(&'static str, OsString)>, Failure> {
+        self.variables_at(|| self.existing())
+    }
+
+    /// As [`StackFolder::variables`]; without a stack, those of the one that would be made here.
+    ///
+    /// # Errors
+    /// As [`StackFolder::named`].
+    #[cfg(feature = "proxy")]
+    pub fn variables_of_run(&self) -> Result<Vec<(&'static str, OsString)>, Failure> {
+        let absolute = |path: PathBuf| {
+            std::path::absolute(&path).map_err(|error| Failure::of_file("find", path.display(), &error))
+        };
+        self.variables_at(|| self.existing().or_else(|_| self.of_new()).and_then(absolute))
+    }
+
+    fn variables_at(
+        &self,
+        place: impl FnOnce() -> Result<PathBuf, Failure>,
+    ) -> Result<Vec<(&'static str, OsString)>, Failure> {
         let place = match self.named_without_password()? {
             Some(named) => named.into(),
-            None => self.existing()?.into(),
+            None => place()?.into(),
         };
         let password =
             self.server.as_ref().and_then(ServerStack::password).map(|password| ("PGPASSWORD", password.into()));

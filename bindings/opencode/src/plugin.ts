@@ -1,6 +1,6 @@
 // Starts the plugin: opens the stack, and connects the engine with OpenCode's hooks. The engine makes all decisions.
 
-import { join } from "node:path"
+import { resolve } from "node:path"
 import type { Config, Hooks, PluginInput, PluginOptions } from "@opencode-ai/plugin"
 import { hooks } from "./adapter.js"
 import { Commands } from "./commands.js"
@@ -11,9 +11,10 @@ export async function server(input: PluginInput, options: PluginOptions = {}): P
   // An orchestrator that runs its sessions in this server has an engine of its own.
   if (process.env["CALLSTACK_FLAME_URL"] !== undefined) return {}
   const { folder, ...settings } = options
-  const named = typeof folder === "string" ? folder : ".opencode/stack"
+  // The environment names the stack of a run, whatever the settings say.
+  const named = process.env["CALLSTACK_DIR"] || (typeof folder === "string" ? folder : ".opencode/stack")
   // A stack on a server has a URL.
-  const place = named.includes("://") ? named : join(input.directory, named)
+  const place = named.includes("://") ? named : resolve(input.directory, named)
   let host: Host
   try {
     // A static import would make OpenCode drop this file silently if the native library is missing.

@@ -1,7 +1,7 @@
 // The settings of a person: a JSON file for all projects, and one of the project, whose values have priority.
 
 import { existsSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { getAgentDir } from "@mariozechner/pi-coding-agent"
 import type { HostSettings } from "callstack-core"
 
@@ -33,11 +33,12 @@ export function readSettings(directory: string): Settings {
     }
   }
   const { folder, ...settings } = found
-  const named = typeof folder === "string" ? folder : ".pi/stack"
+  // The environment names the stack of a run, whatever the settings say.
+  const named = process.env["CALLSTACK_DIR"] || (typeof folder === "string" ? folder : ".pi/stack")
   // A frame of pi has no session of its own.
   const engine: HostSettings = merged(settings, { calls: { in: "conversation" } })
   // A stack on a server has a URL.
-  return { place: named.includes("://") ? named : join(directory, named), engine, problems }
+  return { place: named.includes("://") ? named : resolve(directory, named), engine, problems }
 }
 
 /** Returns an object with the values of two, those of the second one first; objects within them likewise. */

@@ -258,6 +258,8 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<ready::Ready>(),
         schema::of::<reopen::Reopened>(),
         schema::of::<retry::Retried>(),
+        #[cfg(feature = "proxy")]
+        schema::of::<crate::run_agent::RunUsage>(),
         schema::of::<runs::RunDetails>(),
         schema::of::<runs::RunDropped>(),
         schema::of::<runs::Runs>(),

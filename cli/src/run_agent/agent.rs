@@ -1,13 +1,13 @@
 //! The agents that can be run, and what each of them needs.
 
-use std::env;
 use std::ffi::OsStr;
 use std::path::Path;
 
 use callstack_core::fold::Wire;
 
 use super::launch::{Launch, Scene};
-use super::{claude, codex, copilot, gemini, qwen};
+use super::upstreams::{own, vendor};
+use super::{claude, codex, copilot, gemini, opencode, pi, qwen};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::mcp::WATCHED;
@@ -20,6 +20,8 @@ pub enum Agent {
     Gemini,
     Qwen,
     Copilot,
+    OpenCode,
+    Pi,
     /// One that learns the beginning of its model's URLs by a variable.
     Other {
         variable: String,
@@ -31,7 +33,7 @@ impl Agent {
     /// The agent of a name, or of the path of its program.
     ///
     /// # Errors
-    /// If it is unknown, or needs no proxy.
+    /// If it is unknown.
     pub fn named(program: &OsStr) -> Result<Self, Failure> {
         let name = Path::new(program).file_stem().unwrap_or_default().to_string_lossy();
         Ok(match &*name {
@@ -40,20 +42,21 @@ impl Agent {
             "gemini" => Self::Gemini,
             "qwen" => Self::Qwen,
             "copilot" => Self::Copilot,
-            "opencode" | "pi" => {
-                let message = format!(
-                    "{name} needs no `callstack run`: its plugin {name}-callstack gives it the stack and folds its requests"
-                );
-                return Err(Failure::new(Exit::Refused, "has_plugin", message)
-                    .next("install the plugin; to watch its requests alone, run `callstack proxy --no-fold --upstream URL`, and set its URL in the settings of the provider"));
-            }
+            "opencode" => Self::OpenCode,
+            "pi" => Self::Pi,
             _ => {
-                let message =
-                    format!("`{name}` is no agent that callstack knows: claude, codex, gemini, qwen, copilot");
+                let message = format!(
+                    "`{name}` is no agent that callstack knows: claude, codex, gemini, qwen, copilot, opencode, pi"
+                );
                 return Err(Failure::new(Exit::Usage, "unknown_agent", message)
                     .next("for any other: callstack run --wire anthropic --base-url-variable NAME -- COMMAND"));
             }
         })
+    }
+
+    /// True if a plugin of this project folds its requests, and records them. With a proxy that folds too, both would do so.
+    pub fn has_plugin(&self) -> bool {
+        matches!(self, Self::OpenCode | Self::Pi)
     }
 
     /// The upstream that the agent would use without this run. `None`: its requests cannot be led elsewhere.
@@ -67,6 +70,7 @@ impl Agent {
             Self::Gemini => Ok(Some(own(gemini::BASE_URL).unwrap_or_else(|| vendor(Wire::Gemini).to_owned()))),
             Self::Qwen => Ok(Some(qwen::upstream())),
             Self::Copilot => Ok(own(copilot::BASE_URL)),
+            Self::OpenCode | Self::Pi => Ok(None),
             Self::Other { variable, wire } => Ok(Some(own(variable).unwrap_or_else(|| vendor(*wire).to_owned()))),
         }
     }
@@ -82,24 +86,12 @@ impl Agent {
             Self::Gemini => gemini::launch(scene, proxy),
             Self::Qwen => qwen::launch(scene, proxy),
             Self::Copilot => copilot::launch(scene, proxy),
+            Self::OpenCode => opencode::launch(scene),
+            Self::Pi => pi::launch(scene),
             Self::Other { variable, .. } => Ok(Launch::default().proxied_by(variable, proxy)),
         }?;
         // What the proxy records, hooks leave out.
         let launch = if proxy.is_some() { launch.variable(WATCHED, "1") } else { launch };
         Ok(launch.on(scene))
-    }
-}
-
-/// A variable of the person's.
-pub fn own(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.trim().is_empty())
-}
-
-/// Where the vendor of a wire serves.
-pub fn vendor(wire: Wire) -> &'static str {
-    match wire {
-        Wire::Anthropic => "https://api.anthropic.com",
-        Wire::Gemini => "https://generativelanguage.googleapis.com",
-        _ => "https://api.openai.com/v1",
     }
 }

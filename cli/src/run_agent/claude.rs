@@ -5,9 +5,9 @@ use std::path::Path;
 use callstack_core::fold::Wire;
 use serde_json::{Value, json};
 
-use super::agent::{own, vendor};
 use super::launch::{Launch, SERVER, Scene};
 use super::settings_files;
+use super::upstreams::{own, vendor};
 use crate::failure::Failure;
 use crate::host_files::HostFiles;
 use crate::mcp::{HookHost, OF_RUN};

@@ -4,9 +4,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::agent::own;
 use super::launch::{Launch, SERVER, Scene};
 use super::settings_files;
+use super::upstreams::own;
 use crate::failure::Failure;
 use crate::host_files::HostFiles;
 use crate::proxy::{Proxy, SECRET_HEADER};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::agent::own;
-use super::gemini::LentFolder;
+use super::lent_folder::LentFolder;
+use super::upstreams::own;
 use crate::caller::{self, Caller};
 use crate::failure::Failure;
 use crate::folder::{StackFolder, VARIABLE};
@@ -29,8 +29,12 @@ pub struct Scene<'a> {
     /// The command of the stack's server.
     pub program: String,
     pub arguments: Vec<String>,
+    /// The program of the agent.
+    pub agent: &'a Path,
     /// The person's arguments for the agent.
     pub given: &'a [OsString],
+    /// The variables of the stack of the run, wherever it is, or will be.
+    pub place: Vec<(&'static str, OsString)>,
     /// Variables by which commands of the agent find the stack that the person has named.
     stack: Vec<(&'static str, OsString)>,
     /// The name of the conversation, for agents that do not name theirs.
@@ -43,6 +47,7 @@ impl<'a> Scene<'a> {
     pub fn new(
         files: &'a Path,
         folder: &StackFolder,
+        agent: &'a Path,
         given: &'a [OsString],
         conversation: &Caller,
     ) -> Result<Self, Failure> {
@@ -59,10 +64,20 @@ impl<'a> Scene<'a> {
             files,
             program: program.to_string_lossy().into_owned(),
             arguments,
+            agent,
             given,
+            place: folder.variables_of_run()?,
             stack,
             conversation: conversation.to_string(),
         })
+    }
+
+    /// A scene without a stack.
+    #[cfg(test)]
+    pub fn in_test(files: &'a Path, program: &Path, agent: &'a Path, given: &'a [OsString]) -> Self {
+        let program = program.to_string_lossy().into_owned();
+        let (arguments, place, stack) = (Vec::new(), Vec::new(), Vec::new());
+        Self { files, program, arguments, agent, given, place, stack, conversation: String::new() }
     }
 
     /// The entry of the server, as most agents write it, with more keys.

@@ -1,5 +1,6 @@
 //! `callstack run`: an agent of another maker on the call stack, by one command. It gets the tools of the stack and a proxy before its
-//! model, for this run alone: by its environment, its arguments, and files in a temporary folder. No file of the person's changes.
+//! model, or a plugin that is both, for this run alone: by its environment, its arguments, and files in a temporary folder. No file of the
+//! person's changes.
 
 mod agent;
 mod claude;
@@ -7,9 +8,15 @@ mod codex;
 mod copilot;
 mod gemini;
 mod launch;
+mod lent_folder;
+mod opencode;
+mod pi;
+mod plugin;
 mod process;
 mod qwen;
 mod settings_files;
+mod summary;
+mod upstreams;
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,6 +29,8 @@ use tokio::select;
 
 use self::agent::Agent;
 use self::launch::Scene;
+use self::summary::Before;
+pub use self::summary::RunUsage;
 use crate::caller::Caller;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -45,8 +54,8 @@ pub struct RunArguments {
     /// Write a line for each request, and what goes wrong, at the end of this file.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// The agent: claude, codex, gemini, qwen or copilot, or the path of one of them; with --base-url-variable any command. What
-    /// follows are its own arguments.
+    /// The agent: claude, codex, gemini, qwen, copilot, opencode or pi, or the path of one of them; with --base-url-variable any
+    /// command. What follows are its own arguments.
     // In one list, so that options behind the agent are the agent's.
     #[arg(value_name = "AGENT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -70,17 +79,21 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
         Some(variable) => Agent::Other { variable, wire: options.wire.unwrap_or(Wire::Chat) },
         None => Agent::named(&program)?,
     };
+    let has_plugin = agent.has_plugin();
+    if has_plugin {
+        refuse_options_of_proxy(&options, upstream.as_deref())?;
+    }
     let program = process::find(&program)?;
     let files = private_folder().map_err(|error| Failure::of_file("make", "a temporary folder", &error))?;
     let folder = Arc::new(folder);
     let conversation = Caller::of_run(&program.file_stem().unwrap_or_default().to_string_lossy())
         .map_err(|error| Failure::new(Exit::Failed, "io", format!("no name can be made for the run: {error}")))?;
-    let scene = Scene::new(files.path(), &folder, &command, &conversation)?;
+    let scene = Scene::new(files.path(), &folder, &program, &command, &conversation)?;
     let upstream = match upstream {
         Some(given) => Some(given),
         None => agent.upstream(&scene)?,
     };
-    // Without an upstream the agent's requests cannot be led here: it gets the tools alone.
+    // Without an upstream the agent's requests cannot be led here: it gets the tools alone, or a plugin folds them.
     let proxy = match &upstream {
         Some(upstream) => Some(
             Proxy::new(
@@ -97,6 +110,7 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     let mut launch = agent.launch(&scene, proxy.as_ref())?;
     let lent = launch.lent.take();
     launch.notes.iter().for_each(|text| note(text));
+    let before = Before::read(folder);
     let sums = proxy.as_ref().map(|proxy| (proxy.totals(), proxy.watcher()));
     let serving = async {
         match proxy {
@@ -111,13 +125,26 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     if let Some(Err(error)) = lent.map(|lent| lent.give_back()) {
         note(&format!("some files of the agent could not be brought back into its folder: {error}"));
     }
-    if let Some((totals, watcher)) = sums {
+    let by_proxy = sums.map(|(totals, watcher)| {
         if !watcher.finish() {
             note(NOT_RECORDED);
         }
-        output.aside(&totals.so_far());
+        totals.so_far()
+    });
+    if by_proxy.is_some() || has_plugin {
+        output.aside(&before.until_now(by_proxy).await);
     }
     Ok(code)
+}
+
+/// An agent whose requests are folded by its plugin goes to its model directly.
+fn refuse_options_of_proxy(options: &ProxyOptions, upstream: Option<&str>) -> Result<(), Failure> {
+    let given =
+        [("--no-fold", options.no_fold), ("--upstream", upstream.is_some()), ("--wire", options.wire.is_some())];
+    let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+    let message =
+        format!("{option} is for agents with a proxy, and this one has a plugin, which folds its requests itself");
+    Err(Failure::new(Exit::Usage, "has_plugin", message).next(format!("leave out {option}")))
 }
 
 /// A folder for this run, which nobody else may read: its files can have the secret of the proxy.

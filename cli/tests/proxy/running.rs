@@ -296,13 +296,84 @@ fn what_cannot_be_run_is_refused() {
         ),
         (&["./codex"], 1, "there is no program ./codex"),
         (&["vim"], 2, "`vim` is no agent that callstack knows"),
-        (&["opencode"], 4, "its plugin opencode-callstack gives it the stack"),
+        (&["--no-fold", "opencode"], 2, "has a plugin, which folds its requests itself\nnext: leave out --no-fold"),
+        (&["--upstream", "http://127.0.0.1:1", "pi"], 2, "--upstream is for agents with a proxy"),
         (&["--base-url-variable", "A", "ask"], 2, "--wire"),
         (&[], 2, "AGENT"),
     ] {
         let output = machine.output(arguments);
         let errors = errors(&output);
         assert!(output.status.code() == Some(code) && errors.contains(why), "{arguments:?}: {errors}");
+    }
+}
+
+/// `callstack run` of a program that was installed in the folder, so that it finds nothing of the checkout.
+fn installed(machine: &Machine, arguments: &[&str]) -> Command {
+    let program = machine.path("bin/callstack");
+    if !program.exists() {
+        fs::copy(env!("CARGO_BIN_EXE_callstack"), &program).unwrap();
+    }
+    let mut run = Command::new(program);
+    run.arg("run").args(arguments).current_dir(machine.folder.path()).stdin(Stdio::null()).env_clear();
+    run.env("PATH", format!("{}:/usr/bin:/bin", machine.path("bin").display())).env("HOME", machine.path("home"));
+    run
+}
+
+fn install_plugin(machine: &Machine, folder: &str, name: &str) -> String {
+    machine.put(&format!("{folder}/package.json"), &json!({ "name": name }).to_string());
+    machine.put(&format!("{folder}/dist/index.js"), "");
+    fs::canonicalize(machine.path(folder)).unwrap().display().to_string()
+}
+
+#[test]
+fn agents_with_a_plugin_get_it_for_this_run_and_no_proxy() {
+    let machine = Machine::new();
+    machine.agent("opencode", "");
+    machine.agent("pi", "");
+    for (agent, package) in [("opencode", "opencode-callstack"), ("pi", "pi-callstack")] {
+        let output = installed(&machine, &[agent]).output().unwrap();
+        let next = format!("next: npm install -g {package}; or in a checkout");
+        assert!(output.status.code() == Some(1) && errors(&output).contains(&next), "{}", errors(&output));
+    }
+    let plugin = install_plugin(&machine, "node_modules/opencode-callstack", "opencode-callstack");
+    let own = json!({ "model": "own/model", "plugin": ["of-mine"] }).to_string();
+    let output =
+        installed(&machine, &["opencode", "run", "Do it"]).env("OPENCODE_CONFIG_CONTENT", own).output().unwrap();
+    assert_eq!(errors(&output), "0 requests, 0 tokens in (0 from a cache) and 0 out; cost index 0\n");
+    assert_eq!(machine.arguments(), ["run", "Do it"]);
+    let settings: Value = serde_json::from_str(&machine.variable("OPENCODE_CONFIG_CONTENT").unwrap()).unwrap();
+    let named = format!("file://{plugin}/dist/index.js");
+    assert_eq!(settings, json!({ "model": "own/model", "plugin": ["of-mine", named] }));
+    let stack = fs::canonicalize(machine.folder.path()).unwrap().join(".callstack");
+    assert_eq!(machine.variable("CALLSTACK_DIR").unwrap(), stack.display().to_string());
+    assert!(!stack.exists());
+    let output = installed(&machine, &["opencode"]).env("OPENCODE_CONFIG_CONTENT", "[]").output().unwrap();
+    assert!(errors(&output).contains("OPENCODE_CONFIG_CONTENT is no JSON object"), "{}", errors(&output));
+
+    let plugin = install_plugin(&machine, "node_modules/pi-callstack", "pi-callstack");
+    installed(&machine, &["pi", "-p", "Do it"]).env("CALLSTACK_DIR", "plan").output().unwrap();
+    assert_eq!(machine.arguments(), ["-e", &plugin, "-p", "Do it"]);
+    assert_eq!(machine.variable("CALLSTACK_DIR").unwrap(), stack.with_file_name("plan").display().to_string());
+}
+
+#[test]
+fn a_plugin_that_settings_name_is_not_loaded_twice() {
+    let machine = Machine::new();
+    machine.agent("opencode", "");
+    machine.agent("pi", "");
+    for (file, settings) in [
+        ("opencode.json", json!({ "plugin": [["opencode-callstack@0.1.0", { "tools": "all" }]] })),
+        ("home/.pi/agent/settings.json", json!({ "packages": [{ "source": "npm:pi-callstack" }] })),
+    ] {
+        machine.put(file, &settings.to_string());
+    }
+    for (agent, package) in [("opencode", "opencode-callstack"), ("pi", "pi-callstack")] {
+        let output = installed(&machine, &[agent, "go"]).output().unwrap();
+        let note = format!("note: {agent} has {package} already, by ");
+        assert!(output.status.success() && errors(&output).starts_with(&note), "{}", errors(&output));
+        assert_eq!(machine.arguments(), ["go"]);
+        assert_eq!(machine.variable("OPENCODE_CONFIG_CONTENT"), None);
+        assert!(machine.variable("CALLSTACK_DIR").unwrap().ends_with(".callstack"));
     }
 }
 

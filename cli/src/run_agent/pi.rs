@@ -1,0 +1,34 @@
+//! pi: its option `-e` names an extension for one run.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::launch::{Launch, Scene};
+use super::plugin::Plugin;
+use super::settings_files;
+use super::upstreams::own;
+use crate::failure::Failure;
+
+const PLUGIN: Plugin = Plugin { agent: "pi", package: "pi-callstack", source: "bindings/pi" };
+/// The variable of the folder with the settings for all projects.
+const FOLDER: &str = "PI_CODING_AGENT_DIR";
+const SETTINGS: &str = "settings.json";
+
+pub fn launch(scene: &Scene<'_>) -> Result<Launch, Failure> {
+    let usual = own(FOLDER).map_or_else(|| settings_files::home().join(".pi/agent"), PathBuf::from);
+    let here = env::current_dir().unwrap_or_default();
+    let files = [here.join(Path::new(".pi").join(SETTINGS)), usual.join(SETTINGS)];
+    if let Some(file) = PLUGIN.named_in(&files, packages) {
+        return Ok(PLUGIN.of_settings(&file, scene));
+    }
+    Ok(Plugin::launch(scene).argument("-e").argument(PLUGIN.find(scene)?))
+}
+
+/// The packages and extensions that settings name: each by a text, or by an object with its source.
+fn packages(settings: &Value) -> Vec<String> {
+    let lists = ["packages", "extensions"].iter().filter_map(|key| settings.get(key)?.as_array());
+    let text = |entry: &Value| entry.as_str().or_else(|| entry.get("source")?.as_str()).map(str::to_owned);
+    lists.flatten().filter_map(text).collect()
+}
