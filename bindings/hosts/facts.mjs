@@ -25,7 +25,9 @@ for (const name of chosen.length > 0 ? chosen : Object.keys(NAMES)) {
     ["`callstack run`", run],
   ]) {
     const share = cost === linear.cost ? "" : ` (${Math.round((100 * cost) / linear.cost)} %)`
-    rows.push(`| ${NAMES[name]} | ${mode} | ${compactions} | ${thousands(peak)} | ${thousands(cost)}${share} | ${facts} of ${AREAS} |`)
+    rows.push(
+      `| ${NAMES[name]} | ${mode} | ${compactions} | ${thousands(peak)} | ${thousands(cost)}${share} | ${facts} of ${AREAS} |`,
+    )
     console.log(rows.at(-1))
   }
 }

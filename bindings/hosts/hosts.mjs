@@ -7,7 +7,7 @@ import os from "node:os"
 import path from "node:path"
 
 const modules = path.resolve(process.env.NODE_MODULES ?? new URL("node_modules", import.meta.url).pathname)
-const bin = (name) => path.join(modules, ".bin", name)
+export const bin = (name) => path.join(modules, ".bin", name)
 const put = (file, value) => {
   fs.mkdirSync(path.dirname(file), { recursive: true })
   fs.writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value))
@@ -226,9 +226,9 @@ export const hosts = {
 
 /**
  * Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it; `wrapper` stands before its
- * command; `allowed` are more tools that Claude Code may use; `given` are more arguments, and `without` options that are left out; `search` is
+ * command; `allowed` are more tools that Claude Code may use; `given` are more arguments, `words` the whole command in place of the host's, and `without` options that are left out; `search` is
  * the PATH; `isSetUp`: the home has its files; `window` is the length of conversation, in tokens, that Codex and Claude Code take the model to
- * have.
+ * have; `environment` are more variables; `started` gets the number of the process.
  */
 export async function run(
   name,
@@ -244,9 +244,12 @@ export async function run(
     wrapper = [],
     allowed,
     given = [],
+    words: own,
     without = [],
     search,
     isSetUp = false,
+    started,
+    environment,
   },
 ) {
   const host = hosts[name]
@@ -264,7 +267,7 @@ export async function run(
   fs.mkdirSync(w.project, { recursive: true })
   for (const [file, text] of Object.entries(files)) put(path.join(w.project, file), text)
   if (!isSetUp) host.setup(w)
-  const words = host.run(w, prompt)
+  const words = own ?? host.run(w, prompt)
   for (const [option, length] of without) words.splice(words.indexOf(option), length)
   const [command, ...args] = [...wrapper, ...words, ...given]
   const start = Date.now()
@@ -277,10 +280,12 @@ export async function run(
       HOME: w.home,
       NO_PROXY: "127.0.0.1",
       ...host.env(w),
+      ...environment,
     },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   })
+  started?.(child.pid)
   let out = ""
   child.stdout.on("data", (d) => {
     out += d

@@ -42,6 +42,8 @@ export interface Reply {
   calls?: { name: string; args?: object; id?: string }[]
   /** Milliseconds before the answer. */
   wait?: number
+  /** The connection is cut after so many pieces of the answer. */
+  cut?: number
   /** An HTTP error in place of an answer. */
   status?: number
   message?: string
@@ -51,6 +53,8 @@ export interface Reply {
 export interface Model {
   url: string
   requests: Request[]
+  /** What a provider would have refused, and why. */
+  refused: string[]
   /** What all requests cost. */
   bill(): Usage & { requests: number; peak: number; cost: number }
   close(): Promise<void>

@@ -12,11 +12,13 @@
 //   items     the conversation in order: { role: "user" | "assistant" | "system", kind: "text" | "call" | "result" | "reasoning", text, id, name, args, isError }
 //   results   the items that are results, with the name of their call; news: those that no assistant item follows
 // It answers { text, reasoning, calls: [{ name, args }] }, or { status, message } for an HTTP error. No answer means { text: "ok" }.
-// A call may name a tool by its end: "push" finds "mcp__callstack__push". `wait: ms` delays the answer.
+// A call may name a tool by its end: "push" finds "mcp__callstack__push". `wait: ms` delays the answer; `cut: n` cuts the connection after n
+// pieces of it. What a provider would refuse (strict.mjs) is refused with 400, before the script sees it; `model.refused` says why.
 //
 // Every request is billed as its provider would: see Bill.
 import http from "node:http"
 import zlib from "node:zlib"
+import { violations } from "./strict.mjs"
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
 const textOf = (content) =>
@@ -267,9 +269,14 @@ function* slices(text, size = 80) {
   if (!text) yield ""
 }
 
+/** The signature of the thought of an answer. */
+const signatureOf = (n) => Buffer.from(`the thought of answer ${n}`).toString("base64")
+
+const idOf = (call, n, place) => call.id ?? `call_${n}_${place}`
+
 function write(wire, res, request, answer, n, bill) {
   const calls = (answer.calls ?? []).map((c, i) => ({
-    id: c.id ?? `call_${n}_${i}`,
+    id: idOf(c, n, i),
     name: full(c.name, request.tools),
     args: c.args ?? {},
   }))
@@ -283,7 +290,7 @@ function write(wire, res, request, answer, n, bill) {
       output_tokens: out,
     }
     const content = []
-    if (answer.reasoning) content.push({ type: "thinking", thinking: answer.reasoning, signature: "c2ln" })
+    if (answer.reasoning) content.push({ type: "thinking", thinking: answer.reasoning, signature: signatureOf(n) })
     if (answer.text !== undefined || !calls.length) content.push({ type: "text", text: answer.text ?? "ok" })
     for (const c of calls) content.push({ type: "tool_use", id: c.id, name: c.name, input: c.args })
     const message = {
@@ -333,7 +340,7 @@ function write(wire, res, request, answer, n, bill) {
         type: "reasoning",
         id: `rs_${n}`,
         summary: [{ type: "summary_text", text: answer.reasoning }],
-        encrypted_content: "ZW5j",
+        encrypted_content: signatureOf(n),
       })
     if (answer.text !== undefined || !calls.length)
       output.push({
@@ -422,7 +429,10 @@ function write(wire, res, request, answer, n, bill) {
   const parts = [
     ...(answer.reasoning ? [{ text: answer.reasoning, thought: true }] : []),
     ...(answer.text !== undefined || !calls.length ? [{ text: answer.text ?? "ok" }] : []),
-    ...calls.map((c) => ({ functionCall: { id: c.id, name: c.name, args: c.args } })),
+    ...calls.map((c, i) => ({
+      functionCall: { id: c.id, name: c.name, args: c.args },
+      ...(answer.reasoning && i === 0 ? { thoughtSignature: signatureOf(n) } : {}),
+    })),
   ]
   const reply = {
     candidates: [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }],
@@ -443,8 +453,31 @@ function write(wire, res, request, answer, n, bill) {
   res.end(JSON.stringify(reply))
 }
 
+/** Remembers the thoughts of an answer, and which calls have them: in Gemini the first one, elsewhere all of one answer. */
+function remember(said, wire, answer, n) {
+  if (!answer.reasoning) return
+  said.thoughts.set(signatureOf(n), answer.reasoning)
+  const calls = wire === "gemini" ? (answer.calls ?? []).slice(0, 1) : (answer.calls ?? [])
+  for (const [place, call] of calls.entries()) said.ofCall.set(idOf(call, n, place), signatureOf(n))
+}
+
+/** A writer of an answer that ends after some of its pieces: the connection is cut. */
+function cutting(res, pieces) {
+  const write = res.write.bind(res)
+  let count = 0
+  res.write = (data) => {
+    count += 1
+    if (count < pieces) write(data)
+    if (count === pieces) write(data, () => res.destroy())
+  }
+  res.end = () => undefined
+  return res
+}
+
 export async function startModel(script, { port = 0 } = {}) {
   const requests = [],
+    refused = [],
+    said = { thoughts: new Map(), ofCall: new Map() },
     bill = new Bill()
   let n = 0
   const server = http.createServer((req, res) => {
@@ -481,7 +514,11 @@ export async function startModel(script, { port = 0 } = {}) {
         request = parse(wire, req.url, req.headers, body)
         request.raw = raw
         requests.push(request)
-        answer = (await script(request, requests.length)) ?? {}
+        const problems = violations(wire, body, said)
+        if (problems.length > 0) {
+          refused.push(...problems.map((problem) => `request ${requests.length}: ${problem}`))
+          answer = { status: 400, message: problems.join("; ") }
+        } else answer = (await script(request, requests.length)) ?? {}
       } catch (error) {
         answer = { status: 500, message: `the script failed: ${error.stack}` }
       }
@@ -496,13 +533,15 @@ export async function startModel(script, { port = 0 } = {}) {
         )
       }
       request.bill = bill.add(wire, body, request.session)
-      write(wire, res, request, answer, ++n, request.bill)
+      remember(said, wire, answer, ++n)
+      write(wire, answer.cut ? cutting(res, answer.cut) : res, request, answer, n, request.bill)
     })
   })
   await new Promise((ok) => server.listen(port, "127.0.0.1", ok))
   return {
     url: `http://127.0.0.1:${server.address().port}`,
     requests,
+    refused,
     bill: () => bill.sum(),
     rows: bill.rows,
     close: () =>

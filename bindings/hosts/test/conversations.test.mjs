@@ -1,0 +1,161 @@
+// Conversations beside and after one another: subagents, resumed sessions, two agents on one stack, a compaction by the host.
+
+import assert from "node:assert/strict"
+import path from "node:path"
+import { test } from "node:test"
+import { bin } from "../hosts.mjs"
+import { startModel } from "../model.mjs"
+import { asked, assertBilled, FILES, logOf, pop, push, runs, SECRET, scripted, shell, world } from "./job.mjs"
+
+const RESULTS = "Nothing is missing."
+
+/** One sub-task in which a file is read. */
+const oneFrame = (name, title = "Read") => [
+  { reasoning: "I begin.", calls: [push(name, title)] },
+  { reasoning: "I read.", text: `${title}: I read it.`, calls: [shell(name, "cat file.txt")] },
+  { reasoning: "I end.", calls: [pop(name, RESULTS)] },
+  { text: `${title}: all is done.` },
+]
+
+test("claude: subagents at the same time have frames of their own", async (t) => {
+  const PROMPTS = { "Look here": "Look at the first file.", "Look there": "Look at the second file." }
+  const agent = ([description, prompt]) => ({
+    name: "Agent",
+    args: { description, prompt, subagent_type: "general-purpose" },
+  })
+  const ofAgents = { "Look here": [], "Look there": [] }
+  const script = [
+    { calls: [push("claude", "Both")] },
+    { text: "Two at once.", calls: Object.entries(PROMPTS).map(agent) },
+    { text: "Both have looked." },
+  ]
+  let asked = 0
+  const model = await scripted("claude", (request) => {
+    const said = JSON.stringify(request.items.filter(({ kind }) => kind === "text"))
+    const which = Object.keys(PROMPTS).find((title) => said.includes(PROMPTS[title]))
+    if (which === undefined) return script[asked++] ?? { text: "Done." }
+    ofAgents[which].push(request)
+    const file = which === "Look here" ? "file.txt" : "other.txt"
+    return ofAgents[which].length === 1
+      ? { text: `I look: ${which}.`, calls: [shell("claude", `cat ${file}`)] }
+      : { text: `Seen: ${which}.` }
+  })
+  t.after(() => model.close())
+  const { shown, ...place } = await runs("claude", model, { world: world(t, "claude"), allowed: ["Agent"] })
+  for (const [title, requests] of Object.entries(ofAgents)) {
+    assert.equal(requests.length, 2, `${title}\n${shown}`)
+    assertBilled(place, requests, `${title}\n${shown}`, title)
+    const log = JSON.stringify(logOf(place, title))
+    const other = Object.keys(PROMPTS).find((it) => it !== title)
+    for (const text of [PROMPTS[title], `I look: ${title}.`, `Seen: ${title}.`])
+      assert.ok(log.includes(text), `${text}\n${log}`)
+    for (const text of [PROMPTS[other], `I look: ${other}.`]) assert.ok(!log.includes(text), `${text}\n${log}`)
+  }
+  assertBilled(place, model.work, shown)
+})
+
+/** How each agent goes on with its last session. */
+const resumed = {
+  claude: { given: ["--continue"] },
+  codex: {
+    words: [
+      bin("codex"),
+      "exec",
+      "--skip-git-repo-check",
+      "--dangerously-bypass-approvals-and-sandbox",
+      "resume",
+      "--last",
+      "Go on.",
+    ],
+  },
+}
+
+for (const name of Object.keys(resumed))
+  test(`${name}: a resumed session folds to an extension of what was sent`, async (t) => {
+    const script = [...oneFrame(name), { text: "I went on." }]
+    const model = await scripted(name, script)
+    t.after(() => model.close())
+    const place = world(t, name)
+    await runs(name, model, { world: place })
+    const { shown } = await runs(name, model, { world: place, prompt: "Go on.", isSetUp: true, ...resumed[name] })
+    assert.equal(model.work.length, script.length, shown)
+    const [before, after] = model.work.slice(-2)
+    const items = ({ items }) => items.map((item) => JSON.stringify(item))
+    assert.deepEqual(items(after).slice(0, before.items.length), items(before), shown)
+    const text = after.raw.toString()
+    assert.ok(!text.includes(SECRET) && text.includes(RESULTS) && text.includes("Go on."), shown)
+    assertBilled(place, model.work, shown)
+  })
+
+for (const names of [
+  ["claude", "codex"],
+  ["gemini", "gemini"],
+  ["opencode", "qwen"],
+])
+  test(`${names.join(" and ")} at once on one stack do not mix`, async (t) => {
+    const stack = path.join(world(t, "stack").root, "plan")
+    const agents = await Promise.all(
+      names.map(async (name, place) => {
+        const title = `Part ${place}`
+        const model = await scripted(name, oneFrame(name, title))
+        t.after(() => model.close())
+        return {
+          name,
+          title,
+          model,
+          ...(await runs(name, model, { world: world(t, name), options: ["--stack", stack] })),
+        }
+      }),
+    )
+    for (const { title, model, shown, ...place } of agents) {
+      assert.ok(!model.work.at(-1).raw.toString().includes(SECRET), shown)
+      // The frame of OpenCode's session is above the one that its agent has begun.
+      const all = asked(place, "tree", "--stack", stack)
+      const root = rootOf(all, title)
+      assertBilled(place, model.work, shown, root, "--stack", stack)
+      const log = JSON.stringify(logOf(place, title, "--stack", stack))
+      for (const other of agents) {
+        const isOwn = other.title === title
+        assert.equal(log.includes(`${other.title}: I read it.`), isOwn, `${title} in the log of ${other.title}\n${log}`)
+      }
+    }
+  })
+
+/** The handle of the root above a frame. */
+function rootOf({ frames }, title) {
+  const place = frames.findIndex((frame) => frame.title === title)
+  return frames.slice(0, place + 1).findLast(({ level }) => level === 0).handle
+}
+
+test("codex: a compaction by the host in the middle of a frame", async (t) => {
+  const name = "codex"
+  const read = (file) => ({ text: `I read ${file}.`, calls: [shell(name, `cat ${file}`)] })
+  const script = [
+    { calls: [push(name, "Read all")] },
+    read("0.txt"),
+    read("1.txt"),
+    read("2.txt"),
+    { calls: [pop(name, RESULTS)] },
+    { text: "All is read." },
+  ]
+  let [done, compactions] = [0, 0]
+  const model = await startModel((request) => {
+    const last = request.items.findLast(({ role, kind }) => role === "user" && kind === "text")?.text ?? ""
+    if (/CONTEXT CHECKPOINT COMPACTION|handoff summary/i.test(last)) {
+      compactions += 1
+      return { text: "A frame is begun, and files are being read." }
+    }
+    return script[done++] ?? { text: "Done." }
+  })
+  t.after(() => model.close())
+  const files = Object.fromEntries([0, 1, 2].map((file) => [`${file}.txt`, "some words of a file, ".repeat(700)]))
+  const { shown, ...place } = await runs(name, model, {
+    world: world(t, name),
+    window: 20_000,
+    files: { ...FILES, ...files },
+  })
+  assert.ok(compactions > 0 && done === script.length, `${compactions} compactions, ${done} answers\n${shown}`)
+  assertBilled(place, model.requests, shown)
+  const { frames } = asked(place, "tree")
+  assert.equal(frames.find(({ title }) => title === "Read all")?.status, "completed", shown)
+})
