@@ -39,6 +39,15 @@ export const hosts = {
       ENABLE_TOOL_SEARCH: "false",
       ...(w.window ? { CLAUDE_CODE_AUTO_COMPACT_WINDOW: String(w.window) } : {}),
     }),
+    /** For a person at a terminal: what Claude Code asks at its first start is answered. */
+    greet: (w) =>
+      put(path.join(w.home, ".claude/.claude.json"), {
+        hasCompletedOnboarding: true,
+        theme: "dark",
+        customApiKeyResponses: { approved: ["sk-none"], rejected: [] },
+        projects: { [w.project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+      }),
+    interactive: () => [bin("claude"), "--model", "claude-sonnet-4-5", "--allowedTools=Bash"],
     run: (w, prompt) => [
       bin("claude"),
       "-p",
@@ -74,6 +83,13 @@ export const hosts = {
             : ""),
       ),
     env: (w) => ({ CODEX_HOME: path.join(w.home, ".codex"), SCRIPTED_KEY: "none" }),
+    /** For a person at a terminal: the folder is trusted. */
+    greet: (w) =>
+      fs.appendFileSync(
+        path.join(w.home, ".codex/config.toml"),
+        `[projects.${JSON.stringify(w.project)}]\ntrust_level = "trusted"\n`,
+      ),
+    interactive: () => [bin("codex"), "--dangerously-bypass-approvals-and-sandbox"],
     run: (_, prompt) => [
       bin("codex"),
       "exec",
@@ -224,6 +240,17 @@ export const hosts = {
   },
 }
 
+/** Makes the home and the project of a host in a world, whose `root` is a folder. Returns the working folder and the variables of its process. */
+export function prepare(name, w, files = {}, isSetUp = false) {
+  Object.assign(w, { home: path.join(w.root, "home"), project: path.join(w.root, "project") })
+  fs.mkdirSync(w.home, { recursive: true })
+  fs.mkdirSync(w.project, { recursive: true })
+  for (const [file, text] of Object.entries(files)) put(path.join(w.project, file), text)
+  if (!isSetUp) hosts[name].setup(w)
+  const own = { PATH: process.env.PATH, LANG: "C.UTF-8", TERM: "dumb", HOME: w.home, NO_PROXY: "127.0.0.1" }
+  return { cwd: w.project, env: { ...own, ...hosts[name].env(w) } }
+}
+
 /**
  * Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it; `wrapper` stands before its
  * command; `allowed` are more tools that Claude Code may use; `given` are more arguments, `words` the whole command in place of the host's, and `without` options that are left out; `search` is
@@ -252,36 +279,16 @@ export async function run(
     environment,
   },
 ) {
-  const host = hosts[name]
   const w = world ?? { root: fs.mkdtempSync(path.join(os.tmpdir(), `host-${name}-`)) }
-  Object.assign(w, {
-    url,
-    window,
-    allowed,
-    mcp: host.noMcp ? undefined : mcp,
-    extension,
-    home: path.join(w.root, "home"),
-    project: path.join(w.root, "project"),
-  })
-  fs.mkdirSync(w.home, { recursive: true })
-  fs.mkdirSync(w.project, { recursive: true })
-  for (const [file, text] of Object.entries(files)) put(path.join(w.project, file), text)
-  if (!isSetUp) host.setup(w)
-  const words = own ?? host.run(w, prompt)
+  Object.assign(w, { url, window, allowed, mcp: hosts[name].noMcp ? undefined : mcp, extension })
+  const { cwd, env } = prepare(name, w, files, isSetUp)
+  const words = own ?? hosts[name].run(w, prompt)
   for (const [option, length] of without) words.splice(words.indexOf(option), length)
   const [command, ...args] = [...wrapper, ...words, ...given]
   const start = Date.now()
   const child = spawn(command, args, {
-    cwd: w.project,
-    env: {
-      PATH: search ?? process.env.PATH,
-      LANG: "C.UTF-8",
-      TERM: "dumb",
-      HOME: w.home,
-      NO_PROXY: "127.0.0.1",
-      ...host.env(w),
-      ...environment,
-    },
+    cwd,
+    env: { ...env, PATH: search ?? env.PATH, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   })
