@@ -349,6 +349,11 @@ hosts-real: $(call needs,dist typescript)
 	$(NPM) install --prefix bindings/hosts
 	cd bindings && CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node scripts/unchanged.mjs $(NPM) test --prefix hosts -- $(if $(HOSTS),--test-name-pattern='^$(HOSTS)')
 
+# Writes docs/run.svg, the picture of the README: `callstack run claude` and `callstack watch`, each in a pseudo-terminal.
+demo-run-svg: $(call needs,dist typescript)
+	$(NPM) install --prefix bindings/hosts
+	CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node bindings/hosts/picture.mjs
+
 # The packages of five agents, each installed by its own installer, and a short job in each. Installs the agents; takes two minutes.
 test-packages-of-hosts: $(call needs,build)
 	$(NPM) install --prefix bindings/hosts

@@ -47,7 +47,7 @@ export const hosts = {
         customApiKeyResponses: { approved: ["sk-none"], rejected: [] },
         projects: { [w.project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
       }),
-    interactive: () => [bin("claude"), "--model", "claude-sonnet-4-5", "--allowedTools=Bash"],
+    interactive: (_, model = "claude-sonnet-4-5") => [bin("claude"), "--model", model, "--allowedTools=Bash"],
     run: (w, prompt) => [
       bin("claude"),
       "-p",

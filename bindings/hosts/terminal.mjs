@@ -53,8 +53,9 @@ export class Terminal {
     return this.#code
   }
 
-  close() {
-    if (this.#code === undefined) this.#pty.kill("SIGKILL")
+  /** Ends the program, if it has not ended. */
+  close(signal = "SIGKILL") {
+    if (this.#code === undefined) this.#pty.kill(signal)
   }
 
   async #wait(look, what) {
