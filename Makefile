@@ -210,6 +210,7 @@ hosts-short: $(call needs,build typescript)
 	$(NPM) run --silent test:short --prefix bindings --workspace opencode-callstack
 	$(NPM) run --silent test:short --prefix bindings --workspace pi-callstack
 	$(NPM) run --silent test:short --prefix bindings --workspace callstack-flame
+	CALLSTACK=$(CURDIR)/$(NATIVE)/callstack NODE_MODULES=$(CURDIR)/bindings/node_modules $(NPM) run --silent test:short --prefix bindings/hosts
 	$(NPM) run --silent test:short --prefix $(VIEW_TESTS)
 	$(NPM) run --silent test:short --prefix $(MCP_TESTS)
 

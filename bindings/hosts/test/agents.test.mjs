@@ -31,6 +31,7 @@ for (const name of Object.keys(hosts)) {
       assert.ok(isThere(results, 6), `${results}\n${shown}`)
     assert.ok(isThere("Do the job.", 6), shown)
     assertBilled(place, model.work, shown)
+    assert.ok(fs.existsSync(path.join(place.project, ".callstack/stack.db")), `the stack of the run\n${shown}`)
     const log = logOf(place, "First part")
     assert.ok(JSON.stringify(log).includes(SECRET), `what is folded is in the log\n${shown}`)
     // Each of them sends back what the model has thought, and so do the checks of the model bite.

@@ -34,7 +34,7 @@ pub fn launch(scene: &Scene<'_>) -> Result<Launch, Failure> {
     let entry = Plugin::entry(&PLUGIN.find(scene)?);
     let all = settings.as_object_mut().map(|settings| settings.entry("plugin").or_insert_with(|| json!([])));
     if let Some(Value::Array(plugins)) = all {
-        plugins.push(format!("file://{}", entry.display()).into());
+        plugins.push(entry.display().to_string().into());
     }
     Ok(Plugin::launch(scene).variable(SETTINGS, settings.to_string()))
 }

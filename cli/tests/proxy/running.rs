@@ -342,7 +342,7 @@ fn agents_with_a_plugin_get_it_for_this_run_and_no_proxy() {
     assert_eq!(errors(&output), "0 requests, 0 tokens in (0 from a cache) and 0 out; cost index 0\n");
     assert_eq!(machine.arguments(), ["run", "Do it"]);
     let settings: Value = serde_json::from_str(&machine.variable("OPENCODE_CONFIG_CONTENT").unwrap()).unwrap();
-    let named = format!("file://{plugin}/dist/index.js");
+    let named = format!("{plugin}/dist/index.js");
     assert_eq!(settings, json!({ "model": "own/model", "plugin": ["of-mine", named] }));
     let stack = fs::canonicalize(machine.folder.path()).unwrap().join(".callstack");
     assert_eq!(machine.variable("CALLSTACK_DIR").unwrap(), stack.display().to_string());
