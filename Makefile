@@ -344,8 +344,8 @@ bench-facts: native program $(NODE_MODULES)
 	$(NPM) install --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/target/native/callstack node bindings/hosts/facts.mjs
 
-# Seven real agents under `callstack run`, with a scripted model that refuses what providers refuse. Installs them (1.8 GB); takes some minutes.
-# Only some: make hosts-real HOSTS=codex
+# Seven real agents under `callstack run`, with a scripted model that refuses what providers refuse. Installs them (1.8 GB); takes some
+# minutes. Only one of them: make hosts-real HOSTS=codex
 hosts-real: $(call needs,dist typescript)
 	$(NPM) install --prefix bindings/hosts
 	cd bindings && CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node scripts/unchanged.mjs $(NPM) test --prefix hosts -- $(if $(HOSTS),--test-name-pattern='^$(HOSTS)')

@@ -240,7 +240,10 @@ export const hosts = {
   },
 }
 
-/** Makes the home and the project of a host in a world, whose `root` is a folder. Returns the working folder and the variables of its process. */
+/**
+ * Makes the home and the project of a host in a world, whose `root` is a folder. Returns the working folder and the variables of its
+ * process.
+ */
 export function prepare(name, w, files = {}, isSetUp = false) {
   Object.assign(w, { home: path.join(w.root, "home"), project: path.join(w.root, "project") })
   fs.mkdirSync(w.home, { recursive: true })
@@ -253,9 +256,10 @@ export function prepare(name, w, files = {}, isSetUp = false) {
 
 /**
  * Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it; `wrapper` stands before its
- * command; `allowed` are more tools that Claude Code may use; `given` are more arguments, `words` the whole command in place of the host's, and `without` options that are left out; `search` is
- * the PATH; `isSetUp`: the home has its files; `window` is the length of conversation, in tokens, that Codex and Claude Code take the model to
- * have; `environment` are more variables; `started` gets the number of the process.
+ * command; `allowed` are more tools that Claude Code may use; `given` are more arguments, `words` the whole command in place of the
+ * host's, and `without` options that are left out; `search` is the PATH, and `environment` are more variables; `isSetUp`: the home has
+ * its files; `window` is the length of conversation, in tokens, that Codex and Claude Code take the model to have; `started` gets the
+ * number of the process.
  */
 export async function run(
   name,

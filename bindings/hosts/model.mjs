@@ -12,8 +12,8 @@
 //   items     the conversation in order: { role: "user" | "assistant" | "system", kind: "text" | "call" | "result" | "reasoning", text, id, name, args, isError }
 //   results   the items that are results, with the name of their call; news: those that no assistant item follows
 // It answers { text, reasoning, calls: [{ name, args }] }, or { status, message } for an HTTP error. No answer means { text: "ok" }.
-// A call may name a tool by its end: "push" finds "mcp__callstack__push". `wait: ms` delays the answer; `cut: n` cuts the connection after n
-// pieces of it. What a provider would refuse (strict.mjs) is refused with 400, before the script sees it; `model.refused` says why.
+// A call may name a tool by its end: "push" finds "mcp__callstack__push". `wait: ms` delays the answer; `cut: n` cuts the
+// connection after n pieces of it. What a provider would refuse (strict.mjs) is refused with 400, before the script sees it; `model.refused` says why.
 //
 // Every request is billed as its provider would: see Bill.
 import http from "node:http"

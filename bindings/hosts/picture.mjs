@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The picture docs/run.svg: Claude Code under `callstack run` with a scripted model, and below it `callstack watch` on the same stack. Both are
-// real, each in a pseudo-terminal; the screens are drawn as they are.
+// The picture docs/run.svg: Claude Code under `callstack run` with a scripted model, and below it `callstack watch` on the same stack.
+// Both are real, each in a pseudo-terminal; the screens are drawn as they are.
 //
 //   node picture.mjs    CALLSTACK is the program
 
