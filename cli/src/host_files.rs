@@ -13,6 +13,7 @@ pub enum HostFiles {
     Codex,
     Copilot,
     Gemini,
+    Pi,
     Qwen,
     Windsurf,
 }
@@ -25,6 +26,7 @@ impl HostFiles {
             Self::Codex => Some("CODEX_HOME"),
             Self::Copilot => Some("COPILOT_HOME"),
             Self::Gemini => Some(GEMINI_HOME),
+            Self::Pi => Some("PI_CODING_AGENT_DIR"),
             Self::Qwen => Some("QWEN_HOME"),
             Self::Windsurf => None,
         }
@@ -37,6 +39,7 @@ impl HostFiles {
             Self::Codex => ".codex",
             Self::Copilot => ".copilot",
             Self::Gemini => ".gemini",
+            Self::Pi => ".pi/agent",
             Self::Qwen => ".qwen",
             Self::Windsurf => ".codeium/windsurf",
         }
@@ -62,6 +65,7 @@ impl HostFiles {
     }
 }
 
-fn home() -> Option<PathBuf> {
+/// The home of the person. `None`: there is none.
+pub fn home() -> Option<PathBuf> {
     env::home_dir().filter(|home| !home.as_os_str().is_empty())
 }

@@ -3,14 +3,12 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::launch::{Launch, SERVER, Scene};
 use super::lent_folder::{LentFolder, SETTINGS, link_if_there};
 use super::settings_files;
-use super::upstreams::own;
 use crate::failure::Failure;
 use crate::host_files::{GEMINI_HOME, HostFiles};
 use crate::proxy::Proxy;

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::launch::{Launch, Scene};
 use super::plugin::Plugin;
-use super::settings_files;
 use super::upstreams::own;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host_files;
 
 const PLUGIN: Plugin = Plugin { agent: "opencode", package: "opencode-callstack", source: "bindings/opencode" };
 /// The variable with settings.
@@ -58,7 +58,8 @@ fn plugins(settings: &Value) -> Vec<String> {
 
 /// The files in which OpenCode looks for settings, for all projects and for this one.
 fn files_of_settings() -> Vec<PathBuf> {
-    let usual = env::var_os("XDG_CONFIG_HOME").map_or_else(|| settings_files::home().join(".config"), PathBuf::from);
+    let usual = env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let usual = usual.or_else(|| Some(host_files::home()?.join(".config"))).unwrap_or_default();
     let here = env::current_dir().unwrap_or_default();
     let above = here.ancestors().flat_map(|folder| [folder.to_owned(), folder.join(".opencode")]);
     let folders = above.chain([usual.join("opencode")]).chain(own(FOLDER).map(PathBuf::from));

@@ -1,23 +1,20 @@
 //! pi: its option `-e` names an extension for one run.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::launch::{Launch, Scene};
 use super::plugin::Plugin;
-use super::settings_files;
-use super::upstreams::own;
 use crate::failure::Failure;
+use crate::host_files::HostFiles;
 
 const PLUGIN: Plugin = Plugin { agent: "pi", package: "pi-callstack", source: "bindings/pi" };
-/// The variable of the folder with the settings for all projects.
-const FOLDER: &str = "PI_CODING_AGENT_DIR";
 const SETTINGS: &str = "settings.json";
 
 pub fn launch(scene: &Scene<'_>) -> Result<Launch, Failure> {
-    let usual = own(FOLDER).map_or_else(|| settings_files::home().join(".pi/agent"), PathBuf::from);
+    let usual = HostFiles::Pi.folder().unwrap_or_default();
     let here = env::current_dir().unwrap_or_default();
     let files = [here.join(Path::new(".pi").join(SETTINGS)), usual.join(SETTINGS)];
     if let Some(file) = PLUGIN.named_in(&files, packages) {

@@ -11,6 +11,7 @@ use super::launch::{Launch, Scene};
 use super::settings_files;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host_files;
 
 /// A plugin of this project for an agent.
 pub struct Plugin {
@@ -94,7 +95,7 @@ impl Plugin {
         }
         let path = entry.strip_prefix("file://").unwrap_or(entry);
         let path = match path.strip_prefix("~/") {
-            Some(rest) => settings_files::home().join(rest),
+            Some(rest) => host_files::home().unwrap_or_default().join(rest),
             None => folder.join(path),
         };
         path.ancestors().any(|folder| self.is_package(folder))
