@@ -304,8 +304,10 @@ impl Plan {
             let mut linked: HashSet<String> = self.collector.frames[place].depends_on.iter().cloned().collect();
             for number in numbers {
                 let sibling = above.as_ref().map(|above| format!("{above}.{number}"));
-                let named = sibling.into_iter().chain([number.clone()]);
-                let found = named.into_iter().find_map(|full| self.numbers.get(&(tag.clone(), full)));
+                // `4.1` in a subtask of 4 is the full number, also if there is a task 4.4.1.
+                let full = Some(number.clone());
+                let named = if number.contains('.') { [full, sibling] } else { [sibling, full] };
+                let found = named.into_iter().flatten().find_map(|full| self.numbers.get(&(tag.clone(), full)));
                 let frame = &mut self.collector.frames[place];
                 let id = frame.session_id.clone();
                 match found {

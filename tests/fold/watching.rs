@@ -83,7 +83,7 @@ fn a_conversation_that_names_no_frame_is_in_its_own() {
     assert!(!log(&stack, "f1").iter().any(|line| line.contains("A title")));
 }
 
-/// A subagent to which a frame was handed over works in it, and need not enter it.
+/// A subagent to which a frame was handed over works in it, and need not enter it by a call.
 #[test]
 fn a_subagent_is_in_the_frame_that_its_prompt_hands_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -101,8 +101,7 @@ fn a_subagent_is_in_the_frame_that_its_prompt_hands_over() {
     let place = Conversation::new(&agent, &settings).watch(Wire::Anthropic, &body, &[], &fold, None, watched).unwrap();
     assert_eq!(place.map(|place| place.to_string()).as_deref(), Some("f2"));
     assert!(log(&whole, "f2").contains(&"tool src".to_owned()), "{:?}", log(&whole, "f2"));
-    // It does not hold the frame, which is still to be entered or finished.
-    assert!(whole.frame("f2").unwrap().holder.unwrap().name.is_empty());
+    assert_eq!(whole.frame("f2").unwrap().holder.unwrap().name, "claude/1/a", "it has entered the frame");
 }
 
 /// A process that begins anew behind a compaction does not log again what is in the logs of the frames before.

@@ -98,6 +98,11 @@ const PROGRAM: Layers = &[
     ("view", &["chart", "failure", "output", "token"]),
     ("proxy", &["caller", "ending", "exit", "failure", "folder", "log", "output", "runtime", "token"]),
     (
+        "mcp",
+        &["caller", "clock", "ending", "exit", "failure", "folder", "host_files", "log", "output", "runtime", "token"],
+    ),
+    ("run_agent", &["caller", "exit", "failure", "folder", "host_files", "log", "mcp", "output", "proxy", "runtime"]),
+    (
         "commands",
         &[
             "chart",
@@ -114,6 +119,7 @@ const PROGRAM: Layers = &[
             "process_group",
             "proxy",
             "repository",
+            "run_agent",
             "run_lock",
             "same_stack",
             "view",
@@ -123,11 +129,6 @@ const PROGRAM: Layers = &[
         "agent",
         &["commands", "common_options", "exit", "failure", "folder", "output", "process_group", "run_lock", "runtime"],
     ),
-    (
-        "mcp",
-        &["caller", "clock", "ending", "exit", "failure", "folder", "host_files", "log", "output", "runtime", "token"],
-    ),
-    ("run_agent", &["caller", "exit", "failure", "folder", "host_files", "log", "mcp", "output", "proxy", "runtime"]),
     ("arguments", &["agent", "commands", "common_options", "exit", "mcp", "proxy", "run_agent"]),
 ];
 

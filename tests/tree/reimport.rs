@@ -164,6 +164,34 @@ fn what_was_begun_here_is_never_overwritten() {
     assert_eq!(said(&again)[0], "a Removed", "what both have dropped is no conflict");
 }
 
+/// The commonest change that a tracker makes: what was done here is marked as done there.
+#[test]
+fn what_is_done_here_and_there_is_no_conflict() {
+    let tasks = |status: &str| {
+        let task = json!({"id": 1, "title": "Cart", "description": "Totals", "details": "How to do it", "testStrategy": "unit",
+            "status": status});
+        import::frames(&json!({"master": {"tasks": [task]}}).to_string()).unwrap()
+    };
+    let stack = recorded();
+    stack.bring_up_to_date(&tasks("pending"), None).unwrap();
+    stack.activate("master/1").unwrap();
+    stack.pop("master/1", PopStatus::Completed, "Cart::total() is there").unwrap();
+    let task = stack.frame("master/1").unwrap().task;
+    let update = stack.bring_up_to_date(&tasks("done"), None).unwrap();
+    assert_eq!(said(&update), Vec::<String>::new());
+    let frame = stack.frame("master/1").unwrap();
+    assert_eq!((frame.results.as_deref(), frame.task), (Some("Cart::total() is there"), task));
+
+    let stack = recorded();
+    stack.bring_up_to_date(&plan(&[issue("x-1", "open")]), None).unwrap();
+    stack.activate("x-1").unwrap();
+    stack.pop("x-1", PopStatus::Completed, "Done here").unwrap();
+    let update =
+        stack.bring_up_to_date(&plan(&[with(issue("x-1", "closed"), "close_reason", "Done there")]), None).unwrap();
+    assert_eq!(said(&update), Vec::<String>::new());
+    assert_eq!(stack.frame("x-1").unwrap().results.as_deref(), Some("Done here"));
+}
+
 #[test]
 fn what_was_changed_here_stays_and_both_is_a_conflict() {
     let stack = recorded();

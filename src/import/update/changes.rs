@@ -193,7 +193,11 @@ impl<'a, 'tree> Updater<'a, 'tree> {
             let base = base.map(|base| base.of(field));
             // Where the top of the plan is, the file does not say.
             let is_placed_here = field == PlanField::Parent && is_top && base.is_none_or(|base| base == 0);
-            if is_placed_here || (field == PlanField::Results && !is_settled) {
+            // Who has completed a frame here knows best what was to be done and what came of it.
+            let is_known_here = here.is_own
+                && (here.record.status, file.status) == (FrameStatus::Completed, FrameStatus::Completed)
+                && matches!(field, PlanField::Task | PlanField::Results);
+            if is_placed_here || is_known_here || (field == PlanField::Results && !is_settled) {
                 continue;
             }
             match verdict(base, said.checksums.of(field), here.checksums.of(field)) {
