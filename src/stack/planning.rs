@@ -51,7 +51,7 @@ impl Stack {
 
     /// Adds frames as they are, all or none, for example a plan read by [`crate::import`]. Returns the handles in the
     /// order of creation: that of the list, except that parents come before their children. They have no logs here, so a `logPath` is
-    /// left out; [`import::frames`](crate::import::frames) has reported it.
+    /// left out; [`import::frames`] has reported it.
     ///
     /// # Errors
     /// - [`Error::Empty`] if an ID is blank; [`Error::TooLong`] if it has more than [`Frame::LONGEST_ID`] characters;
@@ -67,7 +67,7 @@ impl Stack {
         Ok(frames_with(&events, |change| matches!(change, Change::Added { .. })))
     }
 
-    /// Adds the frames of a plan that [`import::frames`](crate::import::frames) has read, or, if it was imported before, brings its frames
+    /// Adds the frames of a plan that [`import::frames`] has read, or, if it was imported before, brings its frames
     /// up to date: all or none. New entries are added, changed ones edited, closed ones finished, removed ones invalidated. What was begun here
     /// stays as it is, and so does what was changed on both sides: [`PlanUpdate::conflicts`] names it. So does what is missing in a file that has
     /// lost most of its plan, and a new entry waits whose dependencies cannot be here. `below`: where the top of the plan is;

@@ -141,7 +141,7 @@ pub struct TranscriptStep {
 /// };
 /// let part = read(text, true);
 /// assert_eq!(part.steps[0].items[0].1["text"], "Build the shop.");
-/// assert_eq!(part.steps[0].end.offset, 117);
+/// assert_eq!(part.steps[0].end.offset, 113);
 /// ```
 pub fn read_transcript(
     form: TranscriptForm,
