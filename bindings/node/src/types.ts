@@ -296,7 +296,14 @@ export interface FrameRecord {
   /** What the frame is if it is no work, in a word: a record of another tool (`message`), or what holds frames together (`tag`). */
   noWork?: string
   /** What the file said from which the frame was imported: checksums that tell what has changed in the file since. */
-  origin?: { plan: string; id: string; after?: string; gone?: true; status: FrameStatus; checksums: Record<string, number> }
+  origin?: {
+    plan: string
+    id: string
+    after?: string
+    gone?: true
+    status: FrameStatus
+    checksums: Record<string, number>
+  }
 }
 
 /** What a conversation of a frame has cost so far. */
