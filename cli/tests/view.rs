@@ -161,6 +161,23 @@ fn a_page_that_others_may_not_read_stays_so() {
 
 #[cfg(unix)]
 #[test]
+fn a_read_only_file_stays_as_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = folder();
+    let stack = folder.path().join("stack");
+    let page = folder.path().join("mine.html");
+    fs::write(&page, "mine").unwrap();
+    fs::set_permissions(&page, fs::Permissions::from_mode(0o444)).unwrap();
+    let output = command(&stack, &["view", page.to_str().unwrap(), "--force"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("mine.html is read-only"), "{error}");
+    assert_eq!(fs::read_to_string(&page).unwrap(), "mine");
+}
+
+#[cfg(unix)]
+#[test]
 fn links_stay_and_only_regular_files_are_replaced() {
     let folder = folder();
     let stack = folder.path().join("stack");

@@ -38,7 +38,8 @@ pub fn refuse_own_file(stack: Option<&Path>, file: &Path) -> Result<(), Failure>
     }
 }
 
-/// Writes a file as a whole or not at all. An existing one is only replaced if `is_forced`, and only if it is a regular file.
+/// Writes a file as a whole or not at all. An existing one is only replaced if `is_forced`, and only if it is a regular file that
+/// may be written.
 /// The file that a link leads to is replaced, and the link stays. The new file has the permissions of the old one.
 pub fn write_file(
     path: &Path,
@@ -54,6 +55,11 @@ pub fn write_file(
     }
     if !is_forced && existing.is_some() {
         return Err(exists(&name));
+    }
+    // A new file under the old name would not ask for the permission to write.
+    if existing.as_ref().is_some_and(|existing| existing.permissions().readonly()) {
+        return Err(Failure::new(Exit::Refused, "read_only", format!("{name} is read-only"))
+            .next("make it writable, or name another file"));
     }
     let failed = |error: io::Error| Failure::of_file("write", &name, &error);
     // The errors of the file name nothing but the reason: `failed` names the file that the user wants.
