@@ -44,6 +44,17 @@ for (const name of Object.keys(hosts)) {
   })
 }
 
+test("claude: the tools are in the first request, also where the host lets the model search for tools", async (t) => {
+  const model = await scripted("claude", [{ text: "All is done." }])
+  t.after(() => model.close())
+  const environment = { ENABLE_TOOL_SEARCH: "true" }
+  const { shown } = await runs("claude", model, { world: world(t, "claude"), environment })
+  const { tools } = model.work[0]
+  assert.ok(tools.includes("ToolSearch"), `the search is in force: ${tools}\n${shown}`)
+  for (const name of ["push", "pop", "status"])
+    assert.ok(tools.includes(`mcp__callstack__${name}`), `${tools}\n${shown}`)
+})
+
 test("opencode: the person's own plugins and settings stay in force", async (t) => {
   const place = world(t, "opencode")
   const plugin = path.join(place.root, "own.js")
