@@ -53,6 +53,11 @@ fn answered(value: &Json) -> Line {
         };
         Request::new(id, used)
     });
+    answer(id, parts, calls, request)
+}
+
+/// What the model has answered.
+pub(super) fn answer(id: &str, parts: Vec<Json>, calls: Vec<String>, request: Option<Request>) -> Line {
     Line {
         messages: vec![json!({ "role": "model", "parts": parts })],
         turn: Turn::Answer(Some(id.to_owned())),

@@ -1,9 +1,9 @@
 //! Qwen Code: messages in the form of Gemini's contents, whatever the wire of the model, and records of the session.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
-use super::gemini::said;
-use super::line::{Line, Request, Turn, list, number, text};
+use super::gemini::{answer, said};
+use super::line::{Line, Request, list, number, text};
 use crate::frame::ModelRequest;
 
 pub(super) fn line(value: &Json) -> Option<Line> {
@@ -30,11 +30,5 @@ fn answered(value: &Json, parts: Vec<Json>) -> Line {
         };
         Request::new(id, used)
     });
-    Line {
-        messages: vec![json!({ "role": "model", "parts": parts })],
-        turn: Turn::Answer(Some(id.to_owned())),
-        requests: request.into_iter().collect(),
-        calls,
-        ..Line::default()
-    }
+    answer(id, parts, calls, request)
 }
