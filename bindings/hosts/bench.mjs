@@ -6,7 +6,7 @@
 
 import { hosts } from "./hosts.mjs"
 import { job } from "./job.mjs"
-import { intoDocument } from "./table.mjs"
+import { costCell, intoDocument, thousands } from "./table.mjs"
 
 const NAMES = {
   codex: "Codex",
@@ -20,7 +20,6 @@ const NAMES = {
 const program = process.env.CALLSTACK
 if (!program) throw new Error("CALLSTACK must be the path of the program callstack")
 const chosen = process.argv.slice(2)
-const thousands = (tokens) => `${Math.round(tokens / 1000)}k`
 const rows = []
 for (const name of chosen.length > 0 ? chosen : Object.keys(NAMES)) {
   for (const areas of [2, 12]) {
@@ -29,9 +28,7 @@ for (const name of chosen.length > 0 ? chosen : Object.keys(NAMES)) {
     const stack = hosts[name].noMcp ? undefined : await job(name, "stack", { areas, program })
     const cells = [linear, stack, await job(name, "folded", { areas, program })].map((bill) => {
       if (bill === undefined) return "–"
-      const { peak, cost } = bill
-      const share = cost === linear.cost ? "" : ` (${Math.round((100 * cost) / linear.cost)} %)`
-      return `${thousands(peak)}; ${thousands(cost)}${share}`
+      return `${thousands(bill.peak)}; ${costCell(bill.cost, linear.cost)}`
     })
     rows.push(`| ${NAMES[name]} | ${areas} | ${cells.join(" | ")} |`)
     console.log(rows.at(-1))

@@ -6,7 +6,7 @@
 //   node facts.mjs [HOST…]    CALLSTACK is the program
 
 import { job } from "./job.mjs"
-import { intoDocument } from "./table.mjs"
+import { costCell, intoDocument, thousands } from "./table.mjs"
 
 const NAMES = { codex: "Codex", claude: "Claude Code" }
 const AREAS = 40
@@ -15,7 +15,6 @@ const WINDOW = 200_000
 const program = process.env.CALLSTACK
 if (!program) throw new Error("CALLSTACK must be the path of the program callstack")
 const chosen = process.argv.slice(2)
-const thousands = (tokens) => `${Math.round(tokens / 1000)}k`
 const rows = []
 for (const name of chosen.length > 0 ? chosen : Object.keys(NAMES)) {
   const linear = await job(name, "linear", { areas: AREAS, window: WINDOW, hasFacts: true, program })
@@ -24,10 +23,8 @@ for (const name of chosen.length > 0 ? chosen : Object.keys(NAMES)) {
     ["one conversation", linear],
     ["`callstack run`", run],
   ]) {
-    const share = cost === linear.cost ? "" : ` (${Math.round((100 * cost) / linear.cost)} %)`
-    rows.push(
-      `| ${NAMES[name]} | ${mode} | ${compactions} | ${thousands(peak)} | ${thousands(cost)}${share} | ${facts} of ${AREAS} |`,
-    )
+    const bill = `${thousands(peak)} | ${costCell(cost, linear.cost)}`
+    rows.push(`| ${NAMES[name]} | ${mode} | ${compactions} | ${bill} | ${facts} of ${AREAS} |`)
     console.log(rows.at(-1))
   }
 }

@@ -11,7 +11,7 @@ import path from "node:path"
 import { hosts, run } from "./hosts.mjs"
 import { filesOf, job, resultsOf } from "./job.mjs"
 import { startModel } from "./model.mjs"
-import { intoDocument } from "./table.mjs"
+import { costCell, intoDocument } from "./table.mjs"
 
 const program = process.env.CALLSTACK
 if (!program) throw new Error("CALLSTACK must be the path of the program callstack")
@@ -81,16 +81,12 @@ async function withSubagents(isHandedOver, { areas, steps }) {
   return bill
 }
 
-const thousands = (tokens) => `${Math.round(tokens / 1000)}k`
 const rows = []
 for (const areas of [2, 12]) {
   const size = { areas, steps: 8 }
   const linear = await job("claude", "linear", { ...size, program })
   const cells = [linear, await withSubagents(false, size), await withSubagents(true, size)].map(
-    ({ requests, cost }) => {
-      const share = cost === linear.cost ? "" : ` (${Math.round((100 * cost) / linear.cost)} %)`
-      return `${requests}; ${thousands(cost)}${share}`
-    },
+    ({ requests, cost }) => `${requests}; ${costCell(cost, linear.cost)}`,
   )
   rows.push(`| ${areas} | ${cells.join(" | ")} |`)
   console.log(rows.at(-1))

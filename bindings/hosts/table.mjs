@@ -1,9 +1,19 @@
-// Writes a table into a document of docs/, between the comment that names its command and `<!-- end -->`.
+// The cells of a table of costs, and the table in a document of docs/, between the comment that names its command and `<!-- end -->`.
 
 import fs from "node:fs"
 
 const END = "<!-- end -->\n"
 
+/** A number of tokens in thousands. */
+export const thousands = (tokens) => `${Math.round(tokens / 1000)}k`
+
+/** A cost, with its share of the cost of one conversation. */
+export const costCell = (cost, linear) => {
+  const share = cost === linear ? "" : ` (${Math.round((100 * cost) / linear)} %)`
+  return `${thousands(cost)}${share}`
+}
+
+/** Writes the rows of a table to its place in a document. */
 export function intoDocument(name, command, rows) {
   const file = new URL(`../../docs/${name}`, import.meta.url)
   const text = fs.readFileSync(file, "utf8")
