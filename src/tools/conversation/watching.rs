@@ -386,7 +386,7 @@ impl<'a> Reading<'a> {
         self.end = self.position.clone().map(|position| (frame, position));
     }
 
-    /// Nothing follows for now.
+    /// At the end of a turn: what was said and used in no frame counts for the last one.
     fn end(&mut self) {
         if let Some(last) = self.last.filter(|_| !self.before.is_empty() || !self.used_before.is_empty()) {
             self.record_before(last);

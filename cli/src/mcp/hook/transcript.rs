@@ -93,7 +93,7 @@ fn of_copilot(session: &str) -> Option<PathBuf> {
     is_name.then(|| home.join("session-state").join(session).join("events.jsonl"))
 }
 
-/// How the transcript of Copilot CLI names a hook behind which nothing follows for now.
+/// How the transcript of Copilot CLI names the hooks at the end of a turn and of a session.
 fn name_in_copilot(kind: HookEvent) -> Option<&'static str> {
     match kind {
         HookEvent::Stop => Some("agentStop"),
