@@ -110,7 +110,7 @@ const rules = {
 }
 
 /**
- * What a provider would refuse in a request.
+ * The faults of a request for which a provider would refuse it.
  *
  * @param said - `thoughts`: the texts of the model's thoughts by their signatures; `ofCall`: the signatures by the calls that have one.
  */

@@ -773,7 +773,7 @@ export interface Imported {
   problems: { place: string; message: string }[]
   /** The frames that were imported before, and have changed. */
   changes: PlanChange[]
-  /** What stays as it is, although the file says otherwise. */
+  /** The fields on which the stack and the file differ: they keep the values of the stack. */
   conflicts: PlanConflict[]
   /** Number of frames that were imported before, and have not changed. */
   unchanged: number

@@ -95,14 +95,14 @@ pub struct Export {
     plan: Option<WrittenPlan>,
 }
 
-/// What was written into the file of a plan.
+/// The report of an export into the file of a plan.
 #[derive(Serialize, JsonSchema)]
 struct WrittenPlan {
     /// The frames whose records were changed.
     written: Vec<PlanChange>,
     /// The frames that are new in the file.
     added: Vec<PlanChange>,
-    /// What was not written, because the file says something else by now.
+    /// The changes that were not written: the file has other values since the import.
     conflicts: Vec<PlanConflict>,
 }
 
@@ -361,7 +361,7 @@ impl WrittenPlan {
     }
 }
 
-/// What has become of a frame here.
+/// The words for what a frame becomes.
 fn word(becomes: Becomes) -> &'static str {
     match becomes {
         Becomes::Begun => "is in progress",

@@ -73,7 +73,7 @@ pub struct ImportedPlan {
     tops: Vec<ChangedFrame>,
     /// The frames that were imported before, and have changed; with --dry-run also the new ones.
     changes: Vec<PlanChange>,
-    /// What stays as it is, although the file says otherwise.
+    /// The fields on which the stack and the file differ: they keep the values of the stack.
     conflicts: Vec<PlanConflict>,
     /// Number of frames that were imported before, and do not change.
     unchanged: usize,
@@ -139,7 +139,7 @@ impl Report for ImportedPlan {
 }
 
 impl ImportedPlan {
-    /// What a plan that was imported before changes.
+    /// The changes of a plan that was imported before.
     fn write_update(&self, page: &mut Page<'_>, format: &str) -> io::Result<()> {
         let is_new = |change: &&PlanChange| change.becomes == Becomes::Added;
         let new = if self.dry_run { self.changes.iter().filter(is_new).count() } else { self.frames };

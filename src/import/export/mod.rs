@@ -35,7 +35,7 @@ pub struct ExportedPlan {
     pub written: Vec<PlanChange>,
     /// The frames that were made here, and are new in the file.
     pub added: Vec<PlanChange>,
-    /// What was not written, because the file says something else by now.
+    /// The changes that were not written: the file has other values since the import.
     pub conflicts: Vec<PlanConflict>,
     /// What the file says of the frames that were written.
     #[serde(skip)]

@@ -37,7 +37,7 @@ pub struct PlanUpdate {
     pub added: Vec<PlanChange>,
     /// The frames that were there, and change.
     pub changes: Vec<PlanChange>,
-    /// What stays as it is, although the file says otherwise.
+    /// The fields on which the stack and the file differ: they keep the values of the stack.
     pub conflicts: Vec<PlanConflict>,
     /// Number of frames that were there, and do not change.
     pub unchanged: usize,

@@ -767,7 +767,7 @@ class Imported(TypedDict):
     problems: list[ImportProblem]
     #: The frames that were imported before, and have changed.
     changes: list[PlanChange]
-    #: What stays as it is, although the file says otherwise.
+    #: The fields on which the stack and the file differ: they keep the values of the stack.
     conflicts: list[PlanConflict]
     #: Number of frames that were imported before, and have not changed.
     unchanged: int
