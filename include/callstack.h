@@ -382,6 +382,11 @@ typedef int32_t CallstackStatus;
 #define CALLSTACK_ERROR_TOOLS_EXCEED 135
 
 /**
+ * Frames below the frame that is to be completed are open or planned. The details hold `left`, the first dozen of them.
+ */
+#define CALLSTACK_ERROR_PARTS_LEFT 136
+
+/**
  * A required text is empty or has only white space.
  */
 #define CALLSTACK_ERROR_EMPTY 201
@@ -937,6 +942,28 @@ CallstackCode callstack_pop_and_begin(Callstack *stack,
                                       size_t next_len,
                                       CallstackText *out_popped,
                                       CallstackError **error);
+
+/**
+ * Completes a frame whose work is done, as `callstack_pop` with completed, unless frames below it are open or planned.
+ *
+ * - `frame`, `results`, `results_compacted`: as in `callstack_pop`.
+ * - `next`: the planned frame that begins in the same command. NULL: none.
+ * - `out_popped`: as in `callstack_pop_and_begin`.
+ *
+ * Errors: those of `callstack_pop`; _PARTS_LEFT if frames below it are open or planned; for `next` those of `callstack_pop_and_begin`.
+ * Nothing has changed then.
+ */
+CallstackCode callstack_complete(Callstack *stack,
+                                 const char *frame,
+                                 size_t frame_len,
+                                 const char *results,
+                                 size_t results_len,
+                                 const char *results_compacted,
+                                 size_t results_compacted_len,
+                                 const char *next,
+                                 size_t next_len,
+                                 CallstackText *out_popped,
+                                 CallstackError **error);
 
 /**
  * Blocks a frame: it waits for something from outside. The active frame changes as by `callstack_pop`. The contexts of

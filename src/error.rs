@@ -515,6 +515,17 @@ pub enum Error {
         /// The first of them with titles and statuses, and what to do.
         message: String,
     },
+    /// Frames below a frame that is to be completed are open or planned, and the call did not say that it ends nevertheless.
+    #[error(
+        "frame {handle} is not done: open or planned below it: {}; finish them, or invalidate what is not needed, or end it `anyway`",
+        listed_frames(.left)
+    )]
+    PartsLeft {
+        /// The frame.
+        handle: Handle,
+        /// The first dozen of the unfinished frames below it.
+        left: Vec<Handle>,
+    },
     /// The frame is not free for a worker, or its holder cannot keep it.
     #[error("frame {handle} is not free for a worker: {reason}")]
     NotFree {
@@ -705,6 +716,7 @@ impl Error {
             | Error::NotPlanned { .. }
             | Error::NotSibling { .. }
             | Error::NotReady { .. }
+            | Error::PartsLeft { .. }
             | Error::NotFree { .. }
             | Error::HoldLost { .. } => ErrorClass::Refused,
         }
@@ -773,6 +785,7 @@ impl Error {
             Error::NotPlanned { .. } => "not_planned",
             Error::NotSibling { .. } => "not_sibling",
             Error::NotReady { .. } => "not_ready",
+            Error::PartsLeft { .. } => "parts_left",
             Error::NotFree { .. } => "not_free",
             Error::HoldLost { .. } => "hold_lost",
             Error::Child { error, .. } => error.code(),
@@ -787,6 +800,11 @@ fn listed_tools(tools: &[String]) -> String {
 
 fn as_reason<S: Serializer>(_: &usize, _: &str, error: &Error, serializer: S) -> Result<S::Ok, S::Error> {
     error.serialize(serializer)
+}
+
+/// The handles of frames, for a message.
+fn listed_frames(frames: &[Handle]) -> String {
+    frames.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A list of names as errors show it.

@@ -1114,7 +1114,7 @@ fn one_conversation_works_in_a_frame() {
         assert!(refused.contains("another conversation works in f2 (Cart)"), "{refused}");
     }
     let refused = server.refused(Some("lead"), "pop", json!({ "status": "completed", "results": "The shop" }));
-    assert!(refused.contains("below it are f2"), "{refused}");
+    assert!(refused.contains("open or planned below it: f2"), "{refused}");
     server.pop("agent", "cart.rs");
     // The task of the agent is over: it begins no other one by mistake.
     let refused = server.refused(Some("agent"), "push", json!({ "title": "More", "successCriteria": "It works" }));

@@ -54,7 +54,7 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
         let mut made = ptr::null_mut();
         let error: *mut *mut CallstackError = &mut made;
         let mut is_json = true;
-        let code: CallstackCode = match which % 35 {
+        let code: CallstackCode = match which % 36 {
             0 => {
                 is_json = false;
                 callstack_push(stack, a, a_len, out, error)
@@ -71,8 +71,8 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
             4 => callstack_identify(stack, a, a_len, b, b_len, c, c_len, c, c_len, error),
             5 => callstack_activate(stack, a, a_len, error),
             6 => callstack_replace_id(stack, a, a_len, b, b_len, error),
-            7 => callstack_set_status(stack, a, a_len, i32::from(which / 35) - 2, b, b_len, c, c_len, error),
-            8 => callstack_pop(stack, a, a_len, i32::from(which / 35), b, b_len, c, c_len, out, error),
+            7 => callstack_set_status(stack, a, a_len, i32::from(which / 36) - 2, b, b_len, c, c_len, error),
+            8 => callstack_pop(stack, a, a_len, i32::from(which / 36), b, b_len, c, c_len, out, error),
             9 => callstack_invalidate(stack, a, a_len, b, b_len, out, error),
             10 => callstack_add_artifact(stack, a, a_len, b, b_len, ptr::null_mut(), error),
             11 => callstack_add_decision(stack, a, a_len, b, b_len, error),
@@ -131,16 +131,17 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
             30 => callstack_run_answer(stack, a, a_len, b, b_len, c, c_len, 0, error),
             31 => callstack_chunks(stack, a, a_len, out, error),
             32 => {
-                let status = i32::from(which / 35);
+                let status = i32::from(which / 36);
                 callstack_pop_and_begin(stack, a, a_len, status, b, b_len, ptr::null(), 0, c, c_len, out, error)
             }
-            33 => {
+            33 => callstack_complete(stack, a, a_len, b, b_len, ptr::null(), 0, c, c_len, out, error),
+            34 => {
                 is_json = false;
                 callstack_fold(a, a_len, b, b_len, c, c_len, out, ptr::null_mut(), error)
             }
             _ => callstack_set_active(stack, a, a_len, error),
         };
-        assert_ne!(code, CALLSTACK_ERROR_PANIC, "call {} panicked", which % 35);
+        assert_ne!(code, CALLSTACK_ERROR_PANIC, "call {} panicked", which % 36);
         if code == CALLSTACK_OK {
             assert!(made.is_null(), "a successful call returned an error object");
             let text = std::str::from_utf8(bytes(&answer)).expect("answers are UTF-8");

@@ -98,6 +98,8 @@ pub const CALLSTACK_ERROR_NOTHING_TO_UNDO: CallstackCode = 133;
 pub const CALLSTACK_ERROR_NOT_UNDONE: CallstackCode = 134;
 /// The frame would have more tools than the frames above it. The details hold `tools`, those that are too many, and `above`.
 pub const CALLSTACK_ERROR_TOOLS_EXCEED: CallstackCode = 135;
+/// Frames below the frame that is to be completed are open or planned. The details hold `left`, the first dozen of them.
+pub const CALLSTACK_ERROR_PARTS_LEFT: CallstackCode = 136;
 /// A required text is empty or has only white space.
 pub const CALLSTACK_ERROR_EMPTY: CallstackCode = 201;
 /// A setting, a number or an environment variable is outside of its allowed values.
@@ -204,6 +206,7 @@ pub(super) fn code_of(error: &Error) -> CallstackCode {
         Error::NotPlanned { .. } => CALLSTACK_ERROR_NOT_PLANNED,
         Error::NotSibling { .. } => CALLSTACK_ERROR_NOT_SIBLING,
         Error::NotReady { .. } => CALLSTACK_ERROR_NOT_READY,
+        Error::PartsLeft { .. } => CALLSTACK_ERROR_PARTS_LEFT,
         Error::NotFree { .. } => CALLSTACK_ERROR_NOT_FREE,
         Error::HoldLost { .. } => CALLSTACK_ERROR_HOLD_LOST,
         Error::Child { error, .. } => code_of(error),

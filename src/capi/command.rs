@@ -353,6 +353,41 @@ pub unsafe extern "C" fn callstack_pop_and_begin(
     }
 }
 
+/// Completes a frame whose work is done, as `callstack_pop` with completed, unless frames below it are open or planned.
+///
+/// - `frame`, `results`, `results_compacted`: as in `callstack_pop`.
+/// - `next`: the planned frame that begins in the same command. NULL: none.
+/// - `out_popped`: as in `callstack_pop_and_begin`.
+///
+/// Errors: those of `callstack_pop`; _PARTS_LEFT if frames below it are open or planned; for `next` those of `callstack_pop_and_begin`.
+/// Nothing has changed then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_complete(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    results: *const c_char,
+    results_len: usize,
+    results_compacted: *const c_char,
+    results_compacted_len: usize,
+    next: *const c_char,
+    next_len: usize,
+    out_popped: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        Callstack::write(stack, out_popped, error, |stack| {
+            let frame = text("frame", frame, frame_len)?;
+            let results = text("results", results, results_len)?;
+            let results_compacted = text("results_compacted", results_compacted, results_compacted_len)?;
+            let next = optional_text("next", next, next_len)?.map(FrameRef::from);
+            let results = Results::new(results).compacted(results_compacted);
+            Ok(to_json(&stack.complete(frame, results, next)?))
+        })
+    }
+}
+
 /// Blocks a frame: it waits for something from outside. The active frame changes as by `callstack_pop`. The contexts of
 /// the parent, of the siblings and of the frames that depend on it show the question.
 ///

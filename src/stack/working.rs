@@ -117,6 +117,34 @@ impl Stack {
         self.ended(Command::PopAndBegin { frame: frame.into(), status, results: results.into(), next })
     }
 
+    /// Completes a frame whose work is done, and begins a planned one in the same command: [`Stack::pop`] with
+    /// [`PopStatus::Completed`] for callers that must not overlook what is left below the frame.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let root = stack.push(NewFrame::new("Build a shop"))?;
+    /// let cart = stack.plan(NewFrame::new("Cart").below(root))?;
+    /// assert_eq!(stack.complete(root, "The shop is open", None).unwrap_err().code(), "parts_left");
+    /// stack.activate(cart)?;
+    /// stack.complete(cart, "Totals are right", None)?;
+    /// stack.complete(root, "The shop is open", None)?;
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Stack::pop`] and [`Stack::pop_and_begin`]; [`Error::PartsLeft`] if frames below it are open or planned. Nothing has changed
+    /// then.
+    pub fn complete(
+        &self,
+        frame: impl Into<FrameRef>,
+        results: impl Into<Results>,
+        next: Option<FrameRef>,
+    ) -> Result<Popped> {
+        self.ended(Command::Complete { frame: frame.into(), results: results.into(), next })
+    }
+
     /// Blocks a frame: it waits for something from outside. `question` says what it needs, and from whom; `results` are
     /// the results so far, and `None` keeps those that the frame has. With an empty question the results say what the frame
     /// needs; results so far are kept all the same.

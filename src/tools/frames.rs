@@ -104,6 +104,9 @@ pub(super) struct Pop {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     next: Option<Next>,
+    /// Despite open or planned frames below it.
+    #[serde(default)]
+    anyway: bool,
 }
 
 impl AgentTool for Pop {
@@ -134,7 +137,7 @@ impl AgentTool for Pop {
         let is_task = is_own && stack.read(|tree| tree.node(frame).parent().is_some());
         let check = |next| caller.turn(|turn| turn.check_callable(next, session_id));
         let next = next.checked(stack, (frame, self.status, is_task), named, check)?;
-        let popped = ending.carry_out(stack, frame, next)?;
+        let popped = ending.carry_out(stack, frame, next, self.anyway)?;
         caller.finished(&[frame]);
         caller.left();
         let status = caller.stack.read(|tree| tree.node(frame).status());

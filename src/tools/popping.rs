@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::frame::{Handle, PopStatus, Results};
+use crate::frame::{FrameRef, Handle, PopStatus, Results};
 use crate::session::call_title;
 use crate::session::calls::{listed, name};
 use crate::stack::{Popped, Stack};
@@ -59,14 +59,22 @@ impl Ending {
         }
     }
 
-    /// Pops a frame, and begins another one.
+    /// Pops a frame, and begins another one. `anyway`: also if something is left below it.
     ///
     /// # Errors
-    /// As [`Stack::pop_and_begin`] and [`Stack::block`].
-    pub(super) fn carry_out(self, stack: &Stack, frame: Handle, next: Option<Handle>) -> Result<Popped, Error> {
+    /// As [`Stack::complete`], [`Stack::pop_and_begin`] and [`Stack::block`].
+    pub(super) fn carry_out(
+        self,
+        stack: &Stack,
+        frame: Handle,
+        next: Option<Handle>,
+        anyway: bool,
+    ) -> Result<Popped, Error> {
+        let next = next.map(FrameRef::from);
         match (self.question, next) {
             (Some(question), _) => stack.block(frame, question, Some(self.results)),
-            (None, Some(next)) => stack.pop_and_begin(frame, self.status.into(), self.results, Some(next.into())),
+            (None, next) if self.status == Ended::Completed && !anyway => stack.complete(frame, self.results, next),
+            (None, Some(next)) => stack.pop_and_begin(frame, self.status.into(), self.results, Some(next)),
             (None, None) => stack.pop(frame, self.status.into(), self.results),
         }
     }

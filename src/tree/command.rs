@@ -120,6 +120,15 @@ pub enum Command {
         /// The frame that begins. `None`: the first planned sibling that can begin; nothing begins if there is none.
         next: Option<FrameRef>,
     },
+    /// Do the same as [`Command::Pop`] with completed, unless frames below it are open or planned.
+    Complete {
+        /// The frame that ends.
+        frame: FrameRef,
+        /// Its results.
+        results: Results,
+        /// The planned frame that begins. `None`: none.
+        next: Option<FrameRef>,
+    },
     /// Block a frame: it waits for something from outside. The active frame changes as by [`Command::Pop`].
     Block {
         /// The frame.
@@ -401,7 +410,7 @@ impl Command {
             Command::SetStatus { status: FrameStatus::Invalidated, .. } | Command::Invalidate { .. } => "invalidate",
             Command::Activate { .. } | Command::SetActive { .. } => "activate",
             Command::SetStatus { status: FrameStatus::InProgress, .. } => "activate",
-            Command::SetStatus { .. } | Command::Pop { .. } => "pop",
+            Command::SetStatus { .. } | Command::Pop { .. } | Command::Complete { .. } => "pop",
             Command::PopAndBegin { .. } | Command::Block { .. } => "pop",
             Command::Answer { .. } | Command::AnswerAndGoOn { .. } => "answer",
             Command::Summarize { .. } => "summarize",

@@ -362,10 +362,16 @@ fn the_loser_of_a_race_and_a_root_with_open_work_are_told_what_is_so() {
     let host = Host::new();
     let error = host.stack.set_status("f2", FrameStatus::InProgress, None).unwrap_err().to_string();
     assert!(error.ends_with("somebody has begun it already: leave it to them, or choose another frame"), "{error}");
-    let text =
-        host.good("root", "stack_frame_pop", json!({"status": "completed", "results": "Done", "resultsCompacted": ""}));
+    let mut done = json!({"status": "completed", "results": "Done", "resultsCompacted": ""});
+    let refused = host.tool("root", "stack_frame_pop", done.clone()).text.unwrap();
     assert_eq!(
-        text,
+        refused,
+        "stack_frame_pop: frame f1 is not done: open or planned below it: f2; finish them, or invalidate what is not needed, or end it `anyway`"
+    );
+    assert_eq!(host.stack.frame("f1").unwrap().status, FrameStatus::InProgress);
+    done["anyway"] = json!(true);
+    assert_eq!(
+        host.good("root", "stack_frame_pop", done),
         "f1 (Shop) is completed. Still open below it: f2. It is the root frame: nobody else finishes or invalidates what \
          is open."
     );

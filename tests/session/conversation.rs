@@ -97,6 +97,13 @@ impl Host {
         self.good("ses_1", "stack_frame_pop", done(results))
     }
 
+    /// Pops a frame over what is left below it.
+    fn pop_anyway(&self, results: &str) -> String {
+        let mut done = done(results);
+        done["anyway"] = json!(true);
+        self.good("ses_1", "stack_frame_pop", done)
+    }
+
     fn contexts(&self) -> [String; 2] {
         let context = self.stack.host().context("ses_1").unwrap().unwrap().context;
         [context.stable.clone(), context.volatile.clone()]
@@ -483,8 +490,8 @@ fn what_the_person_says_while_the_conversation_works_elsewhere_begins_no_other_t
 fn words_while_a_frame_of_an_ended_task_is_open_belong_to_that() {
     let host = Host::new();
     host.push("Cart");
-    let popped =
-        host.good("ses_1", "stack_frame_pop", json!({"frameID": "f1", "status": "completed", "results": "It is open"}));
+    let done = json!({"frameID": "f1", "status": "completed", "results": "It is open", "anyway": true});
+    let popped = host.good("ses_1", "stack_frame_pop", done);
     assert_eq!(popped.lines().last(), Some("You are in f2 (Cart)."));
     host.said("ses_1", "user", "go on");
     host.said("ses_1", "user", "And write all the tests for the cart");
@@ -563,7 +570,7 @@ fn of_a_finished_task_a_conversation_knows_the_results_alone() {
     host.push("Pay");
     let blocked = json!({"status": "blocked", "question": "Which provider?", "results": "", "resultsCompacted": ""});
     host.good("ses_1", "stack_frame_pop", blocked);
-    host.pop("The shop is open");
+    host.pop_anyway("The shop is open");
     let begun = host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f3"}));
     assert!(begun.contains("<stack-context") && begun.contains("The cart is in cart.rs"), "{begun}");
 }
@@ -744,7 +751,7 @@ fn a_call_that_cannot_begin_the_next_frame_ends_nothing() {
     assert!(host.bad("ses_1", "stack_frame_plan_children", plan).contains("depth"));
     assert_eq!(host.stack.read(|tree| tree.len()), 7);
     let mut odd = done("It works");
-    (odd["next"], odd["frameID"]) = (Value::Null, Value::Null);
+    (odd["next"], odd["frameID"], odd["anyway"]) = (Value::Null, Value::Null, true.into());
     assert_eq!(host.good("ses_1", "stack_frame_pop", odd).lines().last(), Some("You are in f5 (Four)."));
 }
 

@@ -155,7 +155,7 @@ impl Host {
 
     fn pop(&mut self, session: &str, status: &str) {
         let results = format!("{session} is there");
-        let arguments = json!({"status": status, "results": results, "resultsCompacted": ""});
+        let arguments = json!({"status": status, "results": results, "resultsCompacted": "", "anyway": true});
         self.call(session, "stack_frame_pop", arguments);
         self.end(session);
     }

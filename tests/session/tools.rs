@@ -430,7 +430,7 @@ fn what_the_tools_say() {
         ("stack_registers_update", json!({}), None),
         (
             "stack_frame_pop",
-            json!({"status": "completed", "results": "The shop is open", "resultsCompacted": "open"}),
+            json!({"status": "completed", "results": "The shop is open", "resultsCompacted": "open", "anyway": true}),
             None,
         ),
     ];
@@ -733,7 +733,7 @@ fn texts_with(set: ToolSet, names: &ToolNames) -> Vec<String> {
     assert!(compacting.iter().any(|effect| effect.contains("compactionPrompt")), "{compacting:?}");
     texts.extend(compacting);
     texts.push(host.good("ses_1", "stack_frame_invalidate", json!({"sessionID": "f2", "reason": "no need"})));
-    let done = json!({"status": "completed", "results": "open", "resultsCompacted": "open"});
+    let done = json!({"status": "completed", "results": "open", "resultsCompacted": "open", "anyway": true});
     texts.push(host.good("ses_1", "stack_frame_pop", done));
     texts.push(context(&host));
     let offered = tools::offered(&settings);

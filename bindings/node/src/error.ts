@@ -56,6 +56,7 @@ export type ErrorCode =
   | "not_planned"
   | "not_sibling"
   | "not_ready"
+  | "parts_left"
   | "not_free"
   | "hold_lost"
   /** There is no command of this person to take back. */
@@ -118,6 +119,8 @@ export interface ErrorDetails {
   readonly by?: string
   /** `unknown_chunk`: the names of the chunks that the frame sees. */
   readonly known?: readonly string[]
+  /** `parts_left`: the unfinished frames below the frame, a dozen at most. */
+  readonly left?: readonly Handle[]
   /** `too_long`: the length, in characters. */
   readonly length?: number
   /** `too_long`: the limit in characters. `too_deep`: in levels. `full`: in frames. */

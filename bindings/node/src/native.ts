@@ -42,6 +42,7 @@ export const SIGNATURES = {
   set_status: "tnt?t?",
   pop: "tntt?o",
   pop_and_begin: "tntt?t?o",
+  complete: "ttt?t?o",
   block: "ttt?t?o",
   answer: "tt",
   stop: "t?to",

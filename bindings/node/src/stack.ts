@@ -363,6 +363,16 @@ export class Stack implements Disposable {
   }
 
   /**
+   * Completes a frame whose work is done: {@link pop} with `"completed"` for callers that must not overlook what is left below it.
+   *
+   * @param next - The planned frame that begins in the same command. Default: none.
+   * @throws `parts_left` if frames below it are open or planned; what {@link popAndBegin} throws. Nothing has changed then.
+   */
+  complete(frame: FrameRef, results: string, resultsCompacted?: string, next?: FrameRef): Popped {
+    return this.#record("complete", frame, results, resultsCompacted, next)
+  }
+
+  /**
    * Blocks a frame: it waits for something from outside. The contexts of its parent, its siblings and the frames that
    * depend on it show the question.
    *

@@ -498,7 +498,7 @@ export interface Popped {
   stillOpen: Handle[]
   /** Frames below it that were planned and never started. */
   stillPlanned: Handle[]
-  /** The frame that has begun, after `Stack.popAndBegin`. */
+  /** The frame that has begun, after `Stack.popAndBegin` or `Stack.complete`. */
   next?: Handle
 }
 

@@ -81,3 +81,9 @@ def test_a_pop_begins_the_next_frame(stack: Stack) -> None:
     popped = stack.pop_and_begin(cart, "completed", "Totals", "total()")
     assert (popped["next"], stack.frame(pay)["status"]) == (pay, "in_progress")
     assert "next" not in stack.pop_and_begin(pay, "failed", "No")
+    with pytest.raises(errors.PartsLeftError) as left:
+        stack.complete("f1", "The shop is open")
+    assert left.value.details["left"] == [later]
+    stack.invalidate(later, "Not now")
+    stack.complete("f1", "The shop is open")
+    assert stack.frame("f1")["status"] == "completed"

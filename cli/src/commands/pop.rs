@@ -18,9 +18,6 @@ use crate::input::{self, misused};
 use crate::output::{Line, Page, Report};
 use crate::same_stack::SameStack;
 
-/// The number of frames that a refusal names.
-const LISTED: usize = 8;
-
 #[derive(Args)]
 pub struct Arguments {
     /// The frame: its handle, its ID, the beginning of its ID, or its title. Default: the active frame, unless a session of
@@ -133,11 +130,9 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
     }
     let stack = folder.open_to_write()?;
     let handle = chosen(&stack, frame)?;
-    if status == Status::Completed && !anyway {
-        check_parts(&stack, handle)?;
-    }
     let popped = match question {
         Some(question) => stack.block(handle, question, Some(results))?,
+        None if status == Status::Completed && !anyway => stack.complete(handle, results, None).map_err(refused)?,
         None => stack.pop(handle, status.into(), results)?,
     };
     Ok(stack.read(|tree| Popped {
@@ -153,18 +148,10 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
     }))
 }
 
-/// Refuses to complete a frame while something is left below it.
-fn check_parts(stack: &Stack, handle: Handle) -> Result<(), Failure> {
-    let left: Vec<Handle> = stack.read(|tree| tree.unfinished_below(handle).take(LISTED + 1).collect());
-    let names = left.iter().take(LISTED).map(Handle::to_string).collect::<Vec<_>>().join(", ");
-    let message = match left.len() {
-        0 => return Ok(()),
-        1..=LISTED => format!("{handle} is not done: below it are open or planned {names}"),
-        _ => format!("{handle} is not done: below it are open or planned {names} and more"),
-    };
-    Err(Failure::new(Exit::Refused, "parts_left", message).next(format!(
-        "finish them, or `callstack invalidate FRAME REASON` for what is not needed; `callstack pop {handle} --anyway …` leaves them"
-    )))
+/// The refusal to complete a frame while something is left below it, in the words of the program.
+fn refused(error: Error) -> Failure {
+    let Error::PartsLeft { handle, .. } = error else { return error.into() };
+    Failure::from(error).next(format!("`callstack tree --root {handle}`, or `callstack pop {handle} --anyway …`"))
 }
 
 /// The frame that is named, or the active one, unless an agent or another worker works on it.

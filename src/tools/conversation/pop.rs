@@ -53,19 +53,10 @@ impl ConversationTool for Pop {
         }
         let results = Results::new(self.results).compacted(self.results_compacted);
         let ending = Ending::new(self.status, results, self.question)?;
-        let left = call.unfinished_below(frame);
-        if self.status == Ended::Completed && !self.anyway && !left.is_empty() {
-            return Err(format!(
-                "{} is not done: below it are {}; finish them, or invalidate what is not needed; or pop it anyway",
-                call.name(frame),
-                listed(&left)
-            )
-            .into());
-        }
         let named = self.next.name().map(|name| call.resolve(name)).transpose()?;
         let is_task = call.stack.read(|tree| is_handed_over(tree, frame));
         let next = self.next.checked(call.stack, (frame, self.status, is_task), named, |next| call.check_free(next))?;
-        let popped = ending.carry_out(call.stack, frame, next)?;
+        let popped = ending.carry_out(call.stack, frame, next, self.anyway)?;
         let is_over = call.is_over(frame);
         let status = call.stack.read(|tree| tree.node(frame).status());
         let (mut text, title) = call.stack.read(|tree| (popping::told(tree, &popped), popping::title(tree, &popped)));

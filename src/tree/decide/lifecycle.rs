@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 use crate::frame::{Change, FrameStatus, Handle, PopStatus, Results, status_in};
 use crate::tree::{Draft, Parts};
 
+/// How many unfinished frames a refusal names.
+const LEFT_NAMED: usize = 12;
+
 impl Draft<'_> {
     /// Starts a planned frame.
     pub(super) fn begin(&mut self, handle: Handle) -> Result<()> {
@@ -68,6 +71,19 @@ impl Draft<'_> {
             tree.check_ready(next)?;
         }
         self.begin(next)
+    }
+
+    /// Completes a frame below which nothing is left to do, and begins another one.
+    pub(super) fn complete(&mut self, handle: Handle, results: Results, next: Option<Handle>) -> Result<()> {
+        self.check_transition(handle, FrameStatus::Completed)?;
+        let left: Vec<Handle> = self.tree.unfinished_below(handle).take(LEFT_NAMED).collect();
+        if !left.is_empty() {
+            return Err(Error::PartsLeft { handle, left });
+        }
+        match next {
+            Some(next) => self.pop_and_begin(handle, PopStatus::Completed, results, Some(next)),
+            None => self.pop(handle, PopStatus::Completed, results),
+        }
     }
 
     pub(super) fn block(

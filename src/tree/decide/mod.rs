@@ -35,7 +35,8 @@ pub(crate) use undoing::TAKEN_BACK;
 ///   that create frames. [`Error::Child`]: a child of [`Command::PlanChildren`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
-/// - [`Error::NotReady`]: the next frame of [`Command::PopAndBegin`].
+/// - [`Error::NotReady`]: the next frame of [`Command::PopAndBegin`] and [`Command::Complete`].
+/// - [`Error::PartsLeft`]: [`Command::Complete`] over work that has not ended.
 /// - [`Error::Held`]: a frame that somebody else holds, of commands that begin it or go on with it, and of [`decide_as`] also of those that
 ///   end, block or invalidate it.
 /// - [`Error::NotFree`], [`Error::HoldLost`], [`Error::Setting`]: the commands for holds.
@@ -83,6 +84,10 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::PopAndBegin { frame, status, results, next } => {
             let next = next.map(|next| tree.resolve(&next)).transpose()?;
             draft.pop_and_begin(tree.resolve(&frame)?, status, results, next)?;
+        }
+        Command::Complete { frame, results, next } => {
+            let next = next.map(|next| tree.resolve(&next)).transpose()?;
+            draft.complete(tree.resolve(&frame)?, results, next)?;
         }
         Command::Block { frame, question, results, interruption } => {
             draft.block(tree.resolve(&frame)?, question, results, interruption)?;

@@ -266,6 +266,12 @@ class NotReadyError(RefusedError):
     code = "not_ready"
 
 
+class PartsLeftError(RefusedError):
+    """Frames below the frame that is to be completed are open or planned. The details hold `left`, the first dozen of them."""
+
+    code = "parts_left"
+
+
 class NotFreeError(RefusedError):
     """The frame is not free for a worker, or its holder cannot keep it. The details hold the `reason`."""
 

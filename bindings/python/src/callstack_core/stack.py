@@ -330,6 +330,16 @@ class Stack:
         texts = optional(results_compacted), optional(next)
         return self._record("pop_and_begin", frame, _number(status, _ENDS), results, *texts)
 
+    def complete(
+        self, frame: FrameRef, results: str, results_compacted: str | None = None, next: FrameRef | None = None
+    ) -> Popped:
+        """Completes a frame whose work is done: `pop` for callers that must not overlook what is left below it.
+
+        `next` is the planned frame that begins in the same command. Raises `PartsLeftError` if frames below it are open or
+        planned, and what `pop_and_begin` raises. Nothing has changed then.
+        """
+        return self._record("complete", frame, results, optional(results_compacted), optional(next))
+
     def block(
         self, frame: FrameRef, question: str, results: str | None = None, results_compacted: str | None = None
     ) -> Popped:

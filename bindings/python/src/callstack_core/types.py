@@ -594,7 +594,7 @@ class Popped(TypedDict):
     stillOpen: list[Handle]
     #: Frames below it that were planned and never started.
     stillPlanned: list[Handle]
-    #: The frame that has begun, after `pop_and_begin`.
+    #: The frame that has begun, after `pop_and_begin` or `complete`.
     next: NotRequired[Handle]
 
 
