@@ -262,6 +262,12 @@ impl Frame {
         self.current_question().is_some_and(|question| question.unbegun && question.answer.is_none())
     }
 
+    /// True if the frame has waited to begin until a time, and is planned since that has come.
+    pub(crate) fn has_waited_long_enough(&self) -> bool {
+        let wait = self.questions.last().filter(|question| question.unbegun && self.status == FrameStatus::Planned);
+        wait.is_some_and(|wait| wait.until.is_some_and(|until| wait.answered_at >= Some(until)))
+    }
+
     /// What a blocked frame waits for: its question, or its results if it was blocked without one. Empty if nobody has
     /// said it, or if the frame is not blocked.
     pub fn waits_for(&self) -> &str {

@@ -211,7 +211,12 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_nothing() {
-        for text in ["frame f1 is not done: open or planned below it: f2", "", "You are in f1 (Shop).", "f1 (Shop) is completed."] {
+        for text in [
+            "frame f1 is not done: open or planned below it: f2",
+            "",
+            "You are in f1 (Shop).",
+            "f1 (Shop) is completed.",
+        ] {
             assert_eq!(Told::read(text), None, "{text}");
         }
     }

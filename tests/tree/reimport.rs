@@ -258,6 +258,41 @@ fn new_entries_below_what_is_done_and_new_parents() {
 }
 
 #[test]
+fn what_holds_others_together_goes_on_also_over_what_was_left_open() {
+    let stack = recorded();
+    let tag = |tasks: Value| json!({"shop": {"tasks": tasks}}).to_string();
+    let task = |id: u64| json!({"id": id, "title": format!("Task {id}"), "status": "pending"});
+    let read = |tasks: Value| import::frames(&tag(tasks)).unwrap();
+    stack.bring_up_to_date(&read(json!([task(1)])), None).unwrap();
+    stack.set_status("shop", FrameStatus::Completed, Some("Enough".into())).unwrap();
+    stack.bring_up_to_date(&read(json!([task(1)])), None).unwrap();
+    assert_eq!(stack.frame("shop").unwrap().status, FrameStatus::Completed, "nothing has changed");
+    stack.bring_up_to_date(&read(json!([task(1), task(2)])), None).unwrap();
+    assert_eq!(stack.frame("shop").unwrap().status, FrameStatus::InProgress);
+    assert_eq!(stack.ready().len(), 2);
+}
+
+#[test]
+fn a_time_that_has_come_is_no_change() {
+    let now = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(1_767_225_600_000));
+    let stack = Stack::with_store(MemoryStore::new(), support::options_at(&now)).unwrap();
+    let until = |issue: Value, until: &str| with(issue, "defer_until", until);
+    let soon = || until(issue("a", "deferred"), "2026-01-01T00:00:09Z");
+    update(&stack, &[soon(), issue("b", "open")]);
+    now.fetch_add(60_000, std::sync::atomic::Ordering::Relaxed);
+    stack.refresh().unwrap();
+    let status = || stack.frame("a").unwrap().status;
+    assert_eq!(status(), FrameStatus::Planned);
+    assert!(update(&stack, &[soon(), issue("b", "open")]).changes.is_empty());
+    assert_eq!(status(), FrameStatus::Planned);
+    let text = format!("{}\n{}\n", soon(), issue("b", "open"));
+    assert_eq!(stack.read(|tree| import::export(tree, &text, "")).unwrap().text, text, "the file says it already");
+    let later = until(issue("a", "deferred"), "2026-03-01T00:00:09Z");
+    assert_eq!(said(&update(&stack, &[later, issue("b", "open")])), ["a Waiting status"]);
+    assert_eq!(said(&update(&stack, &[issue("a", "closed"), issue("b", "open")])), ["a Finished status"]);
+}
+
+#[test]
 fn a_prefix_a_place_and_another_plan_are_told_apart() {
     let stack = recorded();
     let shop = stack.plan(NewFrame::new("Shop").root()).unwrap();

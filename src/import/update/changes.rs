@@ -309,9 +309,10 @@ impl<'a, 'tree> Updater<'a, 'tree> {
             let Some(handle) = self.known.handles.get(&file.session_id).copied() else { continue };
             let record = self.tree.node(handle).record();
             let has_ended = !record.status.is_unfinished();
-            // What was completed over open work stays so.
-            let was_open = handle.index() < before && self.draft.tree.unfinished_below(handle).next().is_some();
-            if !has_ended || was_open || self.tree.unfinished_below(handle).next().is_none() {
+            // What was completed over open work stays so, until more comes.
+            let is_more =
+                |below: Handle| below.index() >= before || !self.draft.tree.node(below).status().is_unfinished();
+            if !has_ended || !self.tree.unfinished_below(handle).any(is_more) {
                 continue;
             }
             if record.no_work.is_some() {

@@ -186,5 +186,8 @@ pub(in crate::import) fn status_verdict(here: &Here<'_>, file: &Frame, file_wait
         }
     }
     let base = here.origin.map(|origin| (origin.status, origin.checksums.wait));
-    verdict(base, (file.status, file_wait), (record.status, here.checksums.wait))
+    // A wait that is over since its time has come is no change here, nor there while the file still names it.
+    let over = record.has_waited_long_enough().then(|| wait_of(record.questions.last()));
+    let now = |(status, wait)| if status == Blocked && over == Some(wait) { (Planned, 0) } else { (status, wait) };
+    verdict(base.map(now), now((file.status, file_wait)), (record.status, here.checksums.wait))
 }
