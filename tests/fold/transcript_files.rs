@@ -232,6 +232,27 @@ fn what_is_logged_is_not_logged_again() {
     assert_eq!((log(&stack), stack.usage("f1").unwrap().own), (entries, used));
 }
 
+/// A fork of a session is a file with all that was said before, under another name.
+#[test]
+fn what_a_fork_repeats_is_not_recorded_again() {
+    for form in TranscriptForm::ALL.iter().copied() {
+        with_stack(|stack, conversation| {
+            let text = recorded(form.as_str());
+            hook(conversation, form, &text, true);
+            let (entries, used) = (log(stack), stack.usage("f1").unwrap().own);
+            let actor = stack.as_actor(Actor::new(HolderKind::Conversation, "host/fork"));
+            let settings = Settings::default();
+            hook(&Conversation::new(&actor, &settings), form, &text, true);
+            assert_eq!(
+                log(stack).iter().map(short).collect::<Vec<_>>(),
+                entries.iter().map(short).collect::<Vec<_>>(),
+                "{form}"
+            );
+            assert_eq!(stack.usage("f1").unwrap().own, used, "{form}");
+        });
+    }
+}
+
 /// Hooks of tools that run at the same time read the same part: it is recorded once.
 #[test]
 fn a_part_that_two_hooks_read_at_once_is_recorded_once() {

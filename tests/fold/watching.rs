@@ -5,7 +5,7 @@ use callstack_core::frame::ModelRequest;
 use callstack_core::tools::conversation::{Conversation, Watched};
 use callstack_core::{Actor, HolderKind, LogQuery, NewFrame, Settings, Stack, StackOptions};
 use serde_json::Value;
-use support::conversations::{request, shell};
+use support::conversations::{pop, push, request, shell};
 
 use super::transcripts::shop;
 
@@ -122,4 +122,33 @@ fn what_another_frame_has_is_not_logged_again() {
     assert_eq!(watch(&more).unwrap(), Some(shop));
     let outer = log(&whole, "f1");
     assert!(outer.contains(&"tool letter".to_owned()) && !outer.contains(&"tool src".to_owned()), "{outer:?}");
+}
+
+/// What is said behind the last frame is recorded when nobody watches any more, and not again by who watches next.
+#[test]
+fn the_end_of_a_conversation_and_what_its_fork_repeats_are_logged_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let frame = whole.push(NewFrame::new("Shop")).unwrap();
+    whole.pop(frame, callstack_core::PopStatus::Completed, "done").unwrap();
+    let (settings, fold) = (Settings::default(), FoldSettings::default());
+    let rounds = [
+        push("f1", "Shop").words("Build it."),
+        shell("ls", "src").words("Look."),
+        pop("f1", "Shop", "completed", "done", ""),
+        shell("cat a", "letter").words("Behind all frames."),
+    ];
+    let watch = |name: &str, count: usize| {
+        let stack = whole.as_actor(Actor::new(HolderKind::Conversation, name));
+        let conversation = Conversation::new(&stack, &settings);
+        let mut watched = Watched::default();
+        let body = offering(request(Wire::Anthropic, &rounds[..count]));
+        conversation.watch(Wire::Anthropic, &body, &[], &fold, None, &mut watched).unwrap();
+        conversation.watched(watched).unwrap();
+        log(&whole, "f1")
+    };
+    let logged = watch("claude/1", 4);
+    assert!(logged.iter().any(|line| line.contains("Behind all frames.")), "{logged:#?}");
+    assert_eq!(watch("claude/1", 4), logged, "another process");
+    assert_eq!(watch("claude/fork", 3), logged, "a fork");
 }

@@ -1,6 +1,7 @@
 // Conversations beside and after one another: subagents, resumed sessions, two agents on one stack, a compaction by the host.
 
 import assert from "node:assert/strict"
+import fs from "node:fs"
 import path from "node:path"
 import { test } from "node:test"
 import { bin } from "../hosts.mjs"
@@ -86,6 +87,28 @@ for (const name of Object.keys(resumed))
     assert.ok(!text.includes(SECRET) && text.includes(RESULTS) && text.includes("Go on."), shown)
     assertBilled(place, model.work, shown)
   })
+
+test("claude: a fork of a session goes on in frames of its own", async (t) => {
+  const steps = [...oneFrame("claude"), ...oneFrame("claude", "Other way"), { text: "The first one goes on." }]
+  const model = await scripted("claude", steps)
+  t.after(() => model.close())
+  const place = world(t, "claude")
+  await runs("claude", model, { world: place })
+  const session = fs.readdirSync(path.join(place.home, ".claude/projects"), { recursive: true })
+  const [first] = session.filter((file) => file.endsWith(".jsonl")).map((file) => path.basename(file, ".jsonl"))
+  const again = (prompt, given) => runs("claude", model, { world: place, prompt, isSetUp: true, given })
+  await again("Try it otherwise.", ["--resume", first, "--fork-session"])
+  const { shown } = await again("Go on.", ["--resume", first])
+  assert.equal(model.work.length, steps.length, shown)
+  assertBilled(place, model.work, shown)
+  const said = (log) => log.map(({ text }) => text).filter((text) => text !== undefined)
+  const [read, other] = ["Read", "Other way"].map((title) => said(logOf(place, title)))
+  assert.equal(read.filter((text) => text === "Read: I read it.").length, 1, `once, also after the fork\n${read.join("\n")}`)
+  assert.ok(other.includes("Try it otherwise.") && !other.includes("Read: I read it."), other.join("\n"))
+  // The first session knows nothing of its fork.
+  const last = model.work.at(-1).raw.toString()
+  assert.ok(last.includes(RESULTS) && !last.includes("Other way"), shown)
+})
 
 for (const names of [
   ["claude", "codex"],

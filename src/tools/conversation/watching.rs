@@ -1,7 +1,7 @@
 //! A conversation as others show it: the requests to its model, to a program between an agent and its model, or the transcript that its host keeps,
 //! to a hook. What was said goes into the logs of frames, and what was used is recorded.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ use crate::fold::{
     read_transcript,
 };
 use crate::frame::{FrameRef, Handle, ModelRequest, TranscriptPosition};
+use crate::store::LogQuery;
 use crate::tree::{Command, TranscriptRead};
 
 /// What a process knows of a conversation that it watches. It begins empty, also after a restart: what the logs have already is found there.
@@ -33,6 +34,8 @@ pub struct Watched {
 
 /// Number of frames of a tree whose logs are compared with a conversation that is seen for the first time, the newest.
 const COMPARED_FRAMES: usize = 64;
+/// So many entries of a fork that begin as another conversation are a copy. One alone can be the same words, said again.
+const SHORTEST_COPY: usize = 2;
 /// Of what a conversation has said in no frame so much is kept for the frame that it may begin, in bytes of its transcript, and when it is
 /// twice as long it is cut.
 const KEPT_BYTES: u64 = 1 << 20;
@@ -120,6 +123,11 @@ impl Conversation<'_> {
             let logged = self.logged_below(*root)?;
             let is_new = |entry: &Value| entry["id"].as_str().is_none_or(|id| !logged.contains(id));
             logs.values_mut().for_each(|entries| entries.retain(is_new));
+            for (frame, entries) in
+                logs.iter_mut().filter(|(frame, _)| self.stack.read(|tree| tree.root(**frame)) == *root)
+            {
+                self.take_copies(*frame, entries)?;
+            }
         }
         logs.retain(|_, entries| !entries.is_empty());
         let here = known(said.place).filter(exists);
@@ -150,7 +158,13 @@ impl Conversation<'_> {
     pub fn watched(&self, watched: Watched) -> Result<()> {
         let Some(last) = watched.last.map(FrameRef::from) else { return Ok(()) };
         let usage: Vec<_> = watched.used_before.into_iter().map(|request| (last.clone(), request)).collect();
-        let entries = if self.stack.keeps_logs() { watched.before } else { Vec::new() };
+        let mut entries = if self.stack.keeps_logs() { watched.before } else { Vec::new() };
+        if !entries.is_empty() {
+            // The program that watched before this one has recorded its end, too.
+            let root = self.stack.resolve(last.clone()).map(|last| self.stack.read(|tree| tree.root(last)))?;
+            let logged = self.logged_below(root)?;
+            entries.retain(|entry| entry["id"].as_str().is_none_or(|id| !logged.contains(id)));
+        }
         match usage.is_empty() && entries.is_empty() {
             true => Ok(()),
             false => self
@@ -219,8 +233,17 @@ impl Conversation<'_> {
             for root in frames.collect::<BTreeSet<_>>() {
                 logged.extend(self.logged_below(root)?);
             }
+            let is_new = |entry: &Value| entry["id"].as_str().is_none_or(|id| !logged.contains(id));
+            logs.values_mut().for_each(|entries| entries.retain(is_new));
+            let mut copies = Vec::new();
+            for (frame, entries) in &mut logs {
+                copies.append(&mut self.take_copies(*frame, entries)?);
+            }
+            logged.extend(copies.into_iter().filter_map(|mut copy| match copy["id"].take() {
+                Value::String(id) => Some(id),
+                _ => None,
+            }));
             let is_known = |id: &str| logged.contains(id);
-            logs.values_mut().for_each(|entries| entries.retain(|entry| !entry["id"].as_str().is_some_and(is_known)));
             usage.retain(|used| !used.ids.iter().any(|id| is_known(id)));
         }
         if !self.stack.keeps_logs() {
@@ -270,12 +293,39 @@ impl Conversation<'_> {
         Ok(logged)
     }
 
+    /// Takes out what a fork of another conversation has of that: the entries with which it begins in a frame, as long as each is in the log of the
+    /// frame already. Returns them.
+    fn take_copies(&self, frame: Handle, entries: &mut Vec<Value>) -> Result<Vec<Value>> {
+        let has_log = self.stack.read(|tree| tree.node(frame).record().log_path.is_some());
+        if !has_log || entries.len() < SHORTEST_COPY {
+            return Ok(Vec::new());
+        }
+        let mut logged: HashMap<String, usize> = HashMap::new();
+        for line in self.stack.log(frame).read(&LogQuery::default())?.lines {
+            *logged.entry(said(line.entry)).or_default() += 1;
+        }
+        let is_copy = |entry: &&Value| {
+            let left = logged.get_mut(&said((*entry).clone()));
+            left.is_some_and(|left| left.checked_sub(1).map(|less| *left = less).is_some())
+        };
+        let copied = entries.iter().take_while(is_copy).count();
+        Ok(entries.drain(..if copied < SHORTEST_COPY { 0 } else { copied }).collect())
+    }
+
     /// The frame that words hand over: its subagent need not enter it.
     fn task_in(&self, entry: &Value) -> Option<Handle> {
         let words = entry["text"].as_str().filter(|_| entry["role"] == "user")?;
         let frame = frame_in_prompt(words)?;
         self.stack.read(|tree| (frame.index() < tree.len() && is_handed_over(tree, frame)).then_some(frame))
     }
+}
+
+/// What an entry says, whoever has said it, and when.
+fn said(mut entry: Value) -> String {
+    if let Some(fields) = entry.as_object_mut() {
+        fields.retain(|key, _| key != "id" && key != "time");
+    }
+    entry.to_string()
 }
 
 /// A part of a transcript on its way into the logs and the usage of frames.
