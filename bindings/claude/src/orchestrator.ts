@@ -327,7 +327,9 @@ export class Orchestrator implements HostActions, SessionOwner {
       } else {
         const { status, text } = wanted
         const question = status === "blocked" ? { question: text } : {}
-        const args = { status, results: text, resultsCompacted: text, ...question }
+        // Whoever only writes text could not answer a refusal.
+        const anyway = status === "completed" ? { anyway: true } : {}
+        const args = { status, results: text, resultsCompacted: text, ...question, ...anyway }
         const answer = await this.call(sessionID, "stack_frame_pop", args, signal)
         if (answer.isError) this.log("warn", `a signal in the text was refused: ${answer.text}`, { sessionID })
       }
