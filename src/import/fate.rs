@@ -27,6 +27,25 @@ pub(super) enum Fate {
 pub(super) const FAILED: &str = "failed:";
 pub(super) const CANCELLED: &str = "cancelled:";
 
+/// What stands behind such a beginning, in any letter case. `canceled` is `cancelled`.
+pub(super) fn behind<'a>(beginning: &str, said: &'a str) -> Option<&'a str> {
+    let other = if beginning == CANCELLED { "canceled:" } else { beginning };
+    let is_begun = |with: &&str| said.get(..with.len()).is_some_and(|words| words.eq_ignore_ascii_case(with));
+    [beginning, other].into_iter().find(is_begun).map(|with| said[with.len()..].trim_start())
+}
+
+/// A key such as `deferUntil` as `defer_until`.
+pub(super) fn snake_case(key: &str) -> String {
+    let mut snake = String::with_capacity(key.len() + 2);
+    for character in key.chars() {
+        if character.is_uppercase() && !snake.is_empty() && !snake.ends_with(['_', '-', ' ']) {
+            snake.push('_');
+        }
+        snake.extend(character.to_lowercase());
+    }
+    snake
+}
+
 /// The fate of a word by a table, whatever its letter case, with `-` for `_` and spaces. `None`: the table does not have the word.
 pub(super) fn of<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     let word = folded(word);

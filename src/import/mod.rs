@@ -1,4 +1,4 @@
-//! Import of other tools' plans as frames: Task Master's `tasks.json` and Beads' `issues.jsonl`.
+//! Import of other tools' plans as frames: Task Master's `tasks.json`, Beads' `issues.jsonl`, and check lists in Markdown.
 //!
 //! The functions of this module are pure: they convert a text to [`Frame`]s with valid links. Malformed entries
 //! are reported with their place; all others are imported. A byte order mark is no defect.
@@ -83,7 +83,8 @@ impl Imported {
                 (_, true) => &mut counts.no_work,
                 (FrameStatus::Planned, false) => &mut counts.work,
                 (FrameStatus::InProgress, false) => &mut counts.begun,
-                (FrameStatus::Completed | FrameStatus::Failed, false) => &mut counts.finished,
+                (FrameStatus::Completed, false) => &mut counts.finished,
+                (FrameStatus::Failed, false) => &mut counts.failed,
                 (FrameStatus::Invalidated, false) => &mut counts.invalidated,
             } += 1;
         }
@@ -107,6 +108,8 @@ pub struct ImportedCounts {
     pub no_work: usize,
     /// What is completed.
     pub finished: usize,
+    /// What has failed.
+    pub failed: usize,
     /// What is out of the plan.
     pub invalidated: usize,
 }

@@ -404,20 +404,26 @@ fn take_priority(task: &mut Map<String, Value>, place: &str, collector: &mut Col
     number.and_then(Priority::new)
 }
 
+/// Other names of the list of dependencies, as people and other programs write it.
+const OTHER_DEPENDENCIES: [&str; 3] = ["depends-on", "blocked-by", "deps"];
+
 /// Takes the dependencies of a task out of it, as numbers of tasks, and returns why the task waits if some cannot be read.
 fn take_dependencies(
     task: &mut Map<String, Value>,
     place: &str,
     collector: &mut Collector,
 ) -> (Vec<String>, Option<String>) {
-    let listed = match task.remove("dependencies") {
-        None | Some(Value::Null) => return (Vec::new(), None),
-        Some(Value::Array(listed)) => listed,
-        Some(Value::String(text)) => {
+    let list = |value: Value| match value {
+        Value::Null => Vec::new(),
+        Value::Array(listed) => listed,
+        Value::String(text) => {
             text.split([',', ';']).map(str::trim).filter(|number| !number.is_empty()).map(Value::from).collect()
         }
-        Some(other) => vec![other],
+        other => vec![other],
     };
+    let mut listed = task.remove("dependencies").map(list).unwrap_or_default();
+    let is_other_name = |key: &str| OTHER_DEPENDENCIES.contains(&&*fate::folded(&fate::snake_case(key)));
+    listed.extend(task.iter().filter(|(key, _)| is_other_name(key)).flat_map(|(_, value)| list(value.clone())));
     let named = |value: &Value| match value {
         Value::Object(object) => ["id", "taskId", "task"].iter().find_map(|key| object.get(*key).and_then(number)),
         value => number(value),

@@ -770,3 +770,84 @@ fn marks_that_people_write_otherwise_are_marks_and_links_are_none() {
     assert_eq!(plan.given(), ["One", "Five"]);
     assert!(plan.is_reported("it waits until that is reopened"), "{:?}", plan.problems);
 }
+
+#[test]
+fn names_that_others_write_mean_the_same() {
+    let issue = |id: &str, more: &str| format!(r#"{{"id": "{id}", "title": "{id}", "status": "open"{more}}}"#);
+    for key in ["dependsOn", "blockedBy", "waitsFor", "requires", "needs", "deps", "Depends_On", "blocked-by"] {
+        let text = format!("{}\n{}", issue("a", ""), issue("b", &format!(r#", "{key}": ["a"]"#)));
+        assert_eq!(Plan::of_text(&text).given(), ["a", "b"], "{key}");
+        let text = issue("b", &format!(r#", "{key}": "nowhere""#));
+        assert!(Plan::of_text(&text).given().is_empty(), "{key}: what is not in the file is waited for");
+    }
+    for (key, value) in [
+        ("blocks", r#"["b"]"#),
+        ("blocking", r#""b""#),
+        ("dependents", r#"[{"id": "b", "dependency_type": "blocks"}]"#),
+    ] {
+        let text = format!("{}\n{}", issue("b", ""), issue("a", &format!(r#", "{key}": {value}"#)));
+        assert_eq!(Plan::of_text(&text).given(), ["a", "b"], "{key}");
+    }
+    let below = format!("{}\n{}", issue("a", ""), issue("b", r#", "parentId": "a""#));
+    assert_eq!(Plan::of_text(&below).frame("b").parent_session_id.as_deref(), Some("a"));
+    for more in [r#", "type": "message""#, r#", "issueType": "gate""#, r#", "isTemplate": true"#] {
+        let plan = Plan::of_text(&issue("a", more));
+        assert!(plan.given().is_empty() && plan.frame("a").no_work.is_some(), "{more}");
+    }
+    let deferred = Plan::of_text(&issue("a", r#", "deferUntil": "2099-01-01""#));
+    assert_eq!(deferred.frame("a").questions[0].until, Some(4_070_908_800_000));
+    // What says nothing about order, and what is no list.
+    let loose = issue("a", r#", "related": ["b"], "discoveredFrom": "c", "blocks": false, "needs": []"#);
+    assert_eq!(Plan::of_text(&loose).given(), ["a"]);
+    for key in ["dependsOn", "blockedBy", "deps"] {
+        let text = format!(r#"{{"tasks": [{{"id": 2, "title": "b", "{key}": [1]}}, {{"id": 1, "title": "a"}}]}}"#);
+        assert_eq!(Plan::of_text(&text).given(), ["a", "b"], "{key}");
+    }
+}
+
+#[test]
+fn what_nobody_knows_to_be_closed_waits() {
+    let open = r#"{"id": "a", "title": "a", "status": "open"}"#;
+    let needs =
+        r#"{"id": "b", "title": "b", "status": "open", "dependencies": [{"depends_on_id": "a", "type": "blocks"}]}"#;
+    for closed in [
+        r#"{"id": "a", "title": "a", "status": "Closed"}"#,
+        r#"{"id": "a", "title": "a", "status": "CLOSED", "close_reason": "Failed: no disk"}"#,
+        r#"{"id": "a", "title": "a", "status": "open", "deletedAt": "2026-01-01T00:00:00Z"}"#,
+    ] {
+        for text in [format!("{open}\n{closed}\n{needs}"), format!("{closed}\n{open}\n{needs}")] {
+            let plan = Plan::of_text(&text);
+            assert!(plan.frame("a").waits_to_begin() && plan.given().is_empty(), "{text}: {:?}", plan.frame("a"));
+        }
+        // One side of a merge conflict alone has it.
+        let text = format!("<<<<<<< ours\n{closed}\n=======\n>>>>>>> theirs\n{needs}");
+        let plan = Plan::of_text(&text);
+        assert!(plan.frame("a").waits_to_begin() && plan.given().is_empty(), "{text}: {:?}", plan.frame("a"));
+    }
+    let both = r#"{"id": "a", "title": "a", "status": "closed", "close_reason": "So"}"#;
+    let plan = Plan::of_text(&format!("{}\n{both}", r#"{"id": "a", "title": "A", "status": "closed"}"#));
+    assert_eq!((plan.frame("a").status, plan.frame("a").results.as_deref()), (FrameStatus::Completed, Some("So")));
+    assert!(plan.is_reported("all of them are closed"), "{:?}", plan.problems);
+}
+
+#[test]
+fn failed_and_cancelled_in_any_letters() {
+    let closed =
+        |reason: &str| format!(r#"{{"id": "a", "title": "a", "status": "closed", "close_reason": "{reason}"}}"#);
+    for (reason, status) in [
+        ("failed: no disk", FrameStatus::Failed),
+        ("Failed: no disk", FrameStatus::Failed),
+        ("cancelled: no need", FrameStatus::Invalidated),
+        ("Canceled: no need", FrameStatus::Invalidated),
+        ("canceled orders are shown", FrameStatus::Completed),
+    ] {
+        let plan = import::frames(&closed(reason)).unwrap();
+        assert_eq!(plan.frames[1].status, status, "{reason}");
+        let counts = plan.counts();
+        assert_eq!((counts.failed, counts.finished), (usize::from(status == FrameStatus::Failed), counts.finished));
+    }
+    let pinned = r#"{"id": "g", "title": "g", "status": "open", "issue_type": "gate", "pinned": true}"#;
+    let needs =
+        r#"{"id": "b", "title": "b", "status": "open", "dependencies": [{"depends_on_id": "g", "type": "blocks"}]}"#;
+    assert_eq!(Plan::of_text(&format!("{pinned}\n{needs}")).given(), ["b"], "what is pinned blocks nothing in Beads");
+}

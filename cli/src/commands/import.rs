@@ -204,12 +204,13 @@ pub(super) fn in_word(becomes: Becomes) -> &'static str {
 
 /// How many frames are what.
 fn in_words(counts: ImportedCounts) -> String {
-    let ImportedCounts { work, begun, waiting, no_work, finished, invalidated, .. } = counts;
+    let ImportedCounts { work, begun, waiting, no_work, finished, failed, invalidated, .. } = counts;
     let words = [
         (work, "planned"),
         (begun, "in progress"),
         (waiting, "waiting for somebody"),
         (finished, "completed"),
+        (failed, "failed"),
         (invalidated, "out of the plan"),
         (no_work, "no work"),
     ];

@@ -15,14 +15,12 @@ pub(super) struct Link {
     pub(super) place: String,
 }
 
-/// The keys of lists of links that say what kind of link they have.
-const LISTS: [(&str, LinkKind); 5] = [
-    ("depends_on", LinkKind::Needs),
-    ("blocked_by", LinkKind::Needs),
-    ("waits_for", LinkKind::Needs),
-    ("parent", LinkKind::Parent),
-    ("parent_id", LinkKind::Parent),
-];
+/// The keys of lists of links, beside the types of links, which are keys of lists too.
+const LISTS: [(&str, LinkKind); 3] =
+    [("deps", LinkKind::Needs), ("depends", LinkKind::Needs), ("parent-id", LinkKind::Parent)];
+
+/// The keys of lists of links that others have to this issue.
+const REVERSED: [&str; 3] = ["blocks", "blocking", "dependents"];
 
 /// The keys of the other issue in an object, in the order in which they are looked for.
 const TARGETS: [&str; 7] = ["depends_on_id", "depends_on", "dependsOn", "target", "target_id", "to", "id"];
@@ -34,16 +32,24 @@ pub(super) fn take_links(
     place: &str,
     collector: &mut Collector,
 ) -> Vec<Link> {
-    let mut reader = Reader { id, place, collector, links: Vec::new() };
+    let mut reader = Reader { id, place, collector, links: Vec::new(), is_reversed: false };
     if let Some(value) = issue.remove("dependencies") {
         let loose = reader.read(value, None);
         if !loose.is_empty() {
             issue.insert("dependencies".into(), loose.into());
         }
     }
-    for (key, kind) in LISTS {
-        if let Some(value) = issue.get(key).cloned() {
-            reader.read(value, Some(kind));
+    for (key, value) in issue.iter() {
+        let key = fate::folded(&fate::snake_case(key));
+        reader.is_reversed = REVERSED.contains(&&*key);
+        let kind = fate::of(&LISTS, &key).or_else(|| fate::of(LINKS, &key));
+        match kind.filter(|kind| *kind != LinkKind::Loose) {
+            // A flag is no list.
+            _ if value.is_boolean() => {}
+            _ if key == "dependents" => drop(reader.read(value.clone(), None)),
+            None if reader.is_reversed => drop(reader.read(value.clone(), Some(LinkKind::Needs))),
+            Some(kind) => drop(reader.read(value.clone(), Some(kind))),
+            None => {}
         }
     }
     reader.links
@@ -54,6 +60,8 @@ struct Reader<'a> {
     place: &'a str,
     collector: &'a mut Collector,
     links: Vec<Link>,
+    /// True: what is read names those that have the link to this issue.
+    is_reversed: bool,
 }
 
 impl Reader<'_> {
@@ -125,8 +133,10 @@ impl Reader<'_> {
         let to = to.ok_or_else(|| format!("`{link}`"));
         // A link that has strayed: it is about neither end of this record.
         let is_own = from == self.id || to.as_ref().is_ok_and(|to| *to == self.id);
-        let from = if is_own { from } else { self.id.to_owned() };
-        self.push(from, to, kind);
+        match to {
+            Ok(other) if self.is_reversed => self.push(other, Ok(self.id.to_owned()), kind),
+            to => self.push(if is_own { from } else { self.id.to_owned() }, to, kind),
+        }
         kind
     }
 

@@ -25,6 +25,22 @@ const ROOT: &str = "beads";
 /// The keys of which an issue has at least one. Other records with an `id` are lines of a log.
 const OF_ISSUES: [&str; 6] = ["title", "status", "issue_type", "priority", "description", "dependencies"];
 
+/// The keys of more than one word that decide what becomes of an issue.
+const KEYS: [&str; 12] = [
+    "acceptance_criteria",
+    "close_reason",
+    "closed_at",
+    "created_at",
+    "defer_until",
+    "delete_reason",
+    "deleted_at",
+    "is_template",
+    "issue_type",
+    "no_history",
+    "updated_at",
+    "wisp_type",
+];
+
 /// Reads Beads issues, one JSON object per line, or a JSON list of them.
 ///
 /// One root frame, `beads`, is the parent of all issues without a parent, if there are any. The fields of an issue become:
@@ -147,6 +163,27 @@ fn report_half_character(place: &str, collector: &mut Collector) {
     collector.report(place, "has one half of a character as an escape; read as U+FFFD");
 }
 
+/// True if an issue is closed or deleted, whatever its reason.
+fn is_over(issue: &Map<String, Value>) -> bool {
+    let status = issue.get("status").and_then(Value::as_str).and_then(|status| fate::of(STATUSES, status));
+    let is_deleted = issue.get("deleted_at").is_some_and(|time| !time.is_null());
+    is_deleted || matches!(status, Some(Fate::Finished | Fate::Removed))
+}
+
+/// Gives the keys of an issue the names that Beads writes, where others write `deferUntil` or `type`.
+fn with_names_of_beads(issue: Map<String, Value>) -> Map<String, Value> {
+    let names: HashSet<String> = issue.keys().cloned().collect();
+    let renamed = |key: String| {
+        let snake = fate::snake_case(&key);
+        match key.as_str() {
+            "type" if !names.contains("issue_type") => "issue_type".to_owned(),
+            _ if KEYS.contains(&snake.as_str()) && !names.contains(&snake) => snake,
+            _ => key,
+        }
+    };
+    issue.into_iter().map(|(key, value)| (renamed(key), value)).collect()
+}
+
 /// The length of the mark of a merge conflict with which a line begins.
 pub(super) fn conflict_mark(line: &str) -> Option<usize> {
     let is_mark = |mark: &str| {
@@ -157,10 +194,11 @@ pub(super) fn conflict_mark(line: &str) -> Option<usize> {
 }
 
 fn read_record(value: Value, place: String, conflict: Option<usize>, collector: &mut Collector) -> Option<Record> {
-    let Value::Object(mut issue) = value else {
+    let Value::Object(issue) = value else {
         collector.lose(place, "is not an object; left out");
         return None;
     };
+    let mut issue = with_names_of_beads(issue);
     let kind = issue.get("_type").and_then(Value::as_str).unwrap_or("issue").to_owned();
     if kind == "memory" && !issue.contains_key("id") {
         let key = issue.get("key").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -226,11 +264,12 @@ impl Plan {
         let links = take_links(&id, &mut issue, place, collector);
         let Reading { fates, unknown } = read_fates(&mut issue, place, collector);
 
+        let (failed, cancelled) = (fate::behind(FAILED, &reason), fate::behind(CANCELLED, &reason));
         let (status, results) = match status_of(&fates) {
-            FrameStatus::Completed if reason.starts_with(FAILED) => {
-                (FrameStatus::Failed, reason[FAILED.len()..].trim_start().to_owned())
-            }
-            FrameStatus::Completed if reason.starts_with(CANCELLED) => (FrameStatus::Invalidated, String::new()),
+            // Nobody knows whether it is closed.
+            status if is_undecided.is_some() && !status.is_unfinished() => (FrameStatus::Planned, String::new()),
+            FrameStatus::Completed if failed.is_some() => (FrameStatus::Failed, failed.unwrap_or_default().to_owned()),
+            FrameStatus::Completed if cancelled.is_some() => (FrameStatus::Invalidated, String::new()),
             status => (status, reason.clone()),
         };
         let mut frame = task_frame(id.clone(), Some(ROOT), status, Texts { title, criteria, results });
@@ -238,8 +277,8 @@ impl Plan {
         frame.updated_at = closed_at.or(updated_at).unwrap_or(frame.created_at);
         if status == FrameStatus::Invalidated {
             frame.invalidated_at = Some(frame.updated_at);
-            let said = match reason.strip_prefix(CANCELLED) {
-                Some(rest) => rest.trim_start(),
+            let said = match cancelled {
+                Some(rest) => rest,
                 None => issue.get("delete_reason").and_then(Value::as_str).unwrap_or("deleted"),
             };
             frame.invalidation_reason = Some(said.to_owned());
@@ -250,11 +289,12 @@ impl Plan {
             Fate::NoWork(word) | Fate::NoWorkBelow(word) => Some((*word).to_owned()),
             _ => None,
         });
-        if status_of(&fates) == FrameStatus::Completed {
-            self.closed.insert(id.clone(), reason);
+        let is_pinned = fates.contains(&Fate::NoWork(tables::PINNED));
+        if fates.contains(&Fate::Removed) && is_undecided.is_none() || is_pinned {
+            self.no_blockers.insert(id.clone());
         }
-        if fates.contains(&Fate::Removed) || frame.no_work.as_deref() == Some("pinned") {
-            self.no_blockers.insert(id);
+        if status_of(&fates) == FrameStatus::Completed && is_undecided.is_none() {
+            self.closed.insert(id, reason);
         }
         let until = issue.get("defer_until").filter(|value| !value.is_null()).cloned();
         frame.extra = issue;

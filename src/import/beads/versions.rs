@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::Collector;
+use super::{Collector, is_over};
 
 /// The key of a frame for the versions of an issue of which nobody knows whether they are newer.
 const OTHER_VERSIONS: &str = "otherVersions";
@@ -56,8 +56,7 @@ fn newest(mut versions: Vec<Record>, collector: &mut Collector) -> Option<Record
     let is_decided = versions.iter().all(|version| version.updated_at.is_some())
         && versions.iter().filter(|version| is_newest(version)).count() == 1;
     // One that is open waits; a closed one would let others begin.
-    let is_open =
-        |version: &Record| !matches!(version.issue.get("status").and_then(Value::as_str), Some("closed" | "tombstone"));
+    let is_open = |version: &Record| !is_over(&version.issue);
     let place = match is_decided {
         true => versions.iter().position(is_newest),
         false => versions.iter().rposition(is_open),
@@ -67,6 +66,11 @@ fn newest(mut versions: Vec<Record>, collector: &mut Collector) -> Option<Record
     let others = others.join(", ");
     if is_decided {
         let message = format!("is the newest version of `{}`; those of {others} are left out", chosen.id);
+        collector.report(&chosen.place, message);
+        return Some(chosen);
+    }
+    if !is_open(&chosen) {
+        let message = format!("`{}` is also in {others}; all of them are closed, and the last one is used", chosen.id);
         collector.report(&chosen.place, message);
         return Some(chosen);
     }

@@ -310,8 +310,12 @@ impl<'a, 'tree> Updater<'a, 'tree> {
             let record = self.tree.node(handle).record();
             let has_ended = !record.status.is_unfinished();
             // What was completed over open work stays so, until more comes.
-            let is_more =
-                |below: Handle| below.index() >= before || !self.draft.tree.node(below).status().is_unfinished();
+            let old = &self.draft.tree;
+            let was_open_there = |below: Handle| {
+                let is_old = handle.index() < before && below.index() < before;
+                is_old && old.node(below).status().is_unfinished() && old.is_ancestor(handle, below)
+            };
+            let is_more = |below: Handle| !was_open_there(below);
             if !has_ended || !self.tree.unfinished_below(handle).any(is_more) {
                 continue;
             }

@@ -110,11 +110,8 @@ impl Updater<'_, '_> {
 
     /// Invalidates a frame, and what was planned below it here.
     fn invalidate(&mut self, handle: Handle) -> Result<()> {
-        let is_unbegun = |frame: &Handle| {
-            let record = self.tree.node(*frame).record();
-            record.origin.is_none() && (record.status == FrameStatus::Planned || record.waits_to_begin())
-        };
-        let below: Vec<Handle> = self.tree.unfinished_below(handle).filter(is_unbegun).collect();
+        let is_of_nobody = |frame: &Handle| self.tree.node(*frame).record().origin.is_none();
+        let below: Vec<Handle> = self.tree.unbegun_below(handle).filter(is_of_nobody).collect();
         for frame in [handle].into_iter().chain(below) {
             self.push(frame, Change::Invalidated { reason: REMOVED.to_owned() })?;
         }
