@@ -848,12 +848,24 @@ CallstackCode callstack_edit(Callstack *stack,
  *
  * - `frame`: a frame with the status planned.
  *
- * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is not planned; the storage errors.
+ * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is not planned, _NOT_READY if it is no work; the storage errors.
  */
 CallstackCode callstack_activate(Callstack *stack,
                                  const char *frame,
                                  size_t frame_len,
                                  CallstackError **error);
+
+/**
+ * Begins a planned frame that has what it needs, as `callstack_activate` does.
+ *
+ * - `frame`: a frame with the status planned.
+ *
+ * Errors: those of `callstack_activate`; _NOT_READY if something keeps it from beginning. The details hold `dependencies`.
+ */
+CallstackCode callstack_begin(Callstack *stack,
+                              const char *frame,
+                              size_t frame_len,
+                              CallstackError **error);
 
 /**
  * Gives a frame another ID. Its handle does not change. Its file, and its log if the library keeps it, are renamed.

@@ -504,15 +504,15 @@ pub enum Error {
         /// The frame before which it would stand.
         before: Handle,
     },
-    /// A planned frame waits for others ([`Tree::waits_for`](crate::Tree::waits_for)), and the call did not say that it begins
-    /// nevertheless.
-    #[error("frame {handle} cannot begin yet: {}, or begin it `anyway`", shown_message(.message))]
+    /// Something keeps a frame from beginning ([`Tree::can_begin`](crate::Tree::can_begin)), and the call did not say that it begins
+    /// nevertheless; or it is no work.
+    #[error("frame {handle} cannot begin yet: {}", shown_message(.message))]
     NotReady {
         /// The frame.
         handle: Handle,
-        /// The dependencies that are not completed.
+        /// The dependencies that are not completed, or the frame above it that waits or has ended.
         dependencies: Vec<Handle>,
-        /// The first of them with titles and statuses, and what to do.
+        /// What keeps it from beginning, and what to do.
         message: String,
     },
     /// Frames below a frame that is to be completed are open or planned, and the call did not say that it ends nevertheless.

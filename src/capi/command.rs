@@ -198,7 +198,7 @@ pub unsafe extern "C" fn callstack_edit(
 ///
 /// - `frame`: a frame with the status planned.
 ///
-/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is not planned; the storage errors.
+/// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _TRANSITION if the frame is not planned, _NOT_READY if it is no work; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_activate(
     stack: *mut Callstack,
@@ -208,6 +208,22 @@ pub unsafe extern "C" fn callstack_activate(
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.activate(text("frame", frame, frame_len)?)?)) }
+}
+
+/// Begins a planned frame that has what it needs, as `callstack_activate` does.
+///
+/// - `frame`: a frame with the status planned.
+///
+/// Errors: those of `callstack_activate`; _NOT_READY if something keeps it from beginning. The details hold `dependencies`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_begin(
+    stack: *mut Callstack,
+    frame: *const c_char,
+    frame_len: usize,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe { Callstack::write(stack, (), error, |stack| Ok(stack.begin(text("frame", frame, frame_len)?)?)) }
 }
 
 /// Gives a frame another ID. Its handle does not change. Its file, and its log if the library keeps it, are renamed.

@@ -10,12 +10,33 @@ use crate::tree::Command;
 
 impl Stack {
     /// Starts a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
-    /// its dependencies are checked; [`Stack::ready`] lists the planned frames that can begin.
+    /// its dependencies are checked: [`Stack::begin`] does that.
     ///
     /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not planned.
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is not planned; [`Error::NotReady`] if it is no
+    /// work.
     pub fn activate(&self, frame: impl Into<FrameRef>) -> Result<()> {
         self.execute(Command::Activate { frame: frame.into() }).map(drop)
+    }
+
+    /// Starts a planned frame that has what it needs: [`Stack::activate`] for callers that must not begin what has to wait.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let cart = stack.plan(NewFrame::new("Cart"))?;
+    /// let pay = stack.plan(NewFrame::new("Pay").depends_on(cart))?;
+    /// assert_eq!(stack.begin(pay).unwrap_err().code(), "not_ready");
+    /// stack.begin(cart)?;
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Stack::activate`]; [`Error::NotReady`] if something keeps it from beginning
+    /// ([`Tree::check_ready`](crate::Tree::check_ready)).
+    pub fn begin(&self, frame: impl Into<FrameRef>) -> Result<()> {
+        self.execute(Command::Begin { frame: frame.into() }).map(drop)
     }
 
     /// Makes an open frame the active frame.

@@ -80,6 +80,11 @@ pub enum Command {
         /// The frame.
         frame: FrameRef,
     },
+    /// Do the same as [`Command::Activate`], if the frame has what it needs: [`Tree::check_ready`](super::Tree::check_ready).
+    Begin {
+        /// The frame.
+        frame: FrameRef,
+    },
     /// Replace the ID of a frame. The handle does not change. The frame's own log is renamed with it.
     ReplaceId {
         /// The frame.
@@ -408,7 +413,7 @@ impl Command {
             Command::Import { .. } => "import",
             Command::Identify { .. } | Command::Edit { .. } => "edit",
             Command::SetStatus { status: FrameStatus::Invalidated, .. } | Command::Invalidate { .. } => "invalidate",
-            Command::Activate { .. } | Command::SetActive { .. } => "activate",
+            Command::Activate { .. } | Command::Begin { .. } | Command::SetActive { .. } => "activate",
             Command::SetStatus { status: FrameStatus::InProgress, .. } => "activate",
             Command::SetStatus { .. } | Command::Pop { .. } | Command::Complete { .. } => "pop",
             Command::PopAndBegin { .. } | Command::Block { .. } => "pop",

@@ -39,9 +39,7 @@ impl Fault {
             Fault::UnknownParent => "there is no such parent",
             Fault::ParentCircle => "they would be above each other; give one of them another parent",
             Fault::UnknownDependency => "there is no such frame; name one by handle, ID or title",
-            Fault::DependsOnKin => {
-                "a frame cannot depend on itself or on one above or below it; the call order sees to that"
-            }
+            Fault::DependsOnKin => "a frame cannot depend on itself or on one above or below it",
             Fault::DependencyCircle => "each would wait for the other; leave one of the two out",
             Fault::UnknownAttempt => "there is no such frame beside it; retry a frame of the tree instead",
             Fault::AttemptElsewhere => "they have different parents; give them the same one",

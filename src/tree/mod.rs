@@ -506,6 +506,14 @@ impl Tree {
         walk.filter(|frame| self.node(*frame).status().is_unfinished())
     }
 
+    /// The frames below a frame that have not begun: planned ones, and those that wait to begin.
+    pub fn unbegun_below(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
+        self.unfinished_below(handle).filter(|below| {
+            let record = self.node(*below).record();
+            record.status == FrameStatus::Planned || record.waits_to_begin()
+        })
+    }
+
     /// The frames below a frame as far as `children` leads, parents before children. Takes them one by one, so a search
     /// that ends early does not pay for the others.
     fn walk<'a>(

@@ -1,7 +1,9 @@
 //! What can begin: one rule for lists, tools, the commands of the program and workers.
 
+use callstack_core::import;
+use callstack_core::tools::conversation::Conversation;
 use callstack_core::tree::{Obstacle, Parts};
-use callstack_core::{FrameEdit, Handle, NewFrame, NewHold, PopStatus, Results, Settings, Stack, Tree};
+use callstack_core::{FrameEdit, FrameStatus, Handle, NewFrame, NewHold, PopStatus, Results, Settings, Stack, Tree};
 
 fn f(number: usize) -> Handle {
     Handle::from_index(number - 1).unwrap()
@@ -68,7 +70,55 @@ fn below_a_frame_that_has_ended_nothing_begins() {
     stack.pop(f(1), PopStatus::Completed, Results::new("it is open")).unwrap();
     assert_eq!(stack.ready(), []);
     assert_eq!(stack.read(|tree| tree.can_begin(f(3), Parts::First)), Err(Obstacle::Above(f(1))));
-    assert_eq!(stack.read(|tree| tree.check_ready(f(3))), Ok(()), "it lacks nothing");
+    let refused = stack.begin(f(3)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "frame f3 cannot begin yet: f1 (Shop) above it is completed, so nobody waits for it; reopen that, move f3 below another frame, \
+         or begin it `anyway`"
+    );
+    // Agents are told the same, and have the word.
+    let settings = Settings::default();
+    let call = |arguments: &str| Conversation::new(&stack, &settings).call("activate", arguments).answer;
+    let answer = call(r#"{"frame": "f3"}"#);
+    assert_eq!(answer.text.as_deref().and_then(|text| text.lines().next()), Some(refused.to_string().as_str()));
+    assert!(!call(r#"{"frame": "f3", "anyway": true}"#).is_error);
+}
+
+/// What waits to begin goes with what is begun anew, as what is planned does.
+#[test]
+fn a_new_attempt_leaves_nothing_unbegun_behind() {
+    let plan = import::frames(
+        "{\"id\": \"a\", \"title\": \"Whole\", \"status\": \"open\"}\n{\"id\": \"a.1\", \"title\": \"Part\", \"status\": \"deferred\"}\n",
+    );
+    let stack = Stack::in_memory();
+    stack.import(plan.unwrap().frames).unwrap();
+    let whole = stack.resolve("Whole").unwrap();
+    stack.activate(whole).unwrap();
+    stack.pop(whole, PopStatus::Failed, "No disk").unwrap();
+    stack.retry(whole, None).unwrap();
+    assert_eq!(stack.frame("Part").unwrap().status, FrameStatus::Invalidated);
+}
+
+/// Nobody begins what is no work, with whatever word.
+#[test]
+fn what_is_no_work_is_begun_by_no_command() {
+    let plan = import::frames(
+        "{\"id\": \"a\", \"title\": \"Work\", \"status\": \"open\"}\n\
+         {\"id\": \"m\", \"title\": \"Beta\", \"status\": \"open\", \"issue_type\": \"milestone\", \"depends_on\": [\"a\"]}\n",
+    );
+    let stack = Stack::in_memory();
+    stack.import(plan.unwrap().frames).unwrap();
+    let beta = stack.resolve("Beta").unwrap();
+    assert_eq!(stack.frame(beta).unwrap().status, FrameStatus::Planned);
+    let refused = [
+        stack.activate(beta).unwrap_err(),
+        stack.begin(beta).unwrap_err(),
+        stack.set_status(beta, FrameStatus::InProgress, None).unwrap_err(),
+    ];
+    assert!(
+        refused.iter().all(|error| error.code() == "not_ready" && !error.to_string().contains("anyway")),
+        "{refused:?}"
+    );
 }
 
 /// What a whole needs can need a part of it: that part comes first. Two wholes can need parts of each other.

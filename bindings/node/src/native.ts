@@ -38,6 +38,7 @@ export const SIGNATURES = {
   identify: "ttt?t?",
   edit: "tt",
   activate: "t",
+  begin: "t",
   replace_id: "tt",
   set_status: "tnt?t?",
   pop: "tntt?o",

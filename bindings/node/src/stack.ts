@@ -308,12 +308,22 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Starts a planned frame: sets its status to `in_progress` and makes it the active frame.
+   * Starts a planned frame: sets its status to `in_progress` and makes it the active frame. What it depends on is not looked at:
+   * {@link begin} does that.
    *
-   * @throws `transition` if the frame is not planned.
+   * @throws `transition` if the frame is not planned, `not_ready` if it is no work.
    */
   activate(frame: FrameRef): void {
     this.#native.run("activate", this.#address, frame)
+  }
+
+  /**
+   * Starts a planned frame that has what it needs: {@link activate} for callers that must not begin what has to wait.
+   *
+   * @throws what {@link activate} throws; `not_ready` if something keeps it from beginning.
+   */
+  begin(frame: FrameRef): void {
+    this.#native.run("begin", this.#address, frame)
   }
 
   /**

@@ -70,6 +70,7 @@ test("a pop begins the next frame", () => {
   const cart = stack.push({ title: "Cart", parent: shop })
   const pay = stack.plan({ title: "Pay", parent: shop, dependsOn: [cart] })
   const later = stack.plan({ title: "Later", parent: shop, dependsOn: [pay] })
+  assert.deepEqual(fails(() => stack.begin(later), "not_ready").details.dependencies, [pay])
   fails(() => stack.popAndBegin(cart, "completed", "Totals", undefined, later), "not_ready")
   const popped = stack.popAndBegin(cart, "completed", "Totals", "total()")
   assert.deepEqual([popped.next, popped.active, stack.frame(pay).status], [pay, pay, "in_progress"])

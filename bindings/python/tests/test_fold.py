@@ -77,6 +77,8 @@ def test_a_pop_begins_the_next_frame(stack: Stack) -> None:
     pay = stack.plan({"title": "Pay", "parent": "f1", "dependsOn": [cart]})
     later = stack.plan({"title": "Later", "parent": "f1", "dependsOn": [pay]})
     with pytest.raises(errors.NotReadyError):
+        stack.begin(later)
+    with pytest.raises(errors.NotReadyError):
         stack.pop_and_begin(cart, "completed", "Totals", next=later)
     popped = stack.pop_and_begin(cart, "completed", "Totals", "total()")
     assert (popped["next"], stack.frame(pay)["status"]) == (pay, "in_progress")

@@ -3,7 +3,7 @@
 use std::io;
 
 use callstack_core::tree::{Obstacle, Parts};
-use callstack_core::{FrameRef, FrameStatus, Handle, Tree};
+use callstack_core::{Error, FrameRef, FrameStatus, Handle, Tree};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,32 +67,24 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
     }
     match from {
         FrameStatus::InProgress => stack.go_on(handle)?,
-        FrameStatus::Planned => stack.activate(handle)?,
+        FrameStatus::Planned if arguments.anyway => stack.activate(handle)?,
+        FrameStatus::Planned => {
+            stack.begin(handle).map_err(|error| stack.read(|tree| not_ready(tree, handle, error)))?;
+        }
         _ => stack.set_status(handle, FrameStatus::InProgress, None)?,
     }
     let frame = stack.read(|tree| ChangedFrame::of(tree, handle));
     Ok(Activated { frame, from, same_stack: folder.same_stack() })
 }
 
-/// Checks that a planned frame has what it needs, and that nobody else goes on with the others. `worker`: why a worker does.
+/// Checks that a frame that waits to begin has what it needs, and that nobody else goes on with the others. `worker`: why a worker does.
 fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Failure> {
     let anyway = || format!("callstack activate {handle} --anyway");
     let node = tree.node(handle);
-    if let Err(Obstacle::Above(above)) = tree.can_begin(handle, Parts::Within) {
-        let message = format!("{above} above it is {}, so nobody waits for {handle}", tree.node(above).status());
-        let step = format!("`callstack edit {handle} --below FRAME`, or `{}`", anyway());
-        return Err(Failure::new(Exit::Refused, "below_ended", message).next(step));
-    }
-    tree.check_is_work(handle)?;
     match node.status() {
-        FrameStatus::Blocked if node.record().waits_to_begin() => tree.check_ready(handle).map_err(|error| {
-            Failure::from(error).next(format!("`callstack answer {handle} TEXT`, or `{}`", anyway()))
-        }),
-        FrameStatus::Planned => tree.check_ready(handle).map_err(|error| {
-            let first = tree.waiting_above(handle).or_else(|| tree.waits_for(handle).next()).map(|needed| completing(tree, handle, needed));
-            let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();
-            Failure::from(error).next(format!("{first}`{}`", anyway()))
-        }),
+        FrameStatus::Blocked if node.record().waits_to_begin() => {
+            tree.check_ready(handle).map_err(|error| not_ready(tree, handle, error))
+        }
         FrameStatus::InProgress => worker.map_or(Ok(()), |why| {
             let step = format!(
                 "`callstack stop {handle}`, then `callstack activate {handle}`, if you go on yourself; `{}` only makes it the active \
@@ -108,6 +100,21 @@ fn check(tree: &Tree, handle: Handle, worker: Option<String>) -> Result<(), Fail
         }
         _ => Ok(()),
     }
+}
+
+/// The refusal to begin a frame, with what can be done.
+fn not_ready(tree: &Tree, handle: Handle, error: Error) -> Failure {
+    if !matches!(error, Error::NotReady { .. }) || tree.check_is_work(handle).is_err() {
+        return error.into();
+    }
+    let first = match tree.can_begin(handle, Parts::Within) {
+        Err(Obstacle::Above(_)) => Some(format!("callstack edit {handle} --below FRAME")),
+        Err(Obstacle::Blocked) => Some(format!("callstack answer {handle} TEXT")),
+        Err(Obstacle::Waiting(above)) => Some(completing(tree, handle, above)),
+        _ => tree.waits_for(handle).next().map(|needed| completing(tree, handle, needed)),
+    };
+    let first = first.map(|step| format!("`{step}`, or ")).unwrap_or_default();
+    Failure::from(error).next(format!("{first}`callstack activate {handle} --anyway`"))
 }
 
 /// The command that brings the completion of a dependency nearer.

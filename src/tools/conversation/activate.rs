@@ -61,7 +61,8 @@ impl ConversationTool for Activate {
                 Some(answer) => stack.answer_and_go_on(frame, answer),
                 None => stack.set_status(frame, FrameStatus::InProgress, None),
             },
-            _ => stack.activate(frame),
+            _ if self.anyway => stack.activate(frame),
+            _ => stack.begin(frame),
         };
         begun.map_err(|error| call.refused(frame, error))?;
         if self.hand_over {

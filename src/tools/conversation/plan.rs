@@ -54,7 +54,7 @@ impl ConversationTool for Plan {
         let (begun, waiting): (Vec<Handle>, Vec<Handle>) =
             planned.iter().partition(|frame| self.hand_over && can_begin(frame));
         let stack = call.as_actor(|actor| actor.handing_over(true));
-        begun.iter().try_for_each(|frame| stack.activate(*frame))?;
+        begun.iter().try_for_each(|frame| stack.begin(*frame))?;
         let mut lines: Vec<String> = begun.iter().map(|frame| call.handed(*frame)).collect();
         lines.extend(waiting.iter().map(|frame| format!("{} is planned.", call.name(*frame))));
         if begun.is_empty() {

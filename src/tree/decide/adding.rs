@@ -119,8 +119,7 @@ impl Draft<'_> {
         };
         self.fail_for_retry(handle)?;
         let next = self.add(vec![next])?;
-        let planned = tree.unfinished_below(handle).filter(|below| tree.node(*below).status() == FrameStatus::Planned);
-        for below in planned {
+        for below in tree.unbegun_below(handle) {
             self.push(below, Change::Invalidated { reason: format!("{handle} was begun anew as {next}") });
         }
         Ok(())

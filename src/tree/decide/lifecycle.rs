@@ -24,6 +24,13 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// Starts a planned frame that has what it needs.
+    pub(super) fn begin_ready(&mut self, handle: Handle) -> Result<()> {
+        self.check_transition(handle, FrameStatus::InProgress)?;
+        self.tree.check_ready(handle)?;
+        self.begin(handle)
+    }
+
     /// Starts a planned frame, or goes on with a blocked one. The active frame stays.
     pub(super) fn begin_unseen(&mut self, handle: Handle) {
         let status = FrameStatus::InProgress;
@@ -207,6 +214,10 @@ impl Draft<'_> {
         results_compacted: Option<String>,
     ) -> Result<()> {
         self.check_transition(handle, status)?;
+        let record = self.tree.node(handle).record();
+        if status == FrameStatus::InProgress && (record.status == FrameStatus::Planned || record.waits_to_begin()) {
+            self.tree.check_is_work(handle)?;
+        }
         self.check_actor(handle)?;
         self.check_goes_on(handle, self.tree.node(handle).status(), status)?;
         self.push(handle, Change::StatusChanged { status, results, results_compacted });
@@ -243,12 +254,7 @@ impl Draft<'_> {
         not_empty("reason", &reason)?;
         self.check_transition(handle, FrameStatus::Invalidated)?;
         self.check_actor(handle)?;
-        let is_unbegun = |frame: &Handle| {
-            let frame = tree.node(*frame).record();
-            frame.status == FrameStatus::Planned || frame.waits_to_begin()
-        };
-        let planned = tree.unfinished_below(handle).filter(is_unbegun);
-        for frame in iter::once(handle).chain(planned) {
+        for frame in iter::once(handle).chain(tree.unbegun_below(handle)) {
             self.push(frame, Change::Invalidated { reason: reason.clone() });
         }
         self.leave(handle, FrameStatus::Invalidated);

@@ -35,7 +35,7 @@ pub(crate) use undoing::TAKEN_BACK;
 ///   that create frames. [`Error::Child`]: a child of [`Command::PlanChildren`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
-/// - [`Error::NotReady`]: the next frame of [`Command::PopAndBegin`] and [`Command::Complete`].
+/// - [`Error::NotReady`]: [`Command::Begin`], the next frame of [`Command::PopAndBegin`] and [`Command::Complete`], and what is no work.
 /// - [`Error::PartsLeft`]: [`Command::Complete`] over work that has not ended.
 /// - [`Error::Held`]: a frame that somebody else holds, of commands that begin it or go on with it, and of [`decide_as`] also of those that
 ///   end, block or invalidate it.
@@ -74,6 +74,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
             draft.identify(tree.resolve(&frame)?, identity, provisional)?;
         }
         Command::Activate { frame } => draft.begin(tree.resolve(&frame)?)?,
+        Command::Begin { frame } => draft.begin_ready(tree.resolve(&frame)?)?,
         Command::SetStatus { frame, status: FrameStatus::Invalidated, results, .. } => {
             draft.invalidate(tree.resolve(&frame)?, results.unwrap_or_default())?;
         }

@@ -9,6 +9,9 @@ use crate::steps::step;
 use crate::text::one_line;
 use crate::tree::{LISTED, Tree};
 
+/// How a refusal ends if the caller may begin the frame nevertheless.
+const OR_ANYWAY: &str = ", or begin it `anyway`";
+
 /// What keeps a frame from beginning, or a worker from a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -88,6 +91,15 @@ impl Tree {
             FrameStatus::Blocked => return Err(Obstacle::Blocked),
             _ => return Err(Obstacle::Ended),
         }
+        self.lacks_nothing(handle, completed)?;
+        match self.part_left(handle).filter(|_| parts == Parts::First) {
+            Some(part) => Err(Obstacle::Child(part)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a frame has what it needs to begin, whatever its own status and its parts are. `completed`: as if this frame were.
+    fn lacks_nothing(&self, handle: Handle, completed: Option<Handle>) -> std::result::Result<(), Obstacle> {
         if self.node(handle).record().no_work.is_some() {
             return Err(Obstacle::NoWork);
         }
@@ -98,11 +110,7 @@ impl Tree {
         if let Some((frame, dependency)) = dependency {
             return Err(Obstacle::Dependency { frame, dependency });
         }
-        self.is_wanted(handle)?;
-        match self.part_left(handle).filter(|_| parts == Parts::First) {
-            Some(part) => Err(Obstacle::Child(part)),
-            None => Ok(()),
-        }
+        self.is_wanted(handle)
     }
 
     /// As [`Tree::can_begin`] with [`Parts::First`], for many planned frames: `known` says of those that were looked at whether nothing
@@ -201,32 +209,20 @@ impl Tree {
         self.children(handle).iter().rev().find(is_left).copied()
     }
 
-    /// Checks that a frame has what it needs to begin, whether it is below an ended frame or not.
+    /// Checks that a frame has what it needs to begin: [`Tree::can_begin`] whatever its parts are, also of a frame that is to be begun anew.
     ///
     /// # Errors
-    /// [`Error::NotReady`], with the dependencies that are not completed, or the frame above it that waits to begin; also if it waits itself, or
-    /// is no work.
+    /// [`Error::NotReady`], with the dependencies that are not completed, or the frame above it that waits to begin or has ended; also if it
+    /// waits itself, or is no work.
     pub fn check_ready(&self, handle: Handle) -> Result<()> {
         let record = self.node(handle).record();
         if record.waits_to_begin() {
             let reason = one_line(record.waits_for());
-            let message = format!("{handle} waits to begin: {}; answer it first", shown(reason.trim_end_matches('.')));
+            let message =
+                format!("{handle} waits to begin: {}; answer it first{OR_ANYWAY}", shown(reason.trim_end_matches('.')));
             return Err(Error::NotReady { handle, dependencies: Vec::new(), message });
         }
         self.check_answered(handle)
-    }
-
-    /// Checks that a frame is work: that it does not only hold others together, or keep a record of another tool.
-    ///
-    /// # Errors
-    /// [`Error::NotReady`].
-    pub fn check_is_work(&self, handle: Handle) -> Result<()> {
-        let Some(word) = self.node(handle).record().no_work.as_deref() else { return Ok(()) };
-        let message = format!(
-            "{handle} is no work, but a {}: nobody begins it; it is completed with what it holds together, or by an answer if it waits for one",
-            shown(&one_line(word))
-        );
-        Err(Error::NotReady { handle, dependencies: Vec::new(), message })
     }
 
     /// As [`Tree::check_ready`], for a frame that is answered if it waits to begin.
@@ -234,24 +230,53 @@ impl Tree {
     /// # Errors
     /// As [`Tree::check_ready`].
     pub fn check_answered(&self, handle: Handle) -> Result<()> {
-        self.check_is_work(handle)?;
-        if let Some(above) = self.waiting_above(handle) {
-            let node = self.node(above);
-            let (title, reason) = (one_line(node.title()), one_line(node.record().waits_for()));
-            let (title, reason) = (shown(&title), shown(reason.trim_end_matches('.')));
-            let message = format!("{above} ({title}) above it waits: {reason}; answer {above} first");
-            return Err(Error::NotReady { handle, dependencies: vec![above], message });
+        self.lacks_nothing(handle, None).map_err(|obstacle| self.not_ready(handle, obstacle))
+    }
+
+    /// Checks that a frame is work: that it does not only hold others together, or keep a record of another tool.
+    ///
+    /// # Errors
+    /// [`Error::NotReady`].
+    pub fn check_is_work(&self, handle: Handle) -> Result<()> {
+        match self.node(handle).record().no_work {
+            Some(_) => Err(self.not_ready(handle, Obstacle::NoWork)),
+            None => Ok(()),
         }
-        let needed: Vec<(Handle, Handle)> = self.needed(handle).collect();
-        if needed.is_empty() {
-            return Ok(());
-        }
-        let message = format!("{}; {}", self.listed_needs(handle, &needed), self.advice_on(&needed));
-        Err(Error::NotReady {
-            handle,
-            dependencies: needed.into_iter().map(|(_, dependency)| dependency).collect(),
-            message,
-        })
+    }
+
+    /// The error that says what keeps a frame from beginning, and what to do.
+    fn not_ready(&self, handle: Handle, obstacle: Obstacle) -> Error {
+        let named = |other: Handle| format!("{other} ({}) above it", shown(&one_line(self.node(other).title())));
+        let (dependencies, message) = match obstacle {
+            Obstacle::Waiting(above) => {
+                let reason = one_line(self.node(above).record().waits_for());
+                let reason = shown(reason.trim_end_matches('.'));
+                (vec![above], format!("{} waits: {reason}; answer {above} first{OR_ANYWAY}", named(above)))
+            }
+            Obstacle::Above(above) => {
+                let status = self.node(above).status();
+                let reopen = if status == FrameStatus::Completed { "reopen that, " } else { "" };
+                let move_it = format!("{reopen}move {handle} below another frame{OR_ANYWAY}");
+                (vec![above], format!("{} is {status}, so nobody waits for it; {move_it}", named(above)))
+            }
+            Obstacle::NoWork => {
+                let word = self.node(handle).record().no_work.as_deref().unwrap_or_default();
+                let word = one_line(word);
+                let message = format!(
+                    "{handle} is no work, but a {}: nobody begins it; it is completed with what it holds together, or by an answer if it \
+                     waits for one",
+                    shown(&word)
+                );
+                (Vec::new(), message)
+            }
+            // The others come from the parts and the status of the frame itself, which are not looked at.
+            _ => {
+                let needed: Vec<(Handle, Handle)> = self.needed(handle).collect();
+                let message = format!("{}; {}{OR_ANYWAY}", self.listed_needs(handle, &needed), self.advice_on(&needed));
+                (needed.into_iter().map(|(_, dependency)| dependency).collect(), message)
+            }
+        };
+        Error::NotReady { handle, dependencies, message }
     }
 
     fn listed_needs(&self, handle: Handle, needed: &[(Handle, Handle)]) -> String {

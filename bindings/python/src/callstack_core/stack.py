@@ -282,9 +282,17 @@ class Stack:
     def activate(self, frame: FrameRef) -> None:
         """Starts a planned frame: sets its status to `in_progress` and makes it the active frame.
 
-        Raises `TransitionError` if the frame is not planned.
+        What it depends on is not looked at: `begin` does that. Raises `TransitionError` if the frame is not planned,
+        `NotReadyError` if it is no work.
         """
         self._run("activate", frame)
+
+    def begin(self, frame: FrameRef) -> None:
+        """Starts a planned frame that has what it needs: `activate` for callers that must not begin what has to wait.
+
+        Raises what `activate` raises, and `NotReadyError` if something keeps it from beginning.
+        """
+        self._run("begin", frame)
 
     def replace_id(self, frame: FrameRef, session_id: str) -> None:
         """Gives a frame another ID. Its handle stays the same.
