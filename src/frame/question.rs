@@ -20,6 +20,9 @@ pub struct Question {
     /// completed ([`Frame::waits_to_begin`](super::Frame::waits_to_begin)). Omitted in JSON if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unbegun: bool,
+    /// True: somebody has begun it elsewhere. When its time has come it is in progress again, and no worker gets it. Omitted in JSON if false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub begun: bool,
     /// Time at which a frame that has not begun need not wait any more, in milliseconds since the Unix epoch: the time is the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,

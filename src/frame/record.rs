@@ -262,9 +262,10 @@ impl Frame {
         self.current_question().is_some_and(|question| question.unbegun && question.answer.is_none())
     }
 
-    /// True if the frame has waited to begin until a time, and is planned since that has come.
+    /// True if the frame has waited to begin until a time, and waits no more since that has come.
     pub(crate) fn has_waited_long_enough(&self) -> bool {
-        let wait = self.questions.last().filter(|question| question.unbegun && self.status == FrameStatus::Planned);
+        let is_over = matches!(self.status, FrameStatus::Planned | FrameStatus::InProgress) && self.begun_at.is_none();
+        let wait = self.questions.last().filter(|question| question.unbegun && is_over);
         wait.is_some_and(|wait| wait.until.is_some_and(|until| wait.answered_at >= Some(until)))
     }
 

@@ -6,7 +6,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::collector::Group;
 use super::fate::Fate::{self, *};
-use super::{Collector, Imported, Texts, task_frame, task_of};
+use super::{Collector, Imported, Texts, in_conflict, task_frame, task_of};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus};
 use crate::text::{beginning, one_line, without_mark};
@@ -57,6 +57,9 @@ const SIGNS: &[(&str, &str)] =
 /// [`Error::Json`] if the text has no list.
 pub fn checklist(text: &str) -> Result<Imported> {
     let text = without_mark(text);
+    if let Some(error) = in_conflict(WHAT, text) {
+        return Err(error);
+    }
     let entries = Reader::new(text).read();
     if !entries.iter().any(|entry| entry.kind == Kind::Item) {
         return Err(Error::json(WHAT, "it has no items"));
@@ -108,7 +111,16 @@ fn split_mark(words: &str) -> (Option<&str>, &str) {
         let is_link = rest.starts_with(['(', '[', ':']);
         (is_mark && !is_link).then(|| (inner, rest.trim()))
     });
-    mark.map_or_else(|| split_sign(words.trim()), |(mark, rest)| (Some(mark), rest))
+    match mark {
+        // A box that nobody has ticked, and a sign that says otherwise: nobody knows whether it is done.
+        Some((" ", rest)) => match split_sign(rest) {
+            (Some("x"), title) => (Some("?"), title),
+            (Some(sign), title) => (Some(sign), title),
+            (None, _) => (Some(" "), rest),
+        },
+        Some((mark, rest)) => (Some(mark), rest),
+        None => split_sign(words.trim()),
+    }
 }
 
 /// The mark for which a sign at the beginning or at the end of words stands, and the other words.

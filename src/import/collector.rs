@@ -49,6 +49,8 @@ pub(super) struct Collector {
     waits: HashMap<usize, Wait>,
     /// The places of the records that hold nothing together, whatever is below them.
     pub(super) records: HashSet<usize>,
+    /// The places of what is no work, and is over when somebody says so, if others depend on it.
+    pub(super) told_when_over: HashSet<usize>,
     names: FreeNames,
     /// The places of the frames that are no tasks of the file, but parents of its tasks; ascending.
     made: Vec<usize>,
@@ -66,6 +68,8 @@ struct Wait {
     until: Option<u64>,
     /// Number of reasons that no time ends.
     lasting: usize,
+    /// True: somebody has begun it elsewhere.
+    begun: bool,
 }
 
 impl Collector {
@@ -112,6 +116,12 @@ impl Collector {
         self.waits.contains_key(&place)
     }
 
+    /// The same until a time, of a frame that somebody has begun elsewhere.
+    pub(super) fn goes_on_at(&mut self, place: usize, until: u64, reason: impl Into<String>) {
+        self.wait_until(place, until, reason);
+        self.waits.entry(place).or_default().begun = true;
+    }
+
     /// The frame at a place must not begin before a time, in milliseconds since the Unix epoch.
     pub(super) fn wait_until(&mut self, place: usize, until: u64, reason: impl Into<String>) {
         let wait = self.waits.entry(place).or_default();
@@ -151,6 +161,9 @@ impl Collector {
             .filter(|handle| self.made.binary_search(&place(*handle)).is_ok() && tree.children(*handle).is_empty())
             .collect();
         for handle in tree.handles().collect::<Vec<_>>().into_iter().rev() {
+            if self.told_when_over.contains(&place(handle)) && !tree.dependents(handle).is_empty() {
+                self.wait(place(handle), plan.when_over(handle));
+            }
             let wait = self.waits.remove(&place(handle)).filter(|_| !plan.is_over(handle));
             plan.settle(handle, wait, self.records.contains(&place(handle)));
             if let Some(above) = tree.node(handle).parent() {
@@ -250,6 +263,12 @@ impl Plan<'_> {
         self.frames[handle.index()].status == FrameStatus::InProgress && self.needs(handle)
     }
 
+    /// Why what is no work is waited for.
+    fn when_over(&self, handle: Handle) -> String {
+        let word = self.frames[handle.index()].no_work.as_deref().unwrap_or_default();
+        format!("It is no work for an agent ({word}). Answer when it is over.")
+    }
+
     /// Gives a frame its status. Those below it have theirs.
     fn settle(&mut self, handle: Handle, wait: Option<Wait>, is_record: bool) {
         if self.is_over(handle) {
@@ -259,17 +278,17 @@ impl Plan<'_> {
         let has_dependents = !self.tree.dependents(handle).is_empty();
         let is_completed = |part: &Handle| self.frames[part.index()].status == FrameStatus::Completed;
         let parts = self.tree.children(handle);
-        let is_any_done = parts.iter().any(is_completed) || !(parts.is_empty() || has_dependents);
+        let needed = || self.tree.newest_dependencies(handle).next().is_some();
+        let is_any_done = parts.iter().any(is_completed) || needed() || !(parts.is_empty() || has_dependents);
         let is_done = !is_record && !has_parts && is_any_done;
         // What is done, but waits, is over when somebody answers.
         let is_group = !is_record && (has_parts || self.needs(handle) || (is_done && wait.is_some()));
+        let when_over = self.when_over(handle);
         let frame = &mut self.frames[handle.index()];
-        match frame.no_work.clone() {
+        match frame.no_work {
             Some(_) if is_group => frame.status = FrameStatus::InProgress,
             Some(_) if is_done => frame.status = FrameStatus::Completed,
-            Some(word) if has_dependents => {
-                ask(frame, format!("It is no work for an agent ({word}). Answer when it is over."), None);
-            }
+            Some(_) if has_dependents => ask(frame, when_over, None),
             Some(_) => {
                 frame.status = FrameStatus::Invalidated;
                 frame.invalidated_at = Some(frame.updated_at);
@@ -283,8 +302,11 @@ impl Plan<'_> {
         }
         // A record waits for its own reason alone: no time ends it.
         let is_alone = self.frames[handle.index()].no_work.is_some() && !is_group;
-        if let Some(Wait { reasons, until, lasting }) = wait.filter(|_| !self.is_over(handle) && !is_alone) {
-            ask(&mut self.frames[handle.index()], reasons.join(" "), until.filter(|_| lasting == 0));
+        if let Some(Wait { reasons, until, lasting, begun }) = wait.filter(|_| !self.is_over(handle) && !is_alone) {
+            let frame = &mut self.frames[handle.index()];
+            ask(frame, reasons.join(" "), until.filter(|_| lasting == 0));
+            let wait = frame.questions.last_mut();
+            wait.into_iter().for_each(|wait| wait.begun = begun && wait.until.is_some());
         }
     }
 

@@ -179,7 +179,12 @@ impl Format {
                 let list = text.trim_start().strip_prefix('[').map(str::trim_start);
                 let is_json =
                     text.trim_start().starts_with('{') || list.is_some_and(|list| list.starts_with(['{', '"']));
-                match text.lines().any(is_issue) {
+                // One object on several lines is no list of issues.
+                let is_one = |line: &str| serde_json::from_str::<Value>(line).is_err();
+                let of_lines =
+                    text.lines().filter(|line| !line.trim().is_empty() && beads::conflict_mark(line).is_none());
+                let is_torn = in_conflict(WHAT, &text).is_some() && of_lines.take(1).any(is_one);
+                match text.lines().any(is_issue) && !is_torn {
                     true => Ok(Format::Beads),
                     false if !is_json && has_list(&text) => Ok(Format::Checklist),
                     false => Err(unreadable(WHAT, &text, error)),
@@ -191,13 +196,14 @@ impl Format {
 
 /// The error for a text that is no JSON, which names the mark of a merge conflict if it has one.
 fn unreadable(what: &'static str, text: &str, error: serde_json::Error) -> Error {
-    let conflict = (1..).zip(text.lines()).find(|(_, line)| beads::conflict_mark(line).is_some());
-    match conflict {
-        Some((number, _)) => {
-            Error::json(what, format!("line {number} is a mark of a merge conflict, which nobody has settled"))
-        }
-        None => Error::of_json(what, error),
-    }
+    in_conflict(what, text).unwrap_or_else(|| Error::of_json(what, error))
+}
+
+/// The error for a text in which a merge conflict begins. A line of `=` alone can be a heading of Markdown.
+fn in_conflict(what: &'static str, text: &str) -> Option<Error> {
+    let mut lines = (1..).zip(text.lines());
+    let (number, _) = lines.find(|(_, line)| line.starts_with('<') && beads::conflict_mark(line).is_some())?;
+    Some(Error::json(what, format!("line {number} is a mark of a merge conflict, which nobody has settled")))
 }
 
 /// Detects the format of a text and reads a tree from it.

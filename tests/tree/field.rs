@@ -851,3 +851,77 @@ fn failed_and_cancelled_in_any_letters() {
         r#"{"id": "b", "title": "b", "status": "open", "dependencies": [{"depends_on_id": "g", "type": "blocks"}]}"#;
     assert_eq!(Plan::of_text(&format!("{pinned}\n{needs}")).given(), ["b"], "what is pinned blocks nothing in Beads");
 }
+
+/// What a person or a machine outside opens does not open by itself.
+#[test]
+fn gates_are_opened_by_an_answer() {
+    for kind in ["gate", "merge-request"] {
+        for (dependency, part) in [(true, false), (false, true), (true, true), (false, false)] {
+            let mut text = format!("{{\"id\": \"b\", \"title\": \"Build\", \"status\": \"open\"}}\n");
+            let needs = if dependency { ", \"depends_on\": [\"b\"]" } else { "" };
+            text += &format!(
+                "{{\"id\": \"g\", \"title\": \"Approval\", \"status\": \"open\", \"issue_type\": \"{kind}\"{needs}}}\n"
+            );
+            text += if part { "{\"id\": \"g.1\", \"title\": \"Signatures\", \"status\": \"closed\"}\n" } else { "" };
+            text += "{\"id\": \"d\", \"title\": \"Deploy\", \"status\": \"open\", \"depends_on\": [\"g\"]}\n";
+            let plan = Plan::of_text(&text);
+            assert_eq!(plan.given(), ["Build"], "{text}");
+            plan.stack.answer("Approval", "Yes").unwrap();
+            assert_eq!(plan.given(), ["Deploy"], "{text}");
+        }
+    }
+    // What only holds others together is over with what it needs, also if that is over in the file.
+    let text = "{\"id\": \"b\", \"title\": \"Build\", \"status\": \"closed\"}\n\
+                {\"id\": \"m\", \"title\": \"Beta\", \"status\": \"open\", \"issue_type\": \"milestone\", \"depends_on\": [\"b\"]}\n\
+                {\"id\": \"d\", \"title\": \"Deploy\", \"status\": \"open\", \"depends_on\": [\"m\"]}\n";
+    assert_eq!(Plan::of_text(text).given(), ["Deploy"]);
+}
+
+#[test]
+fn a_failure_is_one_whatever_is_said_of_it() {
+    for reason in ["failed: no disk", "Failed: not enough memory", "cancelled: not needed", "failed: never finished"] {
+        let text = format!(
+            "{{\"id\": \"d\", \"title\": \"Deploy\", \"status\": \"closed\", \"close_reason\": \"{reason}\"}}\n\
+             {{\"id\": \"r\", \"title\": \"Roll back\", \"status\": \"open\", \"dependencies\": [{{\"depends_on_id\": \"d\", \"type\": \"conditional-blocks\"}}]}}\n"
+        );
+        assert_eq!(Plan::of_text(&text).given(), ["Roll back"], "{reason}");
+    }
+}
+
+#[test]
+fn what_was_begun_elsewhere_and_put_off_goes_on_there() {
+    let now = Arc::new(AtomicU64::new(1_767_225_600_000));
+    let stack = Stack::with_store(MemoryStore::new(), support::options_at(&now)).unwrap();
+    let text = r#"{"id":"e","title":"Epic","status":"in_progress","issue_type":"epic","defer_until":"2026-01-01T00:00:09Z"}
+{"id":"e.1","title":"Part","status":"open"}"#;
+    let plan = || import::frames(text).unwrap();
+    stack.bring_up_to_date(&plan(), None).unwrap();
+    assert!(stack.frame("Epic").unwrap().waits_to_begin() && stack.ready().is_empty());
+    now.fetch_add(60_000, Ordering::Relaxed);
+    stack.refresh().unwrap();
+    assert_eq!(stack.frame("Epic").unwrap().status, FrameStatus::InProgress);
+    let again = stack.bring_up_to_date(&plan(), None).unwrap();
+    assert!(again.changes.is_empty() && again.conflicts.is_empty(), "{again:?}");
+    let hold = stack.hold(NewHold::new("worker", 60_000)).unwrap().unwrap();
+    assert_eq!(stack.frame(hold.handle).unwrap().title, "Part");
+    assert_eq!(statuses(&replayed(&stack)), statuses(&stack));
+}
+
+#[test]
+fn a_conflict_in_a_check_list_is_named_by_its_line() {
+    let list = "# Plan\n<<<<<<< HEAD\n- [ ] a\n- [-] rollback\n=======\n- [x] a\n- [ ] rollback\n>>>>>>> b\n- [ ] c\n";
+    let tasks = "{\"tasks\": [\n<<<<<<< HEAD\n{\"id\": 1, \"title\": \"a\"}\n=======\n{\"id\": 1, \"title\": \"b\"}\n>>>>>>> b\n]}\n";
+    for text in [list, tasks] {
+        let error = import::frames(text).unwrap_err().to_string();
+        assert!(error.contains("line 2 is a mark of a merge conflict"), "{error}");
+    }
+    // A heading that is underlined, and signs beside a box that nobody has ticked.
+    let plan = Plan::of_text(
+        "Plan\n=======\n- [ ] a\n- [ ] ⏳ wait for legal\n- [ ] ❌ dropped\n- [ ] done thing ✅\n- [x] ⏳ over\n",
+    );
+    assert_eq!(plan.given(), ["a"]);
+    assert_eq!(
+        (plan.frame("dropped").status, plan.frame("done thing").status),
+        (FrameStatus::Invalidated, FrameStatus::Blocked)
+    );
+}

@@ -272,6 +272,96 @@ fn what_holds_others_together_goes_on_also_over_what_was_left_open() {
     assert_eq!(stack.ready().len(), 2);
 }
 
+fn kind(issue: Value, kind: &str) -> Value {
+    with(issue, "issue_type", kind)
+}
+
+/// The plan of a file changes what holds others together: a fresh import of it and the update say the same.
+#[test]
+fn what_holds_others_together_follows_the_file() {
+    let ready = |stack: &Stack| -> Vec<String> {
+        stack.ready().into_iter().map(|frame| stack.frame(frame).unwrap().session_id).collect()
+    };
+    // It is closed or deleted in the file, and a part is open.
+    for word in ["molecule", "convoy"] {
+        for status in ["closed", "tombstone"] {
+            let stack = recorded();
+            let closed = [kind(issue("c", status), word), issue("c.1", "open"), issue("d", "open")];
+            update(&stack, &closed);
+            assert_eq!(ready(&stack), ["d"], "{word} {status}");
+            let stack = recorded();
+            update(&stack, &[kind(issue("c", "open"), word), issue("c.1", "open"), issue("d", "open")]);
+            update(&stack, &closed);
+            assert_eq!(ready(&stack), ["d"], "{word} {status}, in an update");
+        }
+    }
+    // It gets a dependency.
+    let stack = recorded();
+    let parts = |molecule: Value| [molecule, issue("m.1", "open"), issue("a", "blocked")];
+    update(&stack, &parts(kind(issue("m", "open"), "molecule")));
+    assert_eq!(ready(&stack), ["m.1"]);
+    update(&stack, &parts(kind(blocked_by(issue("m", "open"), &["a"]), "molecule")));
+    assert!(ready(&stack).is_empty());
+    // It has ended here with what it needs, and needs more.
+    let stack = recorded();
+    let issues = |needs: &[&str], more: &[Value]| {
+        let first = [
+            issue("a", "open"),
+            kind(blocked_by(issue("m", "open"), needs), "milestone"),
+            blocked_by(issue("z", "open"), &["m"]),
+        ];
+        [&first, more].concat()
+    };
+    update(&stack, &issues(&["a"], &[]));
+    stack.activate("a").unwrap();
+    stack.pop("a", PopStatus::Completed, "done").unwrap();
+    assert_eq!(ready(&stack), ["z"]);
+    update(&stack, &issues(&["a", "b"], &[issue("b", "open")]));
+    assert_eq!(ready(&stack), ["b"]);
+    // It has ended here with its parts, waits in the file, and has a new part.
+    let stack = recorded();
+    update(&stack, &[kind(issue("m", "open"), "molecule"), issue("m.1", "open")]);
+    stack.activate("m.1").unwrap();
+    stack.pop("m.1", PopStatus::Completed, "done").unwrap();
+    update(&stack, &[kind(issue("m", "deferred"), "molecule"), issue("m.1", "open"), issue("m.2", "open")]);
+    assert!(ready(&stack).is_empty(), "{:?}", ready(&stack));
+}
+
+/// What the stack completes by itself is written, too, and a conflict is told until both agree.
+#[test]
+fn what_ends_by_itself_goes_back_and_conflicts_stay() {
+    let stack = recorded();
+    let issues = [
+        kind(blocked_by(issue("m", "open"), &["a"]), "milestone"),
+        issue("a", "open"),
+        blocked_by(issue("z", "blocked"), &["m"]),
+    ];
+    update(&stack, &issues);
+    stack.activate("a").unwrap();
+    stack.pop("a", PopStatus::Completed, "done").unwrap();
+    let text: String = issues.iter().map(|issue| format!("{issue}\n")).collect();
+    let exported = stack.read(|tree| import::export(tree, &text, "")).unwrap();
+    assert_eq!(exported.written.len(), 2, "{:?}", exported.written);
+    stack.note_export(&exported).unwrap();
+    let again = stack.bring_up_to_date(&import::frames(&exported.text).unwrap(), None).unwrap();
+    assert!(again.changes.is_empty() && again.conflicts.is_empty(), "{again:?}");
+    let stack = recorded();
+    update(&stack, &[issue("e", "open")]);
+    stack.activate("e").unwrap();
+    stack.pop("e", PopStatus::Completed, "done").unwrap();
+    let more = [issue("e", "open"), issue("e.1", "open")];
+    for _ in 0..2 {
+        assert_eq!(update(&stack, &more).conflicts.len(), 1, "what is below it waits");
+    }
+    // Answered here, and closed there.
+    let stack = recorded();
+    let gate = |status: &str| with(kind(issue("g", status), "gate"), "close_reason", "by Ada");
+    update(&stack, &[gate("open"), blocked_by(issue("d", "open"), &["g"])]);
+    stack.answer("g", "Yes").unwrap();
+    let settled = update(&stack, &[gate("closed"), blocked_by(issue("d", "open"), &["g"])]);
+    assert!(settled.conflicts.is_empty(), "{:?}", settled.conflicts);
+}
+
 #[test]
 fn a_time_that_has_come_is_no_change() {
     let now = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(1_767_225_600_000));

@@ -205,6 +205,8 @@ export interface Question {
   interruption?: true
   /** True: the frame has not begun, and must not before an answer. With the answer it is planned; if it is no work, it is completed. */
   unbegun?: true
+  /** Somebody has begun it elsewhere: when its time has come it is in progress again, and no worker gets it. */
+  begun?: true
   /** When a frame that has not begun need not wait any more: the time is the answer. */
   until?: number
   /** When the frame was blocked. */

@@ -305,6 +305,13 @@ impl Plan {
             _ => None,
         }));
         self.wait(index, &fates, unknown, until, place, collector);
+        let word = fates.iter().find_map(|fate| if let Fate::NoWork(word) = fate { Some(*word) } else { None });
+        if let Some(word) = word.filter(|word| !tables::HOLDERS.contains(word) && !is_pinned) {
+            match tables::GATES.contains(&word) {
+                true => collector.wait(index, format!("It is a {word}: answer when it is open.")),
+                false => drop(collector.told_when_over.insert(index)),
+            }
+        }
         if let Some(reason) = is_undecided {
             collector.wait(index, reason);
         }
@@ -332,8 +339,9 @@ impl Plan {
         let said = until.as_str().map_or_else(|| until.to_string(), str::to_owned);
         match time::of_value(&until) {
             // Whoever has begun it goes on, and no worker.
-            Some(_) if fates.contains(&Fate::Begun) => {
-                collector.wait(index, format!("It is in progress elsewhere, and deferred in Beads until {said}."));
+            Some(time) if fates.contains(&Fate::Begun) => {
+                let reason = format!("It is in progress elsewhere, and deferred in Beads until {said}.");
+                collector.goes_on_at(index, time, reason);
             }
             Some(time) => {
                 collector.wait_until(index, time, format!("It is deferred in Beads until {said}."));

@@ -2,6 +2,7 @@
 //! writes the first status for each fate.
 
 use crate::import::fate::Fate::{self, *};
+use crate::import::fate::{self, CANCELLED, FAILED};
 
 /// Why a deferred issue waits.
 pub(super) const DEFERRED: &str = "It is deferred in Beads.";
@@ -56,6 +57,12 @@ pub(super) const TYPES: &[(&str, Fate)] = &[
     ("template", NoWorkBelow("template")),
     ("proto", NoWorkBelow("template")),
 ];
+
+/// What only holds others together ends with them. Of all other things that are no work somebody says when they are over.
+pub(super) const HOLDERS: [&str; 3] = ["milestone", "molecule", "convoy"];
+
+/// What somebody opens who is no agent.
+pub(super) const GATES: [&str; 2] = ["gate", "merge-request"];
 
 /// Keys whose value is not empty, null, 0 or false.
 pub(super) const FLAGS: &[(&str, Fate)] = &[
@@ -138,6 +145,10 @@ const DOUBTS: &[&str] = &[
 /// as `:`, or ends with one, and nothing in it says the contrary.
 pub(super) fn is_failure(reason: &str) -> bool {
     let reason = reason.trim().trim_end_matches(['.', '!']).to_lowercase();
+    // So people and exports write it, whatever comes behind.
+    if [FAILED, CANCELLED].iter().any(|word| fate::behind(word, &reason).is_some()) {
+        return true;
+    }
     let words: Vec<&str> = reason.split(|sign: char| !sign.is_alphanumeric() && sign != '\'').collect();
     if words.iter().any(|word| DOUBTS.contains(word) || word.ends_with("n't") && *word != "won't") {
         return false;
@@ -149,8 +160,7 @@ pub(super) fn is_failure(reason: &str) -> bool {
         })
     };
     let ends = |word: &&str| reason.strip_suffix(*word).is_some_and(|rest| rest.ends_with(' '));
-    FAILURES.iter().chain(FAILURES_AT_THE_BEGINNING).any(|word| begins(&word))
-        || FAILURES.iter().any(|word| ends(&word))
+    FAILURES.iter().chain(FAILURES_AT_THE_BEGINNING).any(|word| begins(word)) || FAILURES.iter().any(|word| ends(word))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::update::{Here, Known, Sides, Verdict, begun_here, said_by, status_ver
 use super::{Becomes, Format, Imported, PlanChange, PlanConflict, PlanField, frames};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameStatus, Handle, Origin};
+use crate::import::collector::is_made;
 use crate::tree::{Draft, Tree};
 
 /// What a file cannot be exported to.
@@ -206,9 +207,13 @@ struct Exporter<'a> {
 impl<'a> Exporter<'a> {
     /// Writes what has changed here into the records of the file.
     fn write_changed(&mut self, handles: &HashMap<String, Handle>, records: &dyn Records) {
-        for file in self.plan.frames.iter().filter(|file| file.no_work.is_none()) {
+        for file in &self.plan.frames {
             let Some(handle) = handles.get(&file.session_id).copied() else { continue };
             let mut here = Here::of(self.tree, handle, &self.ids);
+            // Of what is no work only its end is written.
+            if file.no_work.is_some() && (is_made(file) || here.record.status != FrameStatus::Completed) {
+                continue;
+            }
             if here.origin.is_none_or(|origin| origin.gone) {
                 continue;
             }
@@ -217,13 +222,10 @@ impl<'a> Exporter<'a> {
             let is_settled = record.status == file.status && !file.status.is_unfinished();
             let sums = said_by(file, file.parent_session_id.as_deref());
             here.record = record;
-            let mut status = status_verdict(&here, file, sums.wait);
-            // A time that has passed has changed nothing.
-            let until = file.questions.last().and_then(|question| question.until);
-            let answered_at = record.questions.last().and_then(|question| question.answered_at);
-            if record.status == FrameStatus::Planned && until.is_some_and(|until| answered_at >= Some(until)) {
-                status = Verdict::Same;
-            }
+            let status = match file.no_work.is_some() && file.status.is_unfinished() {
+                true => Verdict::Here,
+                false => status_verdict(&here, file, sums.wait),
+            };
             let results = match is_settled && has_results(record) != has_results(file) {
                 true => verdict(here.base().map(|base| base.results), sums.results, here.checksums.results),
                 false => Verdict::Same,

@@ -15,6 +15,7 @@ use super::{Becomes, PlanChange, PlanConflict, PlanField, PlanUpdate};
 use crate::error::Result;
 use crate::frame::{Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Origin};
 use crate::import::Imported;
+use crate::import::collector::is_made;
 use crate::tree::{Draft, Tree};
 
 /// What becomes of one frame that was there.
@@ -194,9 +195,13 @@ impl<'a, 'tree> Updater<'a, 'tree> {
             // Where the top of the plan is, the file does not say.
             let is_placed_here = field == PlanField::Parent && is_top && base.is_none_or(|base| base == 0);
             // Who has completed a frame here knows best what was to be done and what came of it.
-            let is_known_here = here.is_own
-                && (here.record.status, file.status) == (FrameStatus::Completed, FrameStatus::Completed)
-                && matches!(field, PlanField::Task | PlanField::Results);
+            let is_settled_here = here.is_own || here.record.no_work.is_some();
+            let is_known_here = match field {
+                PlanField::Results => is_settled_here && here.record.status == FrameStatus::Completed,
+                // Task Master keeps the results where the task was.
+                PlanField::Task => is_settled_here && file.status == FrameStatus::Completed,
+                _ => false,
+            };
             if is_placed_here || is_known_here || (field == PlanField::Results && !is_settled) {
                 continue;
             }
@@ -299,40 +304,65 @@ impl<'a, 'tree> Updater<'a, 'tree> {
         }
     }
 
-    /// What holds others together goes on if these do. Other frames that have ended keep what is new below them waiting.
+    /// What holds others together goes on if these do, and waits if it needs more. Other frames that have ended keep what the file has below
+    /// them waiting.
     fn go_on_with_groups(&mut self) -> Result<()> {
-        let before = self.draft.tree.len();
         let of_status = self.outcome.conflicts.iter().filter(|conflict| conflict.field == PlanField::Status);
-        let mut reported: HashSet<Handle> = of_status.map(|conflict| conflict.frame).collect();
-        let is_new = |child: &Handle| child.index() >= before;
+        let reported: HashSet<Handle> = of_status.map(|conflict| conflict.frame).collect();
         for file in self.plan.frames.iter().rev() {
             let Some(handle) = self.known.handles.get(&file.session_id).copied() else { continue };
             let record = self.tree.node(handle).record();
-            let has_ended = !record.status.is_unfinished();
-            // What was completed over open work stays so, until more comes.
-            let old = &self.draft.tree;
-            let was_open_there = |below: Handle| {
-                let is_old = handle.index() < before && below.index() < before;
-                is_old && old.node(below).status().is_unfinished() && old.is_ancestor(handle, below)
-            };
-            let is_more = |below: Handle| !was_open_there(below);
-            if !has_ended || !self.tree.unfinished_below(handle).any(is_more) {
-                continue;
-            }
             if record.no_work.is_some() {
-                let values = Map::from_iter([
-                    ("status".to_owned(), json!(FrameStatus::InProgress)),
-                    ("invalidationReason".to_owned(), Value::Null),
-                    ("invalidatedAt".to_owned(), Value::Null),
-                ]);
-                self.push(handle, Change::Reimported { values, edit: None })?;
-            } else if begun_here(record) && self.tree.children(handle).iter().any(is_new) && reported.insert(handle) {
+                if let Some(status) = self.group_goes_on(handle, file) {
+                    let values = Map::from_iter([
+                        ("status".to_owned(), json!(status)),
+                        ("invalidationReason".to_owned(), Value::Null),
+                        ("invalidatedAt".to_owned(), Value::Null),
+                    ]);
+                    self.push(handle, Change::Reimported { values, edit: None })?;
+                }
+            } else if begun_here(record)
+                && !record.status.is_unfinished()
+                && file.status.is_unfinished()
+                && !reported.contains(&handle)
+                && self.tree.children(handle).iter().any(|child| self.waits_in_file(*child))
+            {
                 let advice = "it has ended here, so what is below it waits until it is reopened".to_owned();
                 let conflict = self.conflict(handle, file, PlanField::Status, true);
                 self.outcome.conflicts.push(PlanConflict { advice, ..conflict });
             }
         }
         Ok(())
+    }
+
+    /// True if the file has a frame, and nobody has begun that here.
+    fn waits_in_file(&self, handle: Handle) -> bool {
+        let record = self.tree.node(handle).record();
+        let is_unbegun = record.status == FrameStatus::Planned || record.waits_to_begin();
+        is_unbegun && self.ids.get(&handle).is_some_and(|id| self.file.contains_key(id.as_str()))
+    }
+
+    /// What becomes of a frame that only holds others together, since these or what it needs have changed. `None`: it stays as it is.
+    fn group_goes_on(&self, handle: Handle, file: &Frame) -> Option<FrameStatus> {
+        let old = &self.draft.tree;
+        let status = self.tree.node(handle).status();
+        // The file says that it is over.
+        if !is_made(file) && !file.status.is_unfinished() {
+            return None;
+        }
+        let is_old = |frame: Handle| frame.index() < old.len() && handle.index() < old.len();
+        let was_open = |frame: Handle| is_old(frame) && old.node(frame).status().is_unfinished();
+        // What was completed over open work stays so, until more comes.
+        let is_more = |below: Handle| !(was_open(below) && old.is_ancestor(handle, below));
+        let is_needed = |other: Handle| !(was_open(other) && old.node(handle).dependencies().contains(&other));
+        let has_ended = !status.is_unfinished();
+        let needs = self.tree.unfinished_dependencies(handle).any(|other| !has_ended || is_needed(other));
+        match status {
+            FrameStatus::Blocked | FrameStatus::Planned => None,
+            _ if needs => Some(FrameStatus::Planned),
+            _ if has_ended && self.tree.unfinished_below(handle).any(is_more) => Some(FrameStatus::InProgress),
+            _ => None,
+        }
     }
 }
 

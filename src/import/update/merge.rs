@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::PlanField;
 use crate::frame::{Checksums, Frame, FrameStatus, Handle, Origin, Question};
+use crate::import::collector::is_made;
 use crate::text::fnv_of;
 use crate::tree::{TAKEN_BACK, Tree};
 
@@ -167,9 +168,18 @@ pub(in crate::import) fn status_verdict(here: &Here<'_>, file: &Frame, file_wait
     use FrameStatus::*;
     let record = here.record;
     let holds_others = |status: FrameStatus| matches!(status, Planned | InProgress | Completed);
+    // What is no task of the file ends and goes on with what it holds together.
     let is_group = record.no_work.is_some() && file.no_work.is_some();
-    // What holds others together ends and goes on with them.
-    if is_group && holds_others(record.status) && holds_others(file.status) {
+    if is_group && is_made(file) && holds_others(record.status) && holds_others(file.status) {
+        return Verdict::Same;
+    }
+    // So does an entry of the file that has ended here with its parts. What the file says of it apart from these counts.
+    let base = here.origin.map(|origin| (origin.status, origin.checksums.wait));
+    if is_group && record.status == Completed && file.status.is_unfinished() {
+        let is_as_before = base.is_none_or(|base| base == (file.status, file_wait));
+        return if is_as_before || holds_others(file.status) { Verdict::Same } else { Verdict::File };
+    }
+    if is_group && matches!((record.status, file.status), (Planned, InProgress) | (InProgress, Planned)) {
         return Verdict::Same;
     }
     // What was made here goes further than what somebody has begun elsewhere.
@@ -185,9 +195,9 @@ pub(in crate::import) fn status_verdict(here: &Here<'_>, file: &Frame, file_wait
             return Verdict::File;
         }
     }
-    let base = here.origin.map(|origin| (origin.status, origin.checksums.wait));
     // A wait that is over since its time has come is no change here, nor there while the file still names it.
     let over = record.has_waited_long_enough().then(|| wait_of(record.questions.last()));
-    let now = |(status, wait)| if status == Blocked && over == Some(wait) { (Planned, 0) } else { (status, wait) };
+    let now =
+        |(status, wait)| if status == Blocked && over == Some(wait) { (record.status, 0) } else { (status, wait) };
     verdict(base.map(now), now((file.status, file_wait)), (record.status, here.checksums.wait))
 }

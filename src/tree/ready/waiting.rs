@@ -26,6 +26,7 @@ impl Tree {
         let frame = self.node(handle).record();
         let has_parts = || self.children(handle).iter().any(|child| self.node(*child).status().is_unfinished());
         frame.waits_to_begin().then(|| match frame.no_work {
+            None if frame.questions.last().is_some_and(|wait| wait.begun) => FrameStatus::InProgress,
             None => FrameStatus::Planned,
             Some(_) if self.unfinished_dependencies(handle).next().is_some() => FrameStatus::Planned,
             Some(_) if has_parts() => FrameStatus::InProgress,

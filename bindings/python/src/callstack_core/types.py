@@ -297,6 +297,8 @@ class Question(TypedDict):
     #: True: the frame has not begun, and must not before an answer. With the answer it is planned; if it is no work, it is
     #: completed.
     unbegun: NotRequired[Literal[True]]
+    #: Somebody has begun it elsewhere: when its time has come it is in progress again, and no worker gets it.
+    begun: NotRequired[Literal[True]]
     #: When a frame that has not begun need not wait any more: the time is the answer.
     until: NotRequired[int]
     #: When the frame was blocked.
