@@ -104,7 +104,7 @@ pub(super) struct Pop {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     next: Option<Next>,
-    /// Despite open or planned frames below it.
+    /// Despite unfinished frames below it.
     #[serde(default)]
     anyway: bool,
 }
@@ -324,7 +324,7 @@ impl AgentTool for Details {
     }
 }
 
-/// Record what the work has made, except files of the tools that write files, which are recorded automatically.
+/// Record what the work has made. Files that tools write are recorded automatically.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddArtifact {
@@ -371,8 +371,8 @@ impl AgentTool for AddDecision {
     }
 }
 
-/// Set for good what a frame is about. Otherwise the frame of a session follows what the user writes until something is
-/// planned or pushed below it.
+/// Set for good what a frame is about. Otherwise that of a session follows the user's words until something is planned or
+/// pushed below it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Identify {

@@ -28,7 +28,7 @@ pub(super) struct Pop {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     next: Next,
-    /// Despite open or planned frames below it.
+    /// Despite unfinished frames below it.
     #[serde(default)]
     anyway: bool,
     /// Default: that of this conversation.
