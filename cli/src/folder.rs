@@ -318,6 +318,29 @@ impl StackFolder {
         Ok(Some(self.guarded(stack)))
     }
 
+    /// Checks, without a change, that a program which goes on can use the stack, or make one.
+    ///
+    /// # Errors
+    /// As [`StackFolder::open_to_serve`], as far as that can be known before.
+    #[cfg(feature = "proxy")]
+    pub fn check_usable(&self) -> Result<(), Failure> {
+        if self.server.is_some() {
+            return self.open_to_serve(false).map(drop);
+        }
+        let (path, is_there) = match self.existing() {
+            Ok(path) => (path, true),
+            Err(_) => (self.of_new()?, false),
+        };
+        let failed = |error: io::Error| Failure::of_file("write", path.display(), &error);
+        let database = path.join(DATABASE);
+        if is_there && database.exists() {
+            std::fs::OpenOptions::new().append(true).open(&database).map_err(failed)?;
+        }
+        let absolute = std::path::absolute(&path).map_err(failed)?;
+        let folder = absolute.ancestors().find(|folder| folder.is_dir()).unwrap_or(&absolute);
+        tempfile::tempfile_in(folder).map(drop).map_err(failed)
+    }
+
     /// Creates the stack that a history tells of. It is made in a hidden folder, and moved to its own when it is whole, so a
     /// history that is refused leaves nothing.
     ///

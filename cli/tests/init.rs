@@ -488,7 +488,12 @@ fn tools_are_allowed_in_the_way_of_each_host() {
     project.done(&["claude", "--allow"]);
     project.done(&["claude", "--undo"]);
     assert!(!project.path(settings).exists() && !project.path(".mcp.json").exists(), "nothing is left");
-    assert!(project.refused(&["copilot", "--allow"]).contains("--allow-tool=callstack"));
+    // A host without such a permission gets its entry all the same, and the person is told what to do.
+    let project = Project::new();
+    let output = project.init(&["copilot", "--allow"]);
+    let [told, noted] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(told.contains("--allow-tool=callstack") && noted.contains("have no permission"), "{told}{noted}");
+    assert!(project.path(".github/mcp.json").exists());
 }
 
 /// Newer models of Codex call the tools directly, also where somebody has switched the mode for programs on.

@@ -1526,7 +1526,7 @@ fn a_conversation_that_begins_learns_where_the_work_stands() {
     let mut server = project.connected();
     server.push("one", "Shop");
     server.push("one", "Cart");
-    assert!(instructions(&project).contains("Open frames: f2 (Cart), f1 (Shop). Other conversations hold them"));
+    assert!(instructions(&project).contains("Open frames: f2 (Cart), f1 (Shop). Other conversations work in them"));
     // The conversation has ended without a word, and its lease is over.
     for frame in ["f1", "f2"] {
         project.stack().set_status(frame, FrameStatus::Blocked, None).unwrap();
@@ -1539,6 +1539,70 @@ fn a_conversation_that_begins_learns_where_the_work_stands() {
     let begun: Value = serde_json::from_str(&begun).unwrap();
     let context = begun["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     assert!(context.contains("Open frames") && context.contains("<title>Cart</title>"), "{context}");
+}
+
+/// Whatever state the work is in, it is told as it is, once, and also where the model sees no description of a server.
+#[test]
+fn where_the_work_stands_is_told_as_it_is() {
+    let project = Project::new();
+    let instructions =
+        |project: &Project| project.server(&[]).greet("2025-06-18")["instructions"].as_str().unwrap().to_owned();
+    let stack = project.stack();
+    stack.plan(NewFrame::new("Ship it").id("ship")).unwrap();
+    stack.plan(NewFrame::new("Build").below("ship")).unwrap();
+    let told = instructions(&project);
+    assert!(
+        told.contains(r#"has planned work. The next of the plan is f2 (Build): activate {"frame": "f2"}"#),
+        "{told}"
+    );
+    stack.activate("ship").unwrap();
+    stack.activate("Build").unwrap();
+    stack.block("Build", "Which colour?", None).unwrap();
+    stack.block("ship", "Who pays?", None).unwrap();
+    let told = instructions(&project);
+    assert!(
+        told.contains("Waiting for an answer: f1, f2. f1 asks: Who pays?") && !told.contains("work in them"),
+        "{told}"
+    );
+    stack.answer("Build", "Red").unwrap();
+    let told = instructions(&project);
+    assert!(told.contains("activate goes on with them: f2. Waiting for an answer: f1."), "{told}");
+    let first_tool = |client: &str| {
+        let mut server = project.server(&[]);
+        server.greet_as(client, "2025-06-18", json!({}));
+        server.result("tools/list", json!({}))["tools"][0]["description"].as_str().unwrap().to_owned()
+    };
+    assert!(first_tool("qwen-cli-mcp-client-callstack").contains("Waiting for an answer: f1."));
+    assert!(!first_tool("codex-mcp-client").contains("Waiting"));
+    // A hook tells it.
+    let mut command = project.command();
+    command.arg("mcp").env("CALLSTACK_TOLD_BY_HOOKS", "1");
+    let told = Server::start(command).greet("2025-06-18")["instructions"].as_str().unwrap().to_owned();
+    assert!(!told.contains("Waiting"), "{told}");
+}
+
+/// What was said and done in a frame is read by the tool that shows the frame.
+#[test]
+fn status_shows_the_log_of_a_frame() {
+    let project = Project::new();
+    let mut server = project.connected();
+    server.push("one", "Shop");
+    let entries =
+        [json!({ "role": "user", "text": "Build it" }), json!({ "role": "assistant", "text": "The disk is full" })];
+    project.stack().log("f1").append(&entries).unwrap();
+    let mut log = |words: Value| server.done(Some("one"), "status", json!({ "of": "Shop", "log": words }));
+    for all in [json!(true), json!("true")] {
+        let text = log(all);
+        assert!(
+            text.contains("Build it") && text.contains("The disk is full") && text.ends_with("You are in f1 (Shop)."),
+            "{text}"
+        );
+    }
+    let found = log(json!("DISK"));
+    assert!(!found.contains("Build it") && found.contains("The disk is full"), "{found}");
+    assert!(log(json!("false")).starts_with("Active: f1 Shop") || !log(json!(false)).contains("Build it"));
+    let refused = server.refused(Some("one"), "status", json!({ "log": true }));
+    assert!(refused.contains("log needs the frame"), "{refused}");
 }
 
 /// Hosts add tools to each request for a server with resources, and Claude Code hides tools that do not say that they are always needed.

@@ -69,7 +69,7 @@ unsafe fn one(stack: *mut Callstack, which: u8, texts: [&[u8]; 3]) {
                 callstack_ensure(stack, a, a_len, b, b_len, c, c_len, out, error)
             }
             4 => callstack_identify(stack, a, a_len, b, b_len, c, c_len, c, c_len, error),
-            5 if which / 36 % 2 == 0 => callstack_begin(stack, a, a_len, error),
+            5 if (which / 36).is_multiple_of(2) => callstack_begin(stack, a, a_len, error),
             5 => callstack_activate(stack, a, a_len, error),
             6 => callstack_replace_id(stack, a, a_len, b, b_len, error),
             7 => callstack_set_status(stack, a, a_len, i32::from(which / 36) - 2, b, b_len, c, c_len, error),

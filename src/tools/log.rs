@@ -100,8 +100,13 @@ pub(super) struct LogRange {
 }
 
 impl LogRange {
+    /// The newest lines, or the newest with some words.
+    pub(super) fn newest(search: Option<String>) -> Self {
+        Self { from: None, to: None, search, tail: None }
+    }
+
     /// Adds the lines to an answer, as many as it can hold, and returns it as JSON.
-    fn read(self, stack: &Stack, frame: Handle, mut answer: Value) -> Result<String, Error> {
+    pub(super) fn read(self, stack: &Stack, frame: Handle, mut answer: Value) -> Result<String, Error> {
         let count = self.tail.unwrap_or(LINES).clamp(1, MOST_LINES);
         // A range without an end is read from its beginning; everything else from the end.
         let is_forward = self.from.is_some() && self.to.is_none() && self.search.is_none() && self.tail.is_none();

@@ -857,7 +857,7 @@ fn failed_and_cancelled_in_any_letters() {
 fn gates_are_opened_by_an_answer() {
     for kind in ["gate", "merge-request"] {
         for (dependency, part) in [(true, false), (false, true), (true, true), (false, false)] {
-            let mut text = format!("{{\"id\": \"b\", \"title\": \"Build\", \"status\": \"open\"}}\n");
+            let mut text = "{\"id\": \"b\", \"title\": \"Build\", \"status\": \"open\"}\n".to_owned();
             let needs = if dependency { ", \"depends_on\": [\"b\"]" } else { "" };
             text += &format!(
                 "{{\"id\": \"g\", \"title\": \"Approval\", \"status\": \"open\", \"issue_type\": \"{kind}\"{needs}}}\n"

@@ -22,7 +22,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::host_files::HostFiles;
-use crate::output::{Line, Page, Report};
+use crate::output::{Line, Page, Report, note};
 use crate::repository::in_main_checkout;
 
 #[derive(Args)]
@@ -214,8 +214,7 @@ impl Host {
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Initialized, Failure> {
     let Arguments { host, undo, print, force, allow } = *arguments;
     if allow && !host.can_allow() {
-        let message = format!("the settings of {} have no permission for tools that could be written", host.name());
-        return Err(Failure::new(Exit::Refused, "no_permission", message).next(host.next_step()));
+        note(&format!("the settings of {} have no permission for tools that could be written", host.name()));
     }
     if !undo && !print && !force && plugin::is_installed(host) {
         let message = format!("the package callstack of {} is installed: either that or init, never both", host.name());

@@ -41,6 +41,8 @@ pub use hook::{HookArguments, run as run_hook};
 #[cfg(feature = "proxy")]
 pub use hook::{HookHost, OF_RUN, WATCHED};
 use messages::Lines;
+#[cfg(feature = "proxy")]
+pub use server::TOLD_BY_HOOKS;
 use server::{Server, Shared};
 
 /// The pause between two looks at what is due, such as writing `state.json`.

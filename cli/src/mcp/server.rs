@@ -1,5 +1,6 @@
 //! The server as the protocol sees it: what it offers, and the way of a request to a tool, a resource or a prompt.
 
+use std::env;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,6 +29,11 @@ use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 
+/// The variable by which a package with hooks says that these tell a conversation where the work stands.
+pub const TOLD_BY_HOOKS: &str = "CALLSTACK_TOLD_BY_HOOKS";
+/// Agents that do not show their models the description of a server: they find in that of this tool where the work stands.
+const WITHOUT_INSTRUCTIONS: [&str; 2] = ["copilot", "qwen"];
+const FIRST_TOOL: &str = "push";
 /// At this number of characters, Claude Code cuts the description of a server.
 const LONGEST_INSTRUCTIONS: usize = 2_048;
 /// The description of the server that hosts give to their agents.
@@ -98,8 +104,11 @@ impl Shared {
         self.lock().clone()
     }
 
-    /// Looks where the work stands, for the instructions. A stack that cannot be opened is told of by the first call.
+    /// Looks where the work stands, for the instructions, unless a hook tells it. A stack that cannot be opened is told of by the first call.
     pub fn look_around(&self) {
+        if env::var_os(TOLD_BY_HOOKS).is_some_and(|value| !value.is_empty()) {
+            return;
+        }
         let Ok(Some(stack)) = self.open(false) else { return };
         let stack = caller::as_conversation(&stack, self.starter.as_ref());
         let conversation = Conversation::new(&stack, &self.settings);
@@ -116,6 +125,14 @@ impl Shared {
             Some(_) => INSTRUCTIONS.to_owned(),
             None => all,
         }
+    }
+
+    /// Where the work stands, for a client whose model sees no instructions.
+    fn standing_for(&self, context: &RequestContext<RoleServer>) -> Option<&str> {
+        let peer = || context.peer.peer_info().map(|peer| peer.client_info.clone());
+        let agent = Caller::agent_of_client(&context.meta.client_info().or_else(peer)?.name)?;
+        let standing = self.standing.get().filter(|standing| standing.chars().count() <= LONGEST_INSTRUCTIONS / 2);
+        standing.filter(|_| WITHOUT_INSTRUCTIONS.contains(&agent)).map(String::as_str)
     }
 
     /// Does what is due between calls.
@@ -362,9 +379,15 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.shared.tools.iter().map(definition).collect()))
+        let mut tools: Vec<model::Tool> = self.shared.tools.iter().map(definition).collect();
+        let first = tools.iter_mut().find(|tool| tool.name == FIRST_TOOL);
+        if let (Some(first), Some(standing)) = (first, self.shared.standing_for(&context)) {
+            let description = first.description.take().unwrap_or_default();
+            first.description = Some(format!("{description}\n{standing}").into());
+        }
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<model::Tool> {

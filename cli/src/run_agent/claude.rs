@@ -10,7 +10,7 @@ use super::settings_files;
 use super::upstreams::{own, vendor};
 use crate::failure::Failure;
 use crate::host_files::HostFiles;
-use crate::mcp::{HookHost, OF_RUN};
+use crate::mcp::{HookHost, OF_RUN, TOLD_BY_HOOKS};
 use crate::proxy::Proxy;
 
 const BASE_URL: &str = "ANTHROPIC_BASE_URL";
@@ -28,7 +28,9 @@ pub fn upstream(_: &Scene<'_>) -> Result<Option<String>, Failure> {
 
 pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failure> {
     // Claude Code hides the tools of servers until it searches for them, unless they are always loaded.
-    let servers = json!({ "mcpServers": { SERVER: scene.entry(json!({ "type": "stdio", "alwaysLoad": true })) } });
+    let mut entry = scene.entry(json!({ "type": "stdio", "alwaysLoad": true }));
+    entry["env"][TOLD_BY_HOOKS] = "1".into();
+    let servers = json!({ "mcpServers": { SERVER: entry } });
     let file = scene.file("mcp.json", &servers)?;
     // In one word each: these options take all words that follow them.
     // A plugin for this run has the hooks, beside the settings and plugins of the person.

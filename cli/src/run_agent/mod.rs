@@ -35,6 +35,7 @@ use crate::caller::Caller;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
+use crate::input::misused;
 use crate::log;
 use crate::output::{Output, note};
 use crate::proxy::{NOT_RECORDED, Proxy, ProxyOptions, hide_texts_of_panics};
@@ -75,6 +76,10 @@ pub fn start(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
 async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Result<u8, Failure> {
     let RunArguments { proxy: options, upstream, base_url_variable, mut command, .. } = arguments;
     let program = command.remove(0);
+    if let Some(option) = program.to_str().filter(|word| word.starts_with('-')) {
+        return Err(misused(&format!("`{option}` is no option of `callstack run`, and no agent"))
+            .next("callstack run --help lists the options; those of the agent stand behind its name"));
+    }
     let agent = match base_url_variable {
         Some(variable) => Agent::Other { variable, wire: options.wire.unwrap_or(Wire::Chat) },
         None => Agent::named(&program)?,
@@ -84,6 +89,8 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
         refuse_options_of_proxy(&options, upstream.as_deref())?;
     }
     let program = process::find(&program)?;
+    // Without its stack the agent would work as ever, and nothing would be kept of it.
+    folder.check_usable()?;
     let files = private_folder().map_err(|error| Failure::of_file("make", "a temporary folder", &error))?;
     let folder = Arc::new(folder);
     let conversation = Caller::of_run(&program.file_stem().unwrap_or_default().to_string_lossy())

@@ -160,7 +160,7 @@ pub(super) fn is_failure(reason: &str) -> bool {
         })
     };
     let ends = |word: &&str| reason.strip_suffix(*word).is_some_and(|rest| rest.ends_with(' '));
-    FAILURES.iter().chain(FAILURES_AT_THE_BEGINNING).any(|word| begins(word)) || FAILURES.iter().any(|word| ends(word))
+    FAILURES.iter().chain(FAILURES_AT_THE_BEGINNING).any(begins) || FAILURES.iter().any(ends)
 }
 
 #[cfg(test)]

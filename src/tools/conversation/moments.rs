@@ -5,7 +5,12 @@ use super::Conversation;
 use crate::error::Result;
 use crate::frame::{FrameStatus, Handle, Hold, Release};
 use crate::session::calls::listed;
+use crate::text::{beginning, one_line};
 use crate::tree::Command;
+
+/// The number of frames that wait for answers which a conversation is told of, and the length of a question, in characters.
+const LISTED: usize = 6;
+const LONGEST_QUESTION: usize = 200;
 
 impl Conversation<'_> {
     /// The text for a conversation that begins, goes on, or was compacted: the context of its frame, or where the work of others stands, with the
@@ -28,32 +33,62 @@ impl Conversation<'_> {
         Ok(Some(format!("{standing}\nThe context of {}:\n{}", self.name(frame), context.xml)))
     }
 
-    /// A short text for a conversation that is in no frame: what is open in the stack, and how it goes on with that. `None`: nothing is open.
+    /// A short text for a conversation that is in no frame: what is open or planned in the stack, and how it goes on with that. `None`: nothing
+    /// is.
     pub fn standing(&self) -> Option<String> {
         let open = self.open_frames();
-        if open.is_empty() {
+        let (mut next, ready) = (Vec::new(), self.ready_frame());
+        if open.is_empty() && ready.is_none() {
             return None;
         }
-        let next = match self.left_behind() {
-            Some(frame) => format!(
+        if let Some(frame) = self.left_behind() {
+            next.push(format!(
                 "Nobody works on {}: activate {{\"frame\": \"{frame}\"}} goes on with it, if that is what the user wants.",
                 self.name(frame)
-            ),
-            None => {
-                "Other conversations hold them: if theirs has ended, activate with takeOver goes on there.".to_owned()
-            }
-        };
-        let answered: Vec<Handle> = self.stack.read(|tree| {
-            let is_answered = |frame: &Handle| tree.node(*frame).record().pending_answer().is_some();
-            tree.with_status(FrameStatus::Blocked).filter(is_answered).collect()
+            ));
+        } else if self.is_anything_held() {
+            next.push(
+                "Other conversations work in them: if theirs has ended, activate with takeOver goes on there."
+                    .to_owned(),
+            );
+        } else if let Some(frame) = ready {
+            next.push(format!(
+                "The next of the plan is {}: activate {{\"frame\": \"{frame}\"}} begins it, if that is what the user wants.",
+                self.name(frame)
+            ));
+        }
+        let (answered, asking): (Vec<Handle>, Vec<Handle>) = self.stack.read(|tree| {
+            let blocked = tree.with_status(FrameStatus::Blocked);
+            blocked.partition(|frame| tree.node(*frame).record().pending_answer().is_some())
         });
-        let answered = match &answered[..] {
-            [] => String::new(),
-            answered => format!(" Answered in the meantime, so that activate goes on with them: {}.", listed(answered)),
-        };
-        Some(format!(
-            "The call stack of this project (tools of callstack) has work that is not finished.{open} {next}{answered} For other work, push begins a task."
-        ))
+        if !answered.is_empty() {
+            next.push(format!("Answered in the meantime, so that activate goes on with them: {}.", listed(&answered)));
+        }
+        if let Some(first) = asking.first() {
+            let waits_for =
+                self.stack.read(|tree| one_line(beginning(tree.node(*first).record().waits_for(), LONGEST_QUESTION)));
+            next.push(format!(
+                "Waiting for an answer: {}. {first} asks: {waits_for}",
+                listed(&asking[..asking.len().min(LISTED)])
+            ));
+        }
+        next.push("For other work, push begins a task.".to_owned());
+        let what = if open.is_empty() { "has planned work." } else { "has work that is not finished." };
+        Some(format!("The call stack of this project (tools of callstack) {what}{open} {}", next.join(" ")))
+    }
+
+    /// The first planned frame that can begin.
+    fn ready_frame(&self) -> Option<Handle> {
+        self.stack.read(|tree| tree.ready().next())
+    }
+
+    /// True if somebody works on a frame in progress.
+    fn is_anything_held(&self) -> bool {
+        let now = self.stack.now();
+        self.stack.read(|tree| {
+            let is_held = |frame: Handle| tree.holder(frame, now).is_some();
+            tree.with_status(FrameStatus::InProgress).any(is_held)
+        })
     }
 
     /// The conversation ends, or its program does: others can go on with its frames at once, and so can the conversation itself if it comes

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::{FrameStatus, Handle};
 use crate::session::call_title;
 use crate::session::calls::listed;
 use crate::text::floor_char_boundary;
+use crate::tools::log::LogRange;
 use crate::tree::{OutlineOptions, Tree};
 
 /// The longest wait, in seconds: shorter than the patience of every host.
@@ -47,12 +49,40 @@ pub(super) struct Status {
     /// Also other tasks.
     #[serde(default)]
     all: bool,
+    /// Of that frame, what was said and done in it: "true" for the newest, or words to look for.
+    #[schemars(with = "Option<String>")]
+    log: Option<LogWords>,
     /// Seconds, to wait for the end of the frame `of`.
     #[serde(default)]
     #[schemars(range(min = 0, max = 25))]
     wait: i64,
     /// Your frame. Default: that of this conversation.
     frame: Option<String>,
+}
+
+/// Which part of a log is shown.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected true, or words to look for")]
+enum LogWords {
+    Newest(bool),
+    With(String),
+}
+
+impl LogWords {
+    /// Models write texts for what is true or false, too.
+    fn asks(&self) -> bool {
+        match self {
+            Self::Newest(is_asked) => *is_asked,
+            Self::With(words) => !words.trim().is_empty() && !words.trim().eq_ignore_ascii_case("false"),
+        }
+    }
+
+    fn searched(self) -> Option<String> {
+        match self {
+            Self::With(words) if !words.trim().eq_ignore_ascii_case("true") => Some(words),
+            _ => None,
+        }
+    }
 }
 
 impl ConversationTool for Status {
@@ -70,9 +100,17 @@ impl ConversationTool for Status {
             if self.wait > 0 {
                 return Err("wait needs the frame that it waits for: of".into());
             }
+            if self.log.is_some_and(|words| words.asks()) {
+                return Err("log needs the frame whose log it is: of".into());
+            }
             return Ok(call.answer_from(own, all(call, own, self.all)?));
         };
         let frame = call.resolve(&name)?;
+        if let Some(words) = self.log.filter(LogWords::asks) {
+            let range = LogRange::newest(words.searched());
+            let text = range.read(call.stack, frame, json!({ "handle": frame }))?;
+            return Ok(call.answer_from(own, text));
+        }
         let options =
             OutlineOptions::default().root(Some(frame.into())).own(own.map(Into::into)).details(true).width(0);
         let text = call.stack.outline(&options.depth(Some(1)))?;
