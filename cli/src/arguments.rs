@@ -54,7 +54,7 @@ pub enum Subcommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
-    /// Runs an agent of another maker on the call stack: claude, codex, gemini, qwen or copilot.
+    /// Runs an agent of another maker on the call stack: claude, codex, gemini, qwen, copilot, opencode or pi.
     ///
     /// The agent gets the tools of the stack, and each of its requests is folded, for this run alone: no file of yours changes. It has
     /// your terminal, and its exit code is that of this command. At the end, one line on the standard error says what its requests have

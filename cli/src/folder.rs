@@ -335,9 +335,10 @@ impl StackFolder {
         let database = path.join(DATABASE);
         if is_there && database.exists() {
             std::fs::OpenOptions::new().append(true).open(&database).map_err(failed)?;
+            self.open_to_read().map(|opened| drop(ManuallyDrop::into_inner(opened)))?;
         }
         let absolute = std::path::absolute(&path).map_err(failed)?;
-        let folder = absolute.ancestors().find(|folder| folder.is_dir()).unwrap_or(&absolute);
+        let folder = absolute.ancestors().find(|folder| folder.exists()).unwrap_or(&absolute);
         tempfile::tempfile_in(folder).map(drop).map_err(failed)
     }
 

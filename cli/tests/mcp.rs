@@ -1605,6 +1605,31 @@ fn status_shows_the_log_of_a_frame() {
     assert!(refused.contains("log needs the frame"), "{refused}");
 }
 
+/// The document says what the definitions cost, at four characters a token. `UPDATE_DOCS=1` writes the figures.
+#[test]
+fn the_document_says_what_the_definitions_cost() {
+    let project = Project::new();
+    let mut server = project.server(&[]);
+    let instructions = server.greet("2025-06-18")["instructions"].as_str().unwrap().chars().count() / 4;
+    let tools = server.result("tools/list", json!({}))["tools"].clone();
+    let of = |tool: &Value| json!({ "name": tool["name"], "description": tool["description"], "input_schema": tool["inputSchema"] });
+    let tools: usize =
+        tools.as_array().unwrap().iter().map(|tool| of(tool).to_string().chars().count()).sum::<usize>() / 4;
+    let said = format!(
+        "The definitions of the 8 standard tools cost {},{:03} tokens in each request, the description of the server {instructions} (at four characters).",
+        tools / 1_000,
+        tools % 1_000
+    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/mcp.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let old = page.lines().find(|line| line.starts_with("The definitions of the 8")).unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, page.replace(old, &said)).unwrap();
+    } else {
+        assert_eq!(old, said, "UPDATE_DOCS=1 writes it");
+    }
+}
+
 /// Hosts add tools to each request for a server with resources, and Claude Code hides tools that do not say that they are always needed.
 #[test]
 fn a_server_costs_no_more_than_its_tools() {

@@ -285,6 +285,23 @@ fn options_behind_the_agent_are_the_agents() {
     }
 }
 
+/// Without its stack an agent would work as ever, and nothing would be kept of it.
+#[test]
+fn a_stack_that_cannot_be_used_is_refused_before_the_agent_starts() {
+    let machine = Machine::new();
+    machine.agent("claude", "touch began");
+    machine.put("file", "no folder");
+    machine.put("broken/stack.db", "no database");
+    for stack in ["/proc/nope/x", "file/stack", "broken"] {
+        let output = machine.output(&["--stack", stack, "claude"]);
+        assert!(!output.status.success() && errors(&output).starts_with("error: "), "{stack}: {}", errors(&output));
+        assert!(!machine.path("began").exists(), "{stack}: the agent has begun");
+    }
+    let output = machine.output(&["--stack", "new/stack", "claude"]);
+    assert!(output.status.success() && machine.path("began").exists(), "{}", errors(&output));
+    assert!(!machine.path("new").exists(), "nothing is made before it is used");
+}
+
 #[test]
 fn what_cannot_be_run_is_refused() {
     let machine = Machine::new();
@@ -296,6 +313,7 @@ fn what_cannot_be_run_is_refused() {
         ),
         (&["./codex"], 1, "there is no program ./codex"),
         (&["vim"], 2, "`vim` is no agent that callstack knows"),
+        (&["--nofold", "codex"], 2, "`--nofold` is no option of `callstack run`, and no agent"),
         (&["--no-fold", "opencode"], 2, "has a plugin, which folds its requests itself\nnext: leave out --no-fold"),
         (&["--upstream", "http://127.0.0.1:1", "pi"], 2, "--upstream is for agents with a proxy"),
         (&["--base-url-variable", "A", "ask"], 2, "--wire"),
