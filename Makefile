@@ -349,6 +349,7 @@ bench-facts: native program $(NODE_MODULES)
 hosts-real: $(call needs,dist typescript)
 	$(NPM) install --prefix bindings/hosts
 	cd bindings && CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node scripts/unchanged.mjs $(NPM) test --prefix hosts -- $(if $(HOSTS),--test-name-pattern='^$(HOSTS)')
+	if scripts/install-postgres; then CALLSTACK=$(CURDIR)/$(NATIVE)/callstack-postgres scripts/with-postgres $(NPM) run test:postgres --prefix bindings/hosts; else [ $$? -eq 3 ]; fi
 
 # Writes docs/run.svg, the picture of the README: `callstack run claude` and `callstack watch`, each in a pseudo-terminal.
 demo-run-svg: $(call needs,dist typescript)

@@ -56,7 +56,7 @@ use crate::vocabulary::calls::{CallNames, SERVER};
 
 use self::conversation::{Conversation, Removal};
 use self::plan::{Plan, What};
-pub use self::transcript::{Seen, Transcript, TranscriptItem, answered_transcript, beginning, transcript};
+pub use self::transcript::{AnswerPart, Seen, Transcript, TranscriptItem, answered_transcript, beginning, transcript};
 pub use self::transcript_file::{
     LONGEST_TRANSCRIPT_LINE, TranscriptForm, TranscriptPart, TranscriptStep, read_transcript,
 };

@@ -79,11 +79,35 @@ pub fn transcript(wire: Wire, request: &str, settings: &FoldSettings, seen: &mut
     answered_transcript(wire, request, &[], settings, seen)
 }
 
-/// As [`transcript`], with the texts of the answer to the request: the next request repeats them.
+/// A part of the answer of a model, as the next request of the conversation repeats it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnswerPart {
+    /// Words.
+    Text(String),
+    /// A call of a tool.
+    Call {
+        /// Its ID.
+        id: String,
+        /// The name of the tool.
+        name: String,
+        /// Its arguments, a JSON text.
+        arguments: String,
+    },
+}
+
+impl AnswerPart {
+    /// A call. `arguments`: a JSON text.
+    pub fn call(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        Self::Call { id: id.into(), name: name.into(), arguments: arguments.into() }
+    }
+}
+
+/// As [`transcript`], with the parts of the answer to the request: the next request repeats them.
 pub fn answered_transcript(
     wire: Wire,
     request: &str,
-    answer: &[String],
+    answer: &[AnswerPart],
     settings: &FoldSettings,
     seen: &mut Seen,
 ) -> Option<Transcript> {
@@ -101,11 +125,21 @@ pub fn answered_transcript(
             items.push(TranscriptItem { frame: walk.frame_of(place), entry: with_id(entry, id), is_answer: false });
         }
     }
-    for text in answer.iter().filter(|text| !text.trim().is_empty()) {
-        let id = ids.of_answer(text);
+    for part in answer {
+        let (id, entry) = match part {
+            AnswerPart::Text(text) if text.trim().is_empty() => continue,
+            AnswerPart::Text(text) => (ids.of_answer(text), json!({"role": "assistant", "text": text})),
+            AnswerPart::Call { id, name, arguments } => {
+                // A call without arguments has none, or an empty object.
+                let given = if arguments.trim().is_empty() { "{}" } else { arguments };
+                let Ok(arguments) = from_json::<Json>(given) else { continue };
+                let number = ids.of_call(id, name, &arguments);
+                let call = json!({"id": id, "name": name, "arguments": arguments});
+                (number, json!({"role": "assistant", "text": "", "calls": [call]}))
+            }
+        };
         if seen.ids.insert(id) {
-            let entry = with_id(json!({"role": "assistant", "text": text}), id);
-            items.push(TranscriptItem { frame: walk.place(), entry, is_answer: true });
+            items.push(TranscriptItem { frame: walk.place(), entry: with_id(entry, id), is_answer: true });
         }
     }
     let whole = Value { text: request, start: 0 };
@@ -164,10 +198,7 @@ impl Ids {
                 (id, id)
             }
             (Kind::Call(call), _) => {
-                // Hosts write them again with other blanks and another order of keys.
-                let arguments = sorted(&arguments(call)).to_string();
-                let id = call.id.unwrap_or_default().as_bytes();
-                let id = fingerprint(&[b"call", id, call.name.as_bytes(), arguments.as_bytes()]);
+                let id = number_of_call(call.id.unwrap_or_default(), call.name, &arguments(call));
                 (id, id)
             }
             (kind, _) => self.of_text(role(kind), &said_by(request, item)),
@@ -178,6 +209,12 @@ impl Ids {
         let id = self.counted(id);
         self.all.push(id);
         id
+    }
+
+    fn of_call(&mut self, id: &str, name: &str, arguments: &Json) -> u64 {
+        let id = number_of_call(id, name, arguments);
+        self.last = id;
+        self.counted(id)
     }
 
     fn of_answer(&mut self, text: &str) -> u64 {
@@ -197,6 +234,12 @@ impl Ids {
         *time += 1;
         fingerprint(&[&self.conversation.to_le_bytes(), &id.to_le_bytes(), &time.to_le_bytes()])
     }
+}
+
+/// Hosts write a call again with other blanks and another order of keys.
+fn number_of_call(id: &str, name: &str, arguments: &Json) -> u64 {
+    let arguments = if arguments.is_null() { "{}".to_owned() } else { sorted(arguments).to_string() };
+    fingerprint(&[b"call", id.as_bytes(), name.as_bytes(), arguments.as_bytes()])
 }
 
 /// A value with the keys of its objects in their order, whatever order the library keeps.

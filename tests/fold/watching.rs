@@ -1,11 +1,11 @@
 //! What the requests of conversations say and use, in the logs and the usage of frames.
 
-use callstack_core::fold::{FoldSettings, Wire};
+use callstack_core::fold::{AnswerPart, FoldSettings, Seen, Wire, transcript};
 use callstack_core::frame::ModelRequest;
 use callstack_core::tools::conversation::{Conversation, Watched};
 use callstack_core::{Actor, HolderKind, LogQuery, NewFrame, Settings, Stack, StackOptions};
 use serde_json::Value;
-use support::conversations::{pop, push, request, shell};
+use support::conversations::{Round, pop, push, request, shell};
 
 use super::transcripts::shop;
 
@@ -151,4 +151,36 @@ fn the_end_of_a_conversation_and_what_its_fork_repeats_are_logged_once() {
     assert!(logged.iter().any(|line| line.contains("Behind all frames.")), "{logged:#?}");
     assert_eq!(watch("claude/1", 4), logged, "another process");
     assert_eq!(watch("claude/fork", 3), logged, "a fork");
+}
+
+/// A call is in the log as soon as the model has made it, and not again with its outcome.
+#[test]
+fn a_call_is_logged_when_it_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    whole.push(NewFrame::new("Shop")).unwrap();
+    let settings = Settings::default();
+    for wire in [Wire::Anthropic, Wire::Chat, Wire::Responses] {
+        let stack = whole.as_actor(Actor::new(HolderKind::Conversation, format!("codex/{wire}")));
+        let frame = stack.push(NewFrame::new(wire.to_string()).below("f1")).unwrap();
+        let conversation = Conversation::new(&stack, &settings);
+        let rounds = [shell("ls", "src").words("Look."), shell("cat a", "letter").words("Read it.")];
+        let asked = |rounds: &[Round]| offering(request(wire, rounds));
+        let mut watched = Watched::default();
+        // The answer calls the second tool, as the next request repeats it.
+        let more = asked(&rounds);
+        let mut seen = Seen::default();
+        let items = transcript(wire, &more, &FoldSettings::default(), &mut seen).unwrap().items;
+        let calls: Vec<&Value> = items.iter().filter_map(|item| item.entry["calls"].get(0)).collect();
+        let call = calls.last().unwrap();
+        let text = |key: &str| call[key].as_str().unwrap().to_owned();
+        let part = AnswerPart::call(text("id"), text("name"), call["arguments"].to_string());
+        conversation.watch(wire, &asked(&rounds[..1]), &[part], &FoldSettings::default(), None, &mut watched).unwrap();
+        let logged = log(&whole, &frame.to_string());
+        assert_eq!(logged.iter().filter(|line| line.starts_with("call")).count(), 2, "{wire}: {logged:#?}");
+        conversation.watch(wire, &more, &[], &FoldSettings::default(), None, &mut watched).unwrap();
+        let logged = log(&whole, &frame.to_string());
+        assert_eq!(logged.iter().filter(|line| line.starts_with("call")).count(), 2, "{wire}: {logged:#?}");
+        assert_eq!(logged.iter().filter(|line| line.contains("letter")).count(), 1, "{wire}: {logged:#?}");
+    }
 }

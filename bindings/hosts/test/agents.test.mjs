@@ -34,6 +34,13 @@ for (const name of Object.keys(hosts)) {
     assert.ok(fs.existsSync(path.join(place.project, ".callstack/stack.db")), `the stack of the run\n${shown}`)
     const log = logOf(place, "First part")
     assert.ok(JSON.stringify(log).includes(SECRET), `what is folded is in the log\n${shown}`)
+    // Calls are logged when the model makes them, and not again with what came of them.
+    if (!hosts[name].noMcp) {
+      const calls = log.flatMap(({ calls }) => calls ?? []).filter((call) => JSON.stringify(call).includes("file.txt"))
+      assert.equal(calls.length, 1, `${JSON.stringify(calls)}\n${shown}`)
+      const outcomes = log.filter(({ role, text }) => role === "tool" && text.includes(SECRET))
+      assert.equal(outcomes.length, 1, `${JSON.stringify(log)}\n${shown}`)
+    }
     // Each of them sends back what the model has thought, and so do the checks of the model bite.
     if (["claude", "codex", "gemini"].includes(name))
       assert.ok(thoughts(model.work[2]) >= 2, `thoughts are sent back\n${shown}`)

@@ -87,7 +87,7 @@ impl Drop for Exchange {
         let has_failed = !self.is_finished || usage.error.is_some() || status >= 400 || status == 0;
         self.totals.add(&usage, self.removed, has_failed);
         if let Some((watcher, watching)) = self.watched.take() {
-            let (request, answer) = (used(&usage, milliseconds, has_failed), usage.texts.clone());
+            let (request, answer) = (used(&usage, milliseconds, has_failed), usage.parts.clone());
             let is_last = !has_failed && !usage.has_calls;
             watcher.watch(Watching { request, answer, is_last, ..watching });
         }

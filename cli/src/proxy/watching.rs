@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use callstack_core::fold::{FoldSettings, Wire, beginning};
+use callstack_core::fold::{AnswerPart, FoldSettings, Wire, beginning};
 use callstack_core::frame::ModelRequest;
 use callstack_core::tools::conversation::{Conversation, Watched};
 use callstack_core::{ErrorClass, Settings, Stack};
@@ -38,8 +38,8 @@ pub struct Watching {
     /// As the agent has sent it.
     pub body: Bytes,
     pub request: ModelRequest,
-    /// The texts of the answer.
-    pub answer: Vec<String>,
+    /// The texts of the answer, and its calls.
+    pub answer: Vec<AnswerPart>,
     /// True if the answer calls no tools: the turn of the agent is over.
     pub is_last: bool,
 }
@@ -190,7 +190,7 @@ impl Recorder {
             conversation.watch(watching.wire, text, answer, &self.fold, Some(request), &mut seen.watched)?;
             match watching.caller.as_ref().is_some_and(Caller::is_subagent) && watching.is_last {
                 // The frame of a subagent ends with its last answer, also if no hook tells of that.
-                true => conversation.agent_ended("", &answer.join("\n")),
+                true => conversation.agent_ended("", &words(answer)),
                 false => Ok(()),
             }
         });
@@ -208,6 +208,12 @@ impl Recorder {
             self.write_last(None, watched);
         }
     }
+}
+
+/// The words of an answer.
+fn words(answer: &[AnswerPart]) -> String {
+    let words = answer.iter().filter_map(|part| if let AnswerPart::Text(text) = part { Some(&**text) } else { None });
+    words.collect::<Vec<_>>().join("\n")
 }
 
 /// The conversation that a request belongs to, by its headers.

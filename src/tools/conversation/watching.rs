@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::caller::{Conversation, frame_in_prompt, is_handed_over};
 use crate::error::Result;
 use crate::fold::{
-    FoldSettings, LONGEST_TRANSCRIPT_LINE, Seen, Transcript, TranscriptForm, TranscriptStep, Wire, answered_transcript,
-    read_transcript,
+    AnswerPart, FoldSettings, LONGEST_TRANSCRIPT_LINE, Seen, Transcript, TranscriptForm, TranscriptStep, Wire,
+    answered_transcript, read_transcript,
 };
 use crate::frame::{FrameRef, Handle, ModelRequest, TranscriptPosition};
 use crate::store::LogQuery;
@@ -47,7 +47,7 @@ const KEPT_BEFORE: usize = 1_000;
 impl Conversation<'_> {
     /// Records what a request says that was not recorded before: each item in the log of the frame in which the conversation was, with the time
     /// of now. What was said in no frame is in the log of the next one, whose task it is as a rule; so is what was used. `answer`: the
-    /// texts of the answer. Records what the request has used too, for the frame in which the conversation is. All of it is one commit. Returns that frame;
+    /// parts of the answer. Records what the request has used too, for the frame in which the conversation is. All of it is one commit. Returns that frame;
     /// `None` if the conversation is in none, and nothing was recorded. Of a request that offers the model none of the stack's tools, such as
     /// one for a title, only the usage is recorded, unless it is a subagent's.
     ///
@@ -76,7 +76,7 @@ impl Conversation<'_> {
         &self,
         wire: Wire,
         request: &str,
-        answer: &[String],
+        answer: &[AnswerPart],
         settings: &FoldSettings,
         usage: Option<ModelRequest>,
         watched: &mut Watched,

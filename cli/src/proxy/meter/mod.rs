@@ -73,6 +73,8 @@ impl Meter {
 mod tests {
     use std::io::Write;
 
+    use callstack_core::fold::AnswerPart;
+
     use super::*;
 
     fn usage_of(wire: Wire, kind: &str, encoding: Option<&str>, body: &[u8], piece: usize) -> Usage {
@@ -145,6 +147,47 @@ mod tests {
         let usage = usage_of(Wire::Gemini, "application/json", None, gemini.as_bytes(), 9);
         assert_eq!((usage.uncached, usage.read, usage.output), (40, 10, 7));
         assert_eq!(usage.model.as_deref(), Some("gemini"));
+    }
+
+    /// Calls are known before their outcomes, in pieces and as a whole.
+    #[test]
+    fn calls_are_read_with_their_arguments() {
+        let events = |lines: &[&str]| lines.iter().map(|line| format!("data: {line}\n\n")).collect::<String>();
+        let anthropic = events(&[
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I look."}}"#,
+            r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"Bash","input":{}}}"#,
+            r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"command\":"}}"#,
+            r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"\"ls\"}"}}"#,
+            r#"{"type":"message_stop"}"#,
+        ]);
+        let whole = r#"{"type":"message","content":[{"type":"text","text":"I look."},
+            {"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"ls"}}]}"#;
+        let chat = events(&[
+            r#"{"choices":[{"delta":{"content":"I look."}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"toolu_1","function":{"name":"Bash","arguments":"{\"command\""}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":\"ls\"}"}}]},"finish_reason":"tool_calls"}]}"#,
+        ]);
+        let responses = events(&[r#"{"type":"response.completed","response":{"output":[{"type":"reasoning"},
+            {"type":"message","content":[{"type":"output_text","text":"I look."}]},
+            {"type":"function_call","call_id":"toolu_1","name":"Bash","arguments":"{\"command\":\"ls\"}"},
+            {"type":"web_search_call","id":"ws_1"}]}}"#
+            .replace('\n', "")
+            .as_str()]);
+        for (wire, kind, body) in [
+            (Wire::Anthropic, "text/event-stream", anthropic.as_str()),
+            (Wire::Anthropic, "application/json", whole),
+            (Wire::Chat, "text/event-stream", &chat),
+            (Wire::Responses, "text/event-stream", &responses),
+        ] {
+            let usage = usage_of(wire, kind, None, body.as_bytes(), 11);
+            let [AnswerPart::Text(text), AnswerPart::Call { id, name, arguments }] = &usage.parts[..] else {
+                panic!("{wire:?}: {:?}", usage.parts)
+            };
+            assert_eq!((text.as_str(), id.as_str(), name.as_str()), ("I look.", "toolu_1", "Bash"), "{wire:?}");
+            assert_eq!(arguments.replace(' ', ""), r#"{"command":"ls"}"#, "{wire:?}");
+            assert!(usage.has_calls, "{wire:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What an answer says about itself: the words of all wires for the same few things.
 
-use callstack_core::fold::Wire;
+use callstack_core::fold::{AnswerPart, Wire};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ const LONGEST_NAME: usize = 60;
 /// Only data with one of these can say something.
 const SIGNS: [&str; 8] =
     ["\"usage", "\"error\"", "\"model", "\"text\"", "\"delta\"", "\"content\"", "_stop\"", "content_block_start"];
-/// The length up to which the texts of an answer are kept, in bytes.
+/// The length up to which the texts of an answer and the arguments of its calls are kept, in bytes.
 const LONGEST_TEXTS: usize = 1 << 20;
 
 /// What an answer has used.
@@ -31,8 +31,8 @@ pub struct Usage {
     pub is_ended: bool,
     /// The answer calls tools: the agent goes on.
     pub has_calls: bool,
-    /// The texts of the answer, as a conversation repeats them.
-    pub texts: Vec<String>,
+    /// The texts of the answer and its calls, as a conversation repeats them. Gemini gives its calls no IDs by which they could be told apart.
+    pub parts: Vec<AnswerPart>,
 }
 
 /// A JSON text of any wire, as far as it matters here.
@@ -125,71 +125,117 @@ impl Usage {
         }
     }
 
-    /// Keeps the texts of the answer, each block of its own.
+    /// Keeps the texts of the answer and its calls, each block of its own.
     fn hear(&mut self, wire: Wire, said: &Said) {
         let kind = said.kind.as_ref().and_then(Value::as_str).unwrap_or_default();
         self.is_ended |= matches!(kind, "message_stop" | "response.completed" | "response.incomplete");
-        let text =
-            |value: Option<&Value>, key: &str| value.and_then(|value| value.get(key)?.as_str().map(str::to_owned));
-        let texts_of = |parts: Option<&Value>| -> Vec<String> {
-            let is_thought = |part: &&Value| part.get("thought").is_some_and(|thought| thought == true);
-            let parts = parts.and_then(Value::as_array).into_iter().flatten().filter(|part| !is_thought(part));
-            parts.filter_map(|part| text(Some(part), "text")).collect()
-        };
-        let is_of = |part: &Value, kind: &str| part["type"].as_str().is_some_and(|it| it.ends_with(kind));
-        let has = |parts: Option<&Value>, is: &dyn Fn(&Value) -> bool| {
-            parts.and_then(Value::as_array).is_some_and(|parts| parts.iter().any(is))
-        };
         match wire {
             Wire::Anthropic if kind == "content_block_start" => {
-                self.has_calls |= said.content_block.as_ref().is_some_and(|block| is_of(block, "tool_use"));
-                self.texts.extend(text(said.content_block.as_ref(), "text"));
+                said.content_block.iter().for_each(|block| self.begin_block(block, String::new()));
             }
-            Wire::Anthropic if kind == "content_block_delta" => self.add_text(text(said.delta.as_ref(), "text")),
+            Wire::Anthropic if kind == "content_block_delta" => {
+                self.add_piece(Place::Last, text_in(said.delta.as_ref(), "text"));
+                self.add_piece(Place::Call(None), text_in(said.delta.as_ref(), "partial_json"));
+            }
             Wire::Anthropic => {
-                self.has_calls |= has(said.content.as_ref(), &|part| is_of(part, "tool_use"));
-                self.texts.extend(texts_of(said.content.as_ref()));
+                for block in said.content.as_ref().and_then(Value::as_array).into_iter().flatten() {
+                    self.begin_block(block, block.get("input").map(Value::to_string).unwrap_or_default());
+                }
             }
             // The whole answer comes at the end.
             Wire::Responses => {
-                self.has_calls |= has(said.output.as_ref(), &|item| is_of(item, "_call"));
-                let items = said.output.as_ref().and_then(Value::as_array).into_iter().flatten();
-                let messages = items.filter(|item| item["type"] == "message");
-                self.texts.extend(messages.map(|item| texts_of(item.get("content")).join("\n")));
+                for item in said.output.as_ref().and_then(Value::as_array).into_iter().flatten() {
+                    let is_call = is_of(item, "_call");
+                    self.has_calls |= is_call;
+                    if item["type"] == "message" {
+                        self.parts.push(AnswerPart::Text(texts_of(item.get("content")).join("\n")));
+                    } else if is_call {
+                        let given = ["arguments", "input"].iter().find_map(|key| text_in(Some(item), key));
+                        if let (Some(id), Some(given)) = (text_in(Some(item), "call_id"), given) {
+                            self.begin_call(id, text_in(Some(item), "name"), Some(given));
+                        }
+                    }
+                }
             }
             Wire::Chat => {
                 let choice = said.choices.as_ref().and_then(|choices| choices.get(0));
                 let part = choice.and_then(|choice| choice.get("delta").or_else(|| choice.get("message")));
                 self.is_ended |=
                     choice.is_some_and(|choice| choice.get("finish_reason").is_some_and(|why| !why.is_null()));
-                self.has_calls |= has(part.and_then(|part| part.get("tool_calls")), &|_| true);
                 self.begin_text();
-                self.add_text(text(part, "content"));
+                self.add_piece(Place::Text, text_in(part, "content"));
+                let calls = part.and_then(|part| part.get("tool_calls")?.as_array());
+                calls.into_iter().flatten().for_each(|call| self.hear_call(call));
             }
             Wire::Gemini => {
                 let candidate = said.candidates.as_ref().and_then(|candidates| candidates.get(0));
                 self.is_ended |= candidate.is_some_and(|candidate| candidate.get("finishReason").is_some());
                 self.begin_text();
                 let parts = candidate.and_then(|candidate| candidate.pointer("/content/parts"));
-                self.has_calls |= has(parts, &|part| part.get("functionCall").is_some());
-                texts_of(parts).into_iter().for_each(|text| self.add_text(Some(text)));
+                let all = parts.and_then(Value::as_array).into_iter().flatten();
+                self.has_calls |= all.into_iter().any(|part| part.get("functionCall").is_some());
+                texts_of(parts).into_iter().for_each(|text| self.add_piece(Place::Text, Some(text)));
             }
             _ => {}
         }
     }
 
-    fn begin_text(&mut self) {
-        if self.texts.is_empty() {
-            self.texts.push(String::new());
+    /// A block of Anthropic.
+    fn begin_block(&mut self, block: &Value, given: String) {
+        if is_of(block, "tool_use") {
+            self.has_calls = true;
+            let id = text_in(Some(block), "id").unwrap_or_default();
+            self.begin_call(id, text_in(Some(block), "name"), Some(given));
+        } else {
+            self.parts.extend(texts_of(Some(&Value::Array(vec![block.clone()]))).into_iter().map(AnswerPart::Text));
         }
     }
 
-    fn add_text(&mut self, more: Option<String>) {
-        let length: usize = self.texts.iter().map(String::len).sum();
-        if let (Some(last), Some(more)) = (self.texts.last_mut(), more)
-            && length + more.len() <= LONGEST_TEXTS
-        {
-            last.push_str(&more);
+    /// A call of Chat, or a piece of one.
+    fn hear_call(&mut self, call: &Value) {
+        self.has_calls = true;
+        let function = call.get("function");
+        let given = text_in(function, "arguments");
+        match text_in(Some(call), "id").filter(|id| !id.is_empty()) {
+            Some(id) if !self.has_call(&id) => self.begin_call(id, text_in(function, "name"), given),
+            _ => self.add_piece(Place::Call(call.get("index").and_then(Value::as_u64)), given),
+        }
+    }
+
+    fn has_call(&self, id: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part, AnswerPart::Call { id: other, .. } if other == id))
+    }
+
+    fn begin_call(&mut self, id: String, name: Option<String>, given: Option<String>) {
+        let arguments = given.filter(|given| self.length() + given.len() <= LONGEST_TEXTS).unwrap_or_default();
+        self.parts.push(AnswerPart::Call { id, name: name.unwrap_or_default(), arguments });
+    }
+
+    fn begin_text(&mut self) {
+        if !self.parts.iter().any(|part| matches!(part, AnswerPart::Text(_))) {
+            self.parts.insert(0, AnswerPart::Text(String::new()));
+        }
+    }
+
+    fn length(&self) -> usize {
+        let length = |part: &AnswerPart| match part {
+            AnswerPart::Call { arguments: text, .. } | AnswerPart::Text(text) => text.len(),
+            _ => 0,
+        };
+        self.parts.iter().map(length).sum()
+    }
+
+    /// Adds a piece to a text, or to the arguments of a call.
+    fn add_piece(&mut self, place: Place, more: Option<String>) {
+        let Some(more) = more.filter(|more| self.length() + more.len() <= LONGEST_TEXTS) else { return };
+        let found = match place {
+            Place::Last => self.parts.last_mut().and_then(texts),
+            Place::Text => self.parts.iter_mut().rev().find_map(texts),
+            Place::Call(None) => self.parts.iter_mut().rev().find_map(arguments),
+            Place::Call(Some(number)) => self.parts.iter_mut().filter_map(arguments).nth(number as usize),
+        };
+        if let Some(found) = found {
+            found.push_str(&more);
         }
     }
 
@@ -212,6 +258,41 @@ impl Usage {
         }
         self.output = self.output.max(output);
     }
+}
+
+/// The text that a part is.
+fn texts(part: &mut AnswerPart) -> Option<&mut String> {
+    if let AnswerPart::Text(text) = part { Some(text) } else { None }
+}
+
+/// The arguments of the call that a part is.
+fn arguments(part: &mut AnswerPart) -> Option<&mut String> {
+    if let AnswerPart::Call { arguments, .. } = part { Some(arguments) } else { None }
+}
+
+/// What a piece of an answer belongs to.
+enum Place {
+    /// The last part, if that is a text.
+    Last,
+    /// The last text.
+    Text,
+    /// The call with this number, counted from 0; without one the last.
+    Call(Option<u64>),
+}
+
+fn text_in(value: Option<&Value>, key: &str) -> Option<String> {
+    value?.get(key)?.as_str().map(str::to_owned)
+}
+
+fn is_of(part: &Value, kind: &str) -> bool {
+    part["type"].as_str().is_some_and(|it| it.ends_with(kind))
+}
+
+/// The texts of parts, without thoughts.
+fn texts_of(parts: Option<&Value>) -> Vec<String> {
+    let is_thought = |part: &&Value| part.get("thought").is_some_and(|thought| thought == true);
+    let parts = parts.and_then(Value::as_array).into_iter().flatten().filter(|part| !is_thought(part));
+    parts.filter_map(|part| text_in(Some(part), "text")).collect()
 }
 
 /// The name of an error: its type, code or status.
