@@ -50,8 +50,11 @@ impl FrameStatus {
     /// | planned | in_progress, invalidated |
     /// | in_progress | completed, failed, blocked, invalidated |
     /// | blocked | in_progress, completed, failed, blocked, invalidated |
-    /// | completed, failed | invalidated; completed also in_progress, but only with a reason: [`Stack::reopen`](crate::Stack::reopen) |
+    /// | completed, failed | invalidated |
     /// | invalidated | – |
+    ///
+    /// Some commands make other moves: [`Stack::reopen`](crate::Stack::reopen), [`Stack::answer`](crate::Stack::answer) of what waits to begin,
+    /// [`Stack::undo`](crate::Stack::undo), an import of a plan that has changed, and the end of what only holds others together.
     pub const fn can_become(self, to: FrameStatus) -> bool {
         use FrameStatus::*;
         match self {
