@@ -103,7 +103,11 @@ test("claude: a fork of a session goes on in frames of its own", async (t) => {
   assertBilled(place, model.work, shown)
   const said = (log) => log.map(({ text }) => text).filter((text) => text !== undefined)
   const [read, other] = ["Read", "Other way"].map((title) => said(logOf(place, title)))
-  assert.equal(read.filter((text) => text === "Read: I read it.").length, 1, `once, also after the fork\n${read.join("\n")}`)
+  assert.equal(
+    read.filter((text) => text === "Read: I read it.").length,
+    1,
+    `once, also after the fork\n${read.join("\n")}`,
+  )
   assert.ok(other.includes("Try it otherwise.") && !other.includes("Read: I read it."), other.join("\n"))
   // The first session knows nothing of its fork.
   const last = model.work.at(-1).raw.toString()
