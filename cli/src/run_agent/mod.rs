@@ -14,6 +14,7 @@ mod pi;
 mod plugin;
 mod process;
 mod qwen;
+mod run_folder;
 mod settings_files;
 mod summary;
 mod upstreams;
@@ -29,6 +30,7 @@ use tokio::select;
 
 use self::agent::Agent;
 use self::launch::Scene;
+use self::run_folder::RunFolder;
 use self::summary::Before;
 pub use self::summary::RunUsage;
 use crate::caller::Caller;
@@ -91,7 +93,10 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     let program = process::find(&program)?;
     // Without its stack the agent would work as ever, and nothing would be kept of it.
     folder.check_usable()?;
-    let files = private_folder().map_err(|error| Failure::of_file("make", "a temporary folder", &error))?;
+    if let Some(error) = run_folder::clear_abandoned(&std::env::temp_dir()) {
+        note(&format!("what an earlier run has left stays: {error}"));
+    }
+    let files = RunFolder::new().map_err(|error| Failure::of_file("make", "a temporary folder", &error))?;
     let folder = Arc::new(folder);
     let conversation = Caller::of_run(&program.file_stem().unwrap_or_default().to_string_lossy())
         .map_err(|error| Failure::new(Exit::Failed, "io", format!("no name can be made for the run: {error}")))?;
@@ -116,6 +121,9 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     };
     let mut launch = agent.launch(&scene, proxy.as_ref())?;
     let lent = launch.lent.take();
+    lent.as_ref()
+        .map_or(Ok(()), |lent| files.note(lent))
+        .map_err(|error| Failure::of_file("write", "a note", &error))?;
     launch.notes.iter().for_each(|text| note(text));
     let before = Before::read(folder);
     let sums = proxy.as_ref().map(|proxy| (proxy.totals(), proxy.watcher()));
@@ -152,13 +160,4 @@ fn refuse_options_of_proxy(options: &ProxyOptions, upstream: Option<&str>) -> Re
     let message =
         format!("{option} is for agents with a proxy, and this one has a plugin, which folds its requests itself");
     Err(Failure::new(Exit::Usage, "has_plugin", message).next(format!("leave out {option}")))
-}
-
-/// A folder for this run, which nobody else may read: its files can have the secret of the proxy.
-fn private_folder() -> std::io::Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("callstack-run-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.tempdir()
 }
