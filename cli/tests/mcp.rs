@@ -10,7 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callstack_core::fold::{FoldSettings, FoldedStatus, Wire, fold};
-use callstack_core::{Frame, FrameStatus, NewFrame, NewHold, PopStatus, Stack, StackOptions};
+use callstack_core::{
+    Actor, Frame, FrameStatus, HolderKind, LogQuery, NewFrame, NewHold, PopStatus, Stack, StackOptions,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -2172,6 +2174,36 @@ fn hooks_record_what_transcripts_say() {
     assert!(child.wait().unwrap().success());
     let raw = session.project.command().args(["log", "f1", "--raw"]).output().unwrap();
     assert_eq!(String::from_utf8(raw.stdout).unwrap().lines().count(), 2, "the proxy records it");
+}
+
+/// A session that was killed told nothing of its end: the next one reads what it has said.
+#[test]
+fn the_transcript_of_a_killed_session_is_read_by_the_next_one() {
+    let session = Session::new();
+    let killed = "0f9d2c41-killed";
+    let stack = session.project.stack().as_actor(Actor::new(HolderKind::Conversation, format!("claude/{killed}")));
+    let frame = stack.push(NewFrame::new("Left").root()).unwrap();
+    let folder = session.project.folder.path().join("transcripts");
+    fs::create_dir(&folder).unwrap();
+    let line = |role: &str, words: &str| {
+        let content = if role == "user" { json!(words) } else { json!([{ "type": "text", "text": words }]) };
+        format!(
+            "{}\n",
+            json!({ "type": role, "timestamp": "2026-01-15T00:00:00Z", "message": { "id": words, "role": role, "content": content } })
+        )
+    };
+    let text = line("user", "Build it.")
+        + &line("assistant", "I have begun.")
+        + &line("user", "And?")
+        + &line("assistant", "Half");
+    fs::write(folder.join(format!("{killed}.jsonl")), text).unwrap();
+    fs::write(folder.join("other.jsonl"), line("user", "Nobody's")).unwrap();
+    for _ in 0..2 {
+        session.hook("session-start", None, json!({ "transcript_path": folder.join("new.jsonl") }));
+    }
+    let page = session.project.stack().log(frame).read(&LogQuery::default()).unwrap();
+    let said: Vec<&str> = page.lines.iter().filter_map(|line| line.entry["text"].as_str()).collect();
+    assert_eq!(said, ["Build it.", "I have begun.", "And?"], "the last step may not be whole");
 }
 
 /// The plugin says once for each session that the project has the tools a second time.

@@ -198,6 +198,11 @@ fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Optio
     if let Err(problem) = transcript::read(host, kind, &event, &conversation) {
         note(&format!("callstack hook: {problem}"));
     }
+    if kind == HookEvent::SessionStart
+        && let Err(problem) = transcript::read_others(host, &event, &stack)
+    {
+        note(&format!("callstack hook: {problem}"));
+    }
     if kind == HookEvent::SessionEnd && event.agent_id.is_empty() {
         // Others can go on with its frames at once.
         conversation.ended().map_err(|error| error.to_string())?;

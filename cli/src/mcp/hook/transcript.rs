@@ -1,5 +1,6 @@
 //! Reads the transcript that a hook is told of, from where the reading has stopped, into the logs and the usage of frames.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,15 +11,23 @@ use std::time::{Duration, Instant};
 use callstack_core::fold::{FoldSettings, LONGEST_TRANSCRIPT_LINE};
 use callstack_core::text::from_json;
 use callstack_core::tools::conversation::Conversation;
+use callstack_core::{FrameStatus, Settings, Stack};
 use serde_json::Value;
 
 use super::{Event, HookEvent, HookHost};
+use crate::caller::{self, Caller};
 use crate::host_files::HostFiles;
 
 /// The variable that `callstack run` sets for an agent whose requests it watches: what they say is recorded already.
 pub const WATCHED: &str = "CALLSTACK_WATCHED";
 /// The length of a part that is read at once, in bytes. It grows as long as a step of the conversation is longer.
 const PART: usize = 8 << 20;
+/// The number of other conversations whose transcripts are read on, and of files among which one is looked for. Shorter IDs are in names by chance.
+const MOST_OTHERS: usize = 8;
+const MOST_FILES: usize = 20_000;
+const SHORTEST_ID: usize = 8;
+/// A step that takes longer is taken for the last one.
+const LONGEST_STEP: Duration = Duration::from_secs(600);
 /// How long a hook reads on. The next one goes on there.
 const LONGEST_READ: Duration = Duration::from_secs(5);
 /// How long a hook waits for a transcript, how often it looks, and how much of its end it reads, in bytes.
@@ -29,18 +38,78 @@ const LONGEST_END: u64 = 64 << 10;
 /// Reads on.
 pub fn read(host: HookHost, kind: HookEvent, event: &Event, conversation: &Conversation<'_>) -> Result<(), String> {
     let Some(path) = path_of(host, event).filter(|_| env::var_os(WATCHED).is_none()) else { return Ok(()) };
-    let shown = path.display().to_string();
-    let failed = |error: io::Error| format!("the transcript {shown} cannot be read: {error}");
     let is_end = matches!(kind, HookEvent::Stop | HookEvent::SubagentStop | HookEvent::SessionEnd);
     if let (HookHost::Copilot, Some(hook)) = (host, name_in_copilot(kind)) {
         wait_for_hook(&path, hook);
     }
+    read_file(host, &path, is_end, conversation)
+}
+
+/// Reads on in the transcripts of the conversations that work in frames, when another one begins: those of sessions that were killed have told
+/// nothing of their end.
+pub fn read_others(host: HookHost, event: &Event, stack: &Stack) -> Result<(), String> {
+    let Some(own) = path_of(host, event).filter(|_| env::var_os(WATCHED).is_none()) else { return Ok(()) };
+    let kind = host.transcript().as_str();
+    let others: BTreeSet<String> = stack.read(|tree| {
+        let open = tree.with_status(FrameStatus::InProgress);
+        let names = open.filter_map(|frame| Some(tree.node(frame).record().holder.as_deref()?.name.clone()));
+        let id = |name: String| name.strip_prefix(kind)?.strip_prefix('/').map(str::to_owned);
+        names.filter_map(id).filter(|id| *id != event.session_id && is_file_name(id)).take(MOST_OTHERS).collect()
+    });
+    for id in others {
+        let Some(caller) = Caller::of(kind, &id) else { continue };
+        let path = if host == HookHost::Copilot { of_copilot(&id) } else { beside(host, &own, &id) };
+        let stack = caller::as_conversation(stack, Some(&caller));
+        let settings = Settings::default();
+        let conversation = Conversation::new(&stack, &settings);
+        path.map_or(Ok(()), |path| read_file(host, &path, is_left(&path), &conversation))?;
+    }
+    Ok(())
+}
+
+/// The transcript of another session of the host, whose name has its ID.
+fn beside(host: HookHost, own: &Path, id: &str) -> Option<PathBuf> {
+    // Codex has a folder for each day, in one for each month and year.
+    let levels = if host == HookHost::Codex { 4 } else { 1 };
+    let mut folders = vec![(own.ancestors().nth(levels)?.to_owned(), levels - 1)];
+    let mut looked_at = 0;
+    while let Some((folder, levels)) = folders.pop() {
+        for entry in std::fs::read_dir(folder).ok()?.flatten() {
+            looked_at += 1;
+            if looked_at > MOST_FILES {
+                return None;
+            }
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && levels > 0 => folders.push((path, levels - 1)),
+                Ok(kind) if kind.is_file() && entry.file_name().to_string_lossy().contains(id) => return Some(path),
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+/// True if nobody has written a file for so long that its last step is whole.
+fn is_left(path: &Path) -> bool {
+    let changed = path.metadata().and_then(|found| found.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|elapsed| elapsed > LONGEST_STEP))
+}
+
+/// Comes from outside, and must not lead elsewhere.
+fn is_file_name(id: &str) -> bool {
+    id.len() >= SHORTEST_ID && Path::new(id).components().count() == 1 && !id.starts_with('.')
+}
+
+fn read_file(host: HookHost, path: &Path, is_end: bool, conversation: &Conversation<'_>) -> Result<(), String> {
+    let shown = path.display().to_string();
+    let failed = |error: io::Error| format!("the transcript {shown} cannot be read: {error}");
     // A pipe would be waited for. A file that is not there yet comes with the next event. All hosts name their transcripts so, and other files
     // have nothing for a log.
     if !path.is_file() || path.extension().is_none_or(|extension| extension != "jsonl") {
         return Ok(());
     }
-    let mut file = File::open(&path).map_err(failed)?;
+    let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     let known = conversation.transcript_offset();
     let mut offset = if known <= length { known } else { 0 };
@@ -88,9 +157,7 @@ fn path_of(host: HookHost, event: &Event) -> Option<PathBuf> {
 /// Copilot CLI names its transcript only when a turn ends.
 fn of_copilot(session: &str) -> Option<PathBuf> {
     let home = HostFiles::Copilot.folder()?;
-    // It comes from outside, and must not lead elsewhere.
-    let is_name = Path::new(session).components().count() == 1 && !session.starts_with('.');
-    is_name.then(|| home.join("session-state").join(session).join("events.jsonl"))
+    is_file_name(session).then(|| home.join("session-state").join(session).join("events.jsonl"))
 }
 
 /// How the transcript of Copilot CLI names the hooks at the end of a turn and of a session.
