@@ -282,7 +282,7 @@ impl AgentTool for ShowTree {
     }
 }
 
-/// Show all of a frame: criteria, results, artifacts, decisions, times, path of its log, its other attempts.
+/// Show all of a frame: criteria, results, artifacts, decisions, times, log path, other attempts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Details {
@@ -404,7 +404,7 @@ impl AgentTool for Identify {
     }
 }
 
-/// Show the whole state as JSON, for programs and user interfaces. Agents should use stack_tree.
+/// Show the whole state as JSON, for programs. Agents use stack_tree.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetState {}

@@ -10,6 +10,7 @@ use callstack_core::{
     Actor, EventQuery, Finish, Frame, FrameEdit, FrameStatus, HolderKind, MemoryStore, NewHold, PopStatus, Results,
     Settings, Stack, StackOptions, text,
 };
+use serde_json::{Value, json};
 
 /// A stack with a file of `tests/data/field`, and what was reported about the file.
 struct Plan {
@@ -924,4 +925,28 @@ fn a_conflict_in_a_check_list_is_named_by_its_line() {
         (plan.frame("dropped").status, plan.frame("done thing").status),
         (FrameStatus::Invalidated, FrameStatus::Blocked)
     );
+}
+
+/// Plans of thousands of tasks, levels and links are read without a deep recursion, and nothing of them is lost.
+#[test]
+fn huge_plans_come_in_whole() {
+    let tasks: Vec<Value> =
+        (1..=40).map(|id| json!({"id": id, "title": format!("Task {id}"), "dependencies": [id - 1]})).collect();
+    let tags: serde_json::Map<String, Value> =
+        (0..51).map(|tag| (format!("tag-{tag}"), json!({ "tasks": tasks }))).collect();
+    let plan = import::frames(&Value::from(tags).to_string()).unwrap();
+    assert_eq!(plan.frames.len(), 51 * 41);
+    let deep: String = (1..=3_000)
+        .map(|level| {
+            let parent = if level == 1 { String::new() } else { format!(r#", "parent": "l-{}""#, level - 1) };
+            format!("{{\"id\": \"l-{level}\", \"title\": \"Level {level}\", \"status\": \"open\"{parent}}}\n")
+        })
+        .collect();
+    let plan = Plan::of_text(&deep);
+    assert_eq!(plan.ready(), ["Level 3000"], "parts come first");
+    let chain: String = (1..=5_000)
+        .map(|link| format!("{{\"id\": \"c-{link}\", \"title\": \"Link {link}\", \"status\": \"open\", \"depends_on\": [\"c-{}\"]}}\n", link + 1))
+        .collect::<String>()
+        + "{\"id\": \"c-5001\", \"title\": \"First\", \"status\": \"open\"}\n";
+    assert_eq!(Plan::of_text(&chain).ready(), ["First"]);
 }

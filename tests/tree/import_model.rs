@@ -90,12 +90,31 @@ fn beads(items: &[Item]) -> String {
         if let Some(time) = item.defer_until {
             issue.insert("defer_until".into(), time.into());
         }
-        let link =
-            |(other, kind): &(usize, &str)| json!({"issue_id": id(index), "depends_on_id": id(*other), "type": kind});
-        issue.insert("dependencies".into(), item.links.iter().map(link).collect::<Vec<_>>().into());
+        // Each link in one of the shapes that programs and people write.
+        let mut listed = Vec::new();
+        for (other, kind) in &item.links {
+            let (other, shape) = (id(*other), (index * 7 + other * 3 + kind.len()) % 6);
+            match (shape, *kind) {
+                (0, "blocks") => add(&mut issue, "dependsOn", other),
+                (1, "blocks" | "waits-for") => add(&mut issue, "blocked_by", other),
+                (2, "parent-child") if !issue.contains_key("parentId") => {
+                    issue.insert("parentId".into(), other.into());
+                }
+                (3, kind) if kind != "after" => listed.push(format!("{kind}:{other}").into()),
+                (4, kind) => listed.push(json!({"id": other, "dependency_type": kind})),
+                (_, kind) => listed.push(json!({"issue_id": id(index), "depends_on_id": other, "type": kind})),
+            }
+        }
+        issue.insert("dependencies".into(), listed.into());
         Value::from(issue).to_string()
     };
     items.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Adds an ID to a list of an issue.
+fn add(issue: &mut Map<String, Value>, key: &str, id: String) {
+    let list = issue.entry(key).or_insert_with(|| json!([]));
+    list.as_array_mut().unwrap().push(id.into());
 }
 
 /// What Beads says about which issues are ready, naively: each question is asked anew.

@@ -37,7 +37,6 @@ use crate::caller::Caller;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::input::misused;
 use crate::log;
 use crate::output::{Output, note};
 use crate::proxy::{NOT_RECORDED, Proxy, ProxyOptions, hide_texts_of_panics};
@@ -79,7 +78,8 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     let RunArguments { proxy: options, upstream, base_url_variable, mut command, .. } = arguments;
     let program = command.remove(0);
     if let Some(option) = program.to_str().filter(|word| word.starts_with('-')) {
-        return Err(misused(&format!("`{option}` is no option of `callstack run`, and no agent"))
+        let message = format!("`{option}` is no option of `callstack run`, and no agent");
+        return Err(Failure::new(Exit::Usage, "arguments", message)
             .next("callstack run --help lists the options; those of the agent stand behind its name"));
     }
     let agent = match base_url_variable {
