@@ -807,7 +807,7 @@ fn texts_name_the_tools_of_the_host() {
         "f2 (Cart) is planned.",
         "Begin with f3.",
         "until it is freed.",
-        "Agents should use the drawn tree.",
+        "Agents use the drawn tree.",
         "STACK SUGGESTION: finish f1 (",
         "without finishing its frame",
         "finish the frame: your caller sees these results",
