@@ -1,5 +1,6 @@
 //! The session that calls a tool, and functions that several tools share.
 
+use super::acting::Acting;
 use super::{Reply, beginning};
 use crate::context::Guidance;
 use crate::error::{Error, Result};
@@ -408,5 +409,43 @@ impl<'a> Caller<'a> {
                 turn.finished(session_id, session_id == own);
             }
         });
+    }
+}
+
+impl Acting for Caller<'_> {
+    type Refusal = Error;
+
+    fn stack(&self) -> Stack {
+        self.stack.clone()
+    }
+
+    fn names(&mut self) -> ToolNames {
+        self.tools()
+    }
+
+    fn named(&self, name: &str) -> Result<Handle> {
+        self.resolve(name)
+    }
+
+    fn meant(&self, name: Option<&str>) -> Result<Handle> {
+        self.named_or_own(name)
+    }
+
+    /// The host has the stack itself, and decides for all of its sessions.
+    fn check_ends(&self, _: Handle) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_goes_on(&mut self, value: &str) -> Result<()> {
+        self.check_works_here("next", value)
+    }
+
+    fn check_begins(&mut self, frame: Handle) -> Result<()> {
+        let session_id = self.session_id;
+        self.turn(|turn| turn.check_callable(frame, session_id))
+    }
+
+    fn is_task(&self, frame: Handle) -> bool {
+        self.own_frame() == Some(frame) && self.stack.read(|tree| tree.node(frame).parent().is_some())
     }
 }

@@ -4,13 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::beginning::new_frame;
 use super::caller::Caller;
 use super::json::{pretty, with_references};
-use super::popping::{self, Ended, Ending, Next};
-use super::{AgentTool, InConversation, Reply};
+use super::popping::{self, Ended, Next};
+use super::{AgentTool, InConversation, Reply, acting};
 use crate::error::Error;
-use crate::frame::{FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, Results};
+use crate::frame::{FrameRef, FrameStatus, Handle, Identity, Results};
 use crate::session::calls::{CallPlace, listed};
 use crate::text::escape_hidden;
 use crate::tree::OutlineOptions;
@@ -61,15 +60,13 @@ impl AgentTool for Push {
         let parent = if works_here { caller.parent()? } else { caller.parent_beside()? };
         caller.turn(|turn| turn.check_depth(parent))?;
         // Planned first: if the host dies before it has created the session, the planned frame can be started later.
-        let named = self.depends_on.iter().map(|name| caller.resolve(name));
-        let awaited = named.collect::<Result<Vec<Handle>, Error>>()?;
+        let words = [self.title, self.success_criteria, self.success_criteria_compacted, self.task];
+        let (new, awaited) = acting::new_frame(caller, words, &self.depends_on, parent)?;
         if !self.background && !works_here {
             let session_id = caller.session_id;
             caller.turn(|turn| turn.check_wait(session_id, &awaited))?;
         }
-        let words = [self.title, self.success_criteria, self.success_criteria_compacted, self.task];
-        let parent = parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
-        let frame = caller.stack.plan(NewFrame { parent, ..new_frame(words, awaited) })?;
+        let frame = caller.stack.plan(new)?;
         if works_here {
             let session_id = caller.session_id;
             caller.turn(|turn| turn.planned(session_id, [frame]));
@@ -126,18 +123,18 @@ impl AgentTool for Pop {
     };
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let frame = caller.named_or_own(self.frame_id.as_deref())?;
-        let results = Results::new(self.results).compacted(self.results_compacted);
-        let ending = Ending::new(self.status, results, self.question)?;
-        let (stack, session_id) = (caller.stack, caller.session_id);
-        let is_own = caller.own_frame() == Some(frame);
-        let next = self.next.unwrap_or_default();
-        next.asked().map_or(Ok(()), |value| caller.check_works_here("next", value))?;
-        let named = next.name().map(|name| caller.resolve(name)).transpose()?;
-        let is_task = is_own && stack.read(|tree| tree.node(frame).parent().is_some());
-        let check = |next| caller.turn(|turn| turn.check_callable(next, session_id));
-        let next = next.checked(stack, (frame, self.status, is_task), named, check)?;
-        let popped = ending.carry_out(stack, frame, next, self.anyway)?;
+        let (stack, own) = (caller.stack, caller.own_frame());
+        let asked = acting::Pop {
+            frame: self.frame_id,
+            status: self.status,
+            results: Results::new(self.results).compacted(self.results_compacted),
+            question: self.question,
+            next: self.next.unwrap_or_default(),
+            anyway: self.anyway,
+        };
+        let popped = acting::pop(caller, asked)?;
+        let frame = popped.handle;
+        let is_own = own == Some(frame);
         caller.finished(&[frame]);
         caller.left();
         let status = caller.stack.read(|tree| tree.node(frame).status());

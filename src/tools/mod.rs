@@ -18,6 +18,7 @@
 //! assert!(answer.is_error && answer.text.unwrap().contains("Example: {"));
 //! ```
 
+mod acting;
 pub mod arguments;
 mod autonomy;
 mod beginning;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::beginning::{self, new_frame};
 use super::caller::Caller;
-use super::{AgentTool, InConversation, Reply};
+use super::{AgentTool, InConversation, Reply, acting};
 use crate::error::Error;
 use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, NewFrame, Priority};
 use crate::session::calls::{self, listed};
@@ -319,12 +319,9 @@ impl AgentTool for Invalidate {
     const EXAMPLE: &'static str = r#"{"sessionID": "f4", "reason": "The provider does the caching for us"}"#;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        let frame = caller.named_or_own(self.session_id.as_deref())?;
-        let done = caller.stack.invalidate(frame, self.reason)?;
+        let (_, done, text) = acting::invalidate(caller, self.session_id.as_deref(), self.reason)?;
         caller.finished(&done.invalidated);
         caller.left();
-        let tools = caller.tools();
-        let text = caller.stack.read(|tree| out_of_the_plan(tree, frame, &done, &tools));
         Ok(caller.placed(text))
     }
 }

@@ -7,9 +7,10 @@ use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Release};
 use crate::session::calls;
 use crate::stack::Stack;
 use crate::text::one_line;
+use crate::tools::acting::Acting;
 use crate::tools::beginning;
 use crate::tree::Tree;
-use crate::vocabulary::{Place, ToolRole};
+use crate::vocabulary::{Place, ToolNames, ToolRole};
 
 /// The number of open frames that a refusal lists.
 const LISTED: usize = 12;
@@ -331,6 +332,42 @@ impl<'a> Conversation<'a> {
         text.truncate(text.trim_end().len());
         text.push_str(&format!("\n{place}"));
         Called::from(text)
+    }
+}
+
+impl Acting for &Conversation<'_> {
+    type Refusal = Refusal;
+
+    fn stack(&self) -> Stack {
+        self.stack.clone()
+    }
+
+    fn names(&mut self) -> ToolNames {
+        self.settings.tools.clone()
+    }
+
+    fn named(&self, name: &str) -> Result<Handle, Refusal> {
+        self.resolve(name)
+    }
+
+    fn meant(&self, name: Option<&str>) -> Result<Handle, Refusal> {
+        self.own(name)
+    }
+
+    fn check_ends(&self, frame: Handle) -> Result<(), Refusal> {
+        self.check_free(frame)
+    }
+
+    fn check_goes_on(&mut self, _: &str) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn check_begins(&mut self, frame: Handle) -> Result<(), Refusal> {
+        self.check_free(frame)
+    }
+
+    fn is_task(&self, frame: Handle) -> bool {
+        self.stack.read(|tree| is_handed_over(tree, frame))
     }
 }
 

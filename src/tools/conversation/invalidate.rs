@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
-use crate::tools::planning::out_of_the_plan;
+use crate::tools::acting;
 
 /// Take a frame that is not needed, and the planned ones below it, out of the plan.
 #[derive(Deserialize, JsonSchema)]
@@ -23,13 +23,9 @@ impl ConversationTool for Invalidate {
     const EFFECT: ToolEffect = ToolEffect::Removes;
 
     fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
-        let frame = call.resolve(&self.frame)?;
-        let parent = call.stack.read(|tree| tree.node(frame).parent());
-        call.check_free(frame)?;
-        let gone = call.stack.invalidate(frame, self.reason)?;
-        let tools = &call.settings.tools;
-        let text = call.stack.read(|tree| out_of_the_plan(tree, frame, &gone, tools));
-        let own = call.place_after(call.stack.read(|tree| tree.nearest_open(parent?)));
+        let (frame, _, text) = acting::invalidate(&mut &*call, Some(&self.frame), self.reason)?;
+        let above = call.stack.read(|tree| tree.nearest_open(tree.node(frame).parent()?));
+        let own = call.place_after(above);
         Ok(call.answer_from(own, text))
     }
 }

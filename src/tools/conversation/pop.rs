@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::caller::is_handed_over;
 use super::{Called, Conversation, ConversationTool, Question, Refusal, ToolEffect};
 use crate::frame::{FrameStatus, Results};
 use crate::session::calls::{self, listed};
-use crate::tools::popping::{self, Ended, Ending, Next};
+use crate::tools::acting;
+use crate::tools::popping::{self, Ended, Next};
 
 /// Finish your frame. Who goes on above it sees resultsCompacted, or else results, and nothing more of your work.
 #[derive(Deserialize, JsonSchema)]
@@ -46,17 +46,19 @@ impl ConversationTool for Pop {
         if self.next.asked().is_some() {
             call.stack.refresh()?;
         }
-        let frame = call.own(self.frame.as_deref())?;
-        call.check_free(frame)?;
         if self.status == Ended::Blocked && self.question.is_none() {
             return Err("question is missing: say what the work needs, and from whom".into());
         }
-        let results = Results::new(self.results).compacted(self.results_compacted);
-        let ending = Ending::new(self.status, results, self.question)?;
-        let named = self.next.name().map(|name| call.resolve(name)).transpose()?;
-        let is_task = call.stack.read(|tree| is_handed_over(tree, frame));
-        let next = self.next.checked(call.stack, (frame, self.status, is_task), named, |next| call.check_free(next))?;
-        let popped = ending.carry_out(call.stack, frame, next, self.anyway)?;
+        let asked = acting::Pop {
+            frame: self.frame,
+            status: self.status,
+            results: Results::new(self.results).compacted(self.results_compacted),
+            question: self.question,
+            next: self.next,
+            anyway: self.anyway,
+        };
+        let popped = acting::pop(&mut &*call, asked)?;
+        let frame = popped.handle;
         let is_over = call.is_over(frame);
         let status = call.stack.read(|tree| tree.node(frame).status());
         let (mut text, title) = call.stack.read(|tree| (popping::told(tree, &popped), popping::title(tree, &popped)));

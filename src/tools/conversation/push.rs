@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
-use crate::frame::{FrameStatus, Handle, NewFrame, Parent};
-use crate::tools::beginning;
+use crate::frame::{FrameStatus, Handle};
+use crate::tools::{acting, beginning};
 
 /// Begin a sub-task in a child frame of your frame, and work in it until you pop it. The first push begins your task.
 #[derive(Deserialize, JsonSchema)]
@@ -40,10 +40,8 @@ impl ConversationTool for Push {
 
     fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         let own = call.begins_from(self.frame.as_deref())?;
-        let parent = own.map_or(Parent::Root, |own| Parent::Frame(own.into()));
-        let depends_on = self.depends_on.iter().map(|name| call.resolve(name)).collect::<Result<Vec<Handle>, _>>()?;
         let words = [self.title, self.success_criteria, self.success_criteria_compacted, self.task];
-        let new = NewFrame { parent, ..beginning::new_frame(words, depends_on.clone()) };
+        let (new, depends_on) = acting::new_frame(&call, words, &self.depends_on, own)?;
         let is_ready = call.stack.read(|tree| {
             let is_completed =
                 |frame: &Handle| tree.node(tree.newest_attempt(*frame)).status() == FrameStatus::Completed;
