@@ -487,7 +487,8 @@ fn tools_are_allowed_in_the_way_of_each_host() {
     let project = Project::new();
     project.done(&["claude", "--allow"]);
     project.done(&["claude", "--undo"]);
-    assert!(!project.path(settings).exists() && !project.path(".mcp.json").exists(), "nothing is left");
+    let left = [settings, ".mcp.json", ".claude"].map(|path| project.path(path).exists());
+    assert_eq!(left, [false; 3], "nothing is left");
     // A host without such a permission gets its entry all the same, and the person is told what to do.
     let project = Project::new();
     let output = project.init(&["copilot", "--allow"]);

@@ -286,6 +286,11 @@ struct Opened {
     is_made: bool,
 }
 
+/// True for a folder of settings, such as `.claude`.
+fn is_hidden(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
 impl Opened {
     fn read(host: Host, path: &Path, is_of_person: bool) -> Result<Self, Failure> {
         let file = SettingsFile::read(path, is_of_person)?;
@@ -370,7 +375,11 @@ impl Opened {
         // A link leads to settings that others share: the file stays.
         match self.is_made && self.settings.is_empty() && !self.path.is_symlink() {
             true => {
-                fs::remove_file(&self.path).map_err(|error| Failure::of_file("remove", self.path.display(), &error))
+                fs::remove_file(&self.path).map_err(|error| Failure::of_file("remove", self.path.display(), &error))?;
+                // The folder of the file, if nothing else is in it.
+                let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let _ = folder.filter(|folder| is_hidden(folder)).map(fs::remove_dir);
+                Ok(())
             }
             false => self.file.write(&self.settings.text()),
         }

@@ -48,6 +48,8 @@ use crate::output::Output;
 #[derive(clap::Subcommand)]
 pub enum StackCommand {
     /// Shows the frames as a tree.
+    // The name that the tool has for agents.
+    #[command(alias = "status")]
     Tree(tree::Arguments),
     /// Shows everything about a frame.
     Show(show::Arguments),

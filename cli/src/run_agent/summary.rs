@@ -156,10 +156,7 @@ impl RunUsage {
             Used::ByProxy(usage) => usage.in_words(),
             Used::ByPlugin(usage) => usage.in_words(),
         };
-        match self.frames + self.finished {
-            0 => used,
-            _ => format!("{}, {} finished; {used}", count(self.frames as usize, "new frame"), number(self.finished)),
-        }
+        format!("{}, {} finished; {used}", count(self.frames as usize, "new frame"), number(self.finished))
     }
 }
 

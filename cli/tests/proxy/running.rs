@@ -132,8 +132,9 @@ fn an_agent_has_the_stack_and_the_proxy_and_its_exit_code_stays() {
     assert!(output.stdout.is_empty());
     let line = errors(&output);
     assert!(
-        line.starts_with("1 request, 100 tokens in (0 from a cache) and 2,222,222 out; cost index 100, ")
-            && line.lines().count() == 1,
+        line.starts_with(
+            "0 new frames, 0 finished; 1 request, 100 tokens in (0 from a cache) and 2,222,222 out; cost index 100, "
+        ) && line.lines().count() == 1,
         "{line}"
     );
     let arguments = machine.arguments();
@@ -280,7 +281,10 @@ fn options_behind_the_agent_are_the_agents() {
     machine.agent("claude", "exit 0");
     for given in [&["--help"][..], &["--json", "--stack", "a"], &["-p", "--", "--no-fold"], &["--version"]] {
         let output = machine.output(&[&["claude"], given].concat());
-        assert!(output.stdout.is_empty() && errors(&output).starts_with("0 requests"), "{given:?}");
+        assert!(
+            output.stdout.is_empty() && errors(&output).starts_with("0 new frames, 0 finished; 0 requests"),
+            "{given:?}"
+        );
         assert_eq!(machine.arguments()[3..], *given);
     }
 }
@@ -357,7 +361,10 @@ fn agents_with_a_plugin_get_it_for_this_run_and_no_proxy() {
     let own = json!({ "model": "own/model", "plugin": ["of-mine"] }).to_string();
     let output =
         installed(&machine, &["opencode", "run", "Do it"]).env("OPENCODE_CONFIG_CONTENT", own).output().unwrap();
-    assert_eq!(errors(&output), "0 requests, 0 tokens in (0 from a cache) and 0 out; cost index 0\n");
+    assert_eq!(
+        errors(&output),
+        "0 new frames, 0 finished; 0 requests, 0 tokens in (0 from a cache) and 0 out; cost index 0\n"
+    );
     assert_eq!(machine.arguments(), ["run", "Do it"]);
     let settings: Value = serde_json::from_str(&machine.variable("OPENCODE_CONFIG_CONTENT").unwrap()).unwrap();
     let named = format!("{plugin}/dist/index.js");
