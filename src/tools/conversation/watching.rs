@@ -11,7 +11,7 @@ use crate::fold::{
     AnswerPart, FoldSettings, LONGEST_TRANSCRIPT_LINE, Seen, Transcript, TranscriptForm, TranscriptStep, Wire,
     answered_transcript, read_transcript,
 };
-use crate::frame::{FrameRef, Handle, ModelRequest, TranscriptPosition};
+use crate::frame::{FrameRef, Handle, Holder, ModelRequest, TranscriptPosition};
 use crate::store::LogQuery;
 use crate::tree::{Command, TranscriptRead};
 
@@ -226,26 +226,24 @@ impl Conversation<'_> {
         };
         let Some((frame, position)) = end else { return Ok(ReadPart { unknown: 0, offset }) };
         let (mut logs, mut usage) = (reading.logs, reading.usage);
+        let mut logged = HashSet::new();
         if is_new {
             // A program that has watched the requests has recorded it already.
             let frames = logs.keys().map(|frame| self.stack.read(|tree| tree.root(*frame)));
-            let mut logged = HashSet::new();
             for root in frames.collect::<BTreeSet<_>>() {
                 logged.extend(self.logged_below(root)?);
             }
             let is_new = |entry: &Value| entry["id"].as_str().is_none_or(|id| !logged.contains(id));
             logs.values_mut().for_each(|entries| entries.retain(is_new));
-            let mut copies = Vec::new();
-            for (frame, entries) in &mut logs {
-                copies.append(&mut self.take_copies(*frame, entries)?);
-            }
-            logged.extend(copies.into_iter().filter_map(|mut copy| match copy["id"].take() {
-                Value::String(id) => Some(id),
-                _ => None,
-            }));
-            let is_known = |id: &str| logged.contains(id);
-            usage.retain(|used| !used.ids.iter().any(|id| is_known(id)));
         }
+        for (frame, entries) in &mut logs {
+            // A fork repeats what was said in the frames of others.
+            if is_new || self.is_of_another(*frame) {
+                let copies = self.take_copies(*frame, entries)?;
+                logged.extend(copies.iter().filter_map(|copy| copy["id"].as_str().map(str::to_owned)));
+            }
+        }
+        usage.retain(|used| !used.ids.iter().any(|id| logged.contains(id)));
         if !self.stack.keeps_logs() {
             logs.clear();
         }
@@ -291,6 +289,12 @@ impl Conversation<'_> {
             logged.extend(self.stack.logged_ids(&frame.into())?);
         }
         Ok(logged)
+    }
+
+    /// True if this conversation is not the one that has worked in a frame last.
+    fn is_of_another(&self, frame: Handle) -> bool {
+        let is_own = |holder: &Holder| self.caller.is_some_and(|caller| holder.name == caller);
+        !self.stack.read(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_own))
     }
 
     /// Takes out what a fork of another conversation has of that: the entries with which it begins in a frame, as long as each is in the log of the
