@@ -166,10 +166,15 @@ fn what_a_dead_machine_held_others_go_on_with() {
     let server = Server::shared();
     let url = format!("{}/holders", server.database());
     let stack = open(&url, StackOptions::default());
+    // Another home, another folder and another name: nothing but the server is common.
+    let elsewhere = tempfile::tempdir().unwrap();
     support::holders::check(&stack, |variables| {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "shared::a_machine_that_dies", "--nocapture"])
             .envs(variables.iter().map(|(name, value)| (name, value)))
+            .envs(["HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR"].map(|name| (name, elsewhere.path())))
+            .env("HOSTNAME", "far")
+            .current_dir(elsewhere.path())
             .env(WORKERS_URL, &url)
             .stdout(Stdio::piped())
             .spawn()
