@@ -58,7 +58,9 @@ impl Conversation<'_> {
             ));
         }
         let (answered, asking): (Vec<Handle>, Vec<Handle>) = self.stack.read(|tree| {
-            let blocked = tree.with_status(FrameStatus::Blocked);
+            // What waits to begin asks nobody who works.
+            let has_begun = |frame: &Handle| !tree.node(*frame).record().waits_to_begin();
+            let blocked = tree.with_status(FrameStatus::Blocked).filter(has_begun);
             blocked.partition(|frame| tree.node(*frame).record().pending_answer().is_some())
         });
         if !answered.is_empty() {
