@@ -165,7 +165,8 @@ impl Collector {
                 self.wait(place(handle), plan.when_over(handle));
             }
             let wait = self.waits.remove(&place(handle)).filter(|_| !plan.is_over(handle));
-            plan.settle(handle, wait, self.records.contains(&place(handle)));
+            let ends_alone = !self.told_when_over.contains(&place(handle));
+            plan.settle(handle, wait, self.records.contains(&place(handle)), ends_alone);
             if let Some(above) = tree.node(handle).parent() {
                 // What has failed is not done.
                 let is_done = plan.is_over(handle) && plan.frames[handle.index()].status != FrameStatus::Failed;
@@ -173,6 +174,9 @@ impl Collector {
             }
         }
         tree.handles().for_each(|handle| plan.report_ended_above(handle, &mut self.problems));
+        for handle in tree.handles() {
+            plan.wait_for_those_above(handle);
+        }
         let mut handles = tree.handles();
         plan.frames.retain(|_| handles.next().is_some_and(|frame| !empty.contains(&frame)));
         Imported {
@@ -215,7 +219,11 @@ impl Collector {
             tree.by_id(id).filter(is_done).is_some_and(|other| other != handle && tree.is_ancestor(handle, other))
         };
         let kept: HashSet<&String> = frame.depends_on.iter().collect();
-        let is_cut = |id: &&String| !kept.contains(id) && !is_below(id);
+        let is_met = |id: &str| {
+            let is_completed = |other: Handle| plan.frames[other.index()].status == FrameStatus::Completed;
+            tree.by_id(id).is_some_and(is_completed)
+        };
+        let is_cut = |id: &&String| !kept.contains(id) && !is_below(id) && !is_met(id);
         let cut: HashSet<&String> = links.iter().filter(is_cut).collect();
         if cut.is_empty() || plan.is_over(handle) {
             return;
@@ -269,8 +277,8 @@ impl Plan<'_> {
         format!("It is no work for an agent ({word}). Answer when it is over.")
     }
 
-    /// Gives a frame its status. Those below it have theirs.
-    fn settle(&mut self, handle: Handle, wait: Option<Wait>, is_record: bool) {
+    /// Gives a frame its status. Those below it have theirs. `ends_alone`: what is no work ends with what it depends on.
+    fn settle(&mut self, handle: Handle, wait: Option<Wait>, is_record: bool, ends_alone: bool) {
         if self.is_over(handle) {
             return;
         }
@@ -278,11 +286,13 @@ impl Plan<'_> {
         let has_dependents = !self.tree.dependents(handle).is_empty();
         let is_completed = |part: &Handle| self.frames[part.index()].status == FrameStatus::Completed;
         let parts = self.tree.children(handle);
-        let needed = || self.tree.newest_dependencies(handle).next().is_some();
+        let has_dependents_or_ends = has_dependents || ends_alone;
+        let needed = || ends_alone && self.tree.newest_dependencies(handle).next().is_some();
         let is_any_done = parts.iter().any(is_completed) || needed() || !(parts.is_empty() || has_dependents);
         let is_done = !is_record && !has_parts && is_any_done;
         // What is done, but waits, is over when somebody answers.
-        let is_group = !is_record && (has_parts || self.needs(handle) || (is_done && wait.is_some()));
+        let is_group =
+            !is_record && (has_parts || (has_dependents_or_ends && self.needs(handle)) || (is_done && wait.is_some()));
         let when_over = self.when_over(handle);
         let frame = &mut self.frames[handle.index()];
         match frame.no_work {
@@ -307,6 +317,27 @@ impl Plan<'_> {
             ask(frame, reasons.join(" "), until.filter(|_| lasting == 0));
             let wait = frame.questions.last_mut();
             wait.into_iter().for_each(|wait| wait.begun = begun && wait.until.is_some());
+        }
+    }
+
+    /// Lets what has begun elsewhere wait if a frame above it has ended, or waits for others: nobody begins what is below it either.
+    fn wait_for_those_above(&mut self, handle: Handle) {
+        if self.frames[handle.index()].status != FrameStatus::InProgress {
+            return;
+        }
+        let above = self.tree.ancestors(handle).find_map(|above| {
+            let frame = &self.frames[above.index()];
+            let why = match frame.status {
+                FrameStatus::Planned if self.needs(above) => "waits for others",
+                FrameStatus::Completed => "is completed",
+                FrameStatus::Failed => "has failed",
+                FrameStatus::Invalidated => "is out of the plan",
+                _ => return None,
+            };
+            Some(format!("It is in progress elsewhere, and `{}` above it {why}.", frame.session_id))
+        });
+        if let Some(reason) = above {
+            ask(&mut self.frames[handle.index()], reason, None);
         }
     }
 

@@ -950,3 +950,86 @@ fn huge_plans_come_in_whole() {
         + "{\"id\": \"c-5001\", \"title\": \"First\", \"status\": \"open\"}\n";
     assert_eq!(Plan::of_text(&chain).ready(), ["First"]);
 }
+
+/// What somebody has begun elsewhere below a frame that has ended, or waits, is no way around that.
+#[test]
+fn nothing_below_what_waits_or_has_ended_begins_by_a_frame_between() {
+    let issue = |id: &str, status: &str, more: &str| {
+        format!(r#"{{"id": "{id}", "title": "{id}", "status": "{status}"{more}}}"#) + "\n"
+    };
+    let leaf = issue("k.1", "in_progress", "") + &issue("k.1.1", "open", "");
+    for above in [
+        issue("k", "open", r#", "dependencies": ["b"]"#),
+        issue("k", "closed", ""),
+        issue("k", "closed", r#", "close_reason": "failed: no disk""#),
+        issue("k", "tombstone", ""),
+        issue("k", "deferred", ""),
+    ] {
+        let text = issue("b", "blocked", "") + &above + &leaf;
+        assert!(Plan::of_text(&text).given().is_empty(), "{text}");
+        // In an update, too.
+        let stack = Stack::in_memory();
+        let before = issue("b", "blocked", "") + &issue("k", "open", "") + &leaf;
+        stack.bring_up_to_date(&import::frames(&before).unwrap(), None).unwrap();
+        assert_eq!(stack.ready().len(), 1, "{text}");
+        stack.bring_up_to_date(&import::frames(&text).unwrap(), None).unwrap();
+        assert!(stack.ready().is_empty(), "{text}");
+    }
+    let list = "# Plan\n- [x] Release\n  - [/] Docs\n    - [ ] Index\n- [ ] Other\n";
+    assert_eq!(Plan::of_text(list).given(), ["Other"]);
+    let tasks = json!({"tasks": [
+        {"id": 1, "title": "Budget", "status": "blocked"},
+        {"id": 2, "title": "Annex", "dependencies": [1], "subtasks": [
+            {"id": 1, "title": "Foundation", "status": "in-progress", "subtasks": [{"id": 1, "title": "Pour"}]}
+        ]}
+    ]});
+    assert!(Plan::of_text(&tasks.to_string()).given().is_empty());
+}
+
+#[test]
+fn what_is_done_is_in_no_circle_and_records_end_by_nothing() {
+    let circle = r#"{"id": "a", "title": "a", "status": "closed", "dependencies": ["b"]}
+{"id": "b", "title": "b", "status": "open", "dependencies": ["a"]}"#;
+    assert_eq!(Plan::of_text(circle).given(), ["b"]);
+    let tasks = r#"{"tasks": [{"id": 1, "title": "a", "status": "done", "dependencies": [2]}, {"id": 2, "title": "b", "dependencies": [1]}]}"#;
+    assert_eq!(Plan::of_text(tasks).given(), ["b"]);
+    let records = r#"{"id": "p", "title": "Rules", "status": "pinned", "dependencies": ["z"]}
+{"id": "j", "title": "Journal", "status": "open", "no_history": true, "dependencies": ["z"]}
+{"id": "z", "title": "Mow", "status": "open"}
+{"id": "q", "title": "Page", "status": "pinned"}
+{"id": "q.1", "title": "Part", "status": "open"}
+"#;
+    let stack = Stack::in_memory();
+    stack.bring_up_to_date(&import::frames(records).unwrap(), None).unwrap();
+    let status = |title: &str| stack.frame(title).unwrap().status;
+    assert_eq!([status("Rules"), status("Journal")], [FrameStatus::Invalidated; 2]);
+    for title in ["Mow", "Part"] {
+        stack.activate(title).unwrap();
+        stack.pop(title, PopStatus::Completed, "done").unwrap();
+    }
+    let text = stack.read(|tree| import::export(tree, records, "")).unwrap().text;
+    assert_eq!(text.matches("pinned").count(), 2, "{text}");
+    let odd = r#"{"id": "a", "title": "a", "status": "open"}
+{"id": "b", "title": "b", "status": "open", "dependencies": ["odd-type:a"]}
+{"id": "c", "title": "c", "status": "open", "dependencies": [{"waits-for": ["b"]}]}"#;
+    let plan = Plan::of_text(odd);
+    assert_eq!(plan.given(), ["a", "b", "c"]);
+    assert!(plan.is_reported("`odd-type` is unknown"), "{:?}", plan.problems);
+}
+
+#[test]
+fn what_goes_on_elsewhere_hears_of_its_tracker() {
+    let issue = |more: &str| {
+        format!(r#"{{"id": "k", "title": "Lease", "status": "in_progress", "defer_until": "2020-01-01"{more}}}"#)
+    };
+    let stack = Stack::in_memory();
+    let update = |text: &str| stack.bring_up_to_date(&import::frames(text).unwrap(), None).unwrap();
+    update(&issue(""));
+    stack.refresh().unwrap();
+    assert_eq!(stack.frame("k").unwrap().status, FrameStatus::InProgress);
+    let renamed = update(&issue(r#", "description": "By May""#));
+    assert!(renamed.conflicts.is_empty(), "{:?}", renamed.conflicts);
+    let closed = update(r#"{"id": "k", "title": "Lease", "status": "closed", "close_reason": "renewed"}"#);
+    assert!(closed.conflicts.is_empty(), "{:?}", closed.conflicts);
+    assert_eq!(stack.frame("k").unwrap().status, FrameStatus::Completed);
+}

@@ -55,6 +55,16 @@ pub(super) fn take_links(
     reader.links
 }
 
+/// True for an object of lists, such as `{"blocks": ["ex-1"]}`.
+fn is_map(link: &Map<String, Value>) -> bool {
+    !link.is_empty() && !has_target(link) && link.values().all(Value::is_array)
+}
+
+/// True if an object names another issue.
+fn has_target(link: &Map<String, Value>) -> bool {
+    TARGETS.iter().any(|key| link.contains_key(*key))
+}
+
 struct Reader<'a> {
     id: &'a str,
     place: &'a str,
@@ -70,13 +80,23 @@ impl Reader<'_> {
         match value {
             Value::Null => Vec::new(),
             Value::Array(links) => {
-                { links.into_iter() }.filter(|link| self.one(link, kind) == LinkKind::Loose).collect()
+                let mut loose = Vec::new();
+                for link in links {
+                    match link {
+                        Value::Object(map) if kind.is_none() && is_map(&map) => {
+                            loose.extend(map.into_iter().flat_map(|(key, value)| self.entry(key, value)));
+                        }
+                        link if self.one(&link, kind) == LinkKind::Loose => loose.push(link),
+                        _ => {}
+                    }
+                }
+                loose
             }
             Value::String(text) => {
                 let links: Vec<&str> = text.split([',', ';']).map(str::trim).filter(|link| !link.is_empty()).collect();
                 { links.into_iter() }.map(Value::from).filter(|link| self.one(link, kind) == LinkKind::Loose).collect()
             }
-            Value::Object(object) if TARGETS.iter().any(|key| object.contains_key(*key)) => {
+            Value::Object(object) if has_target(&object) => {
                 let link = Value::Object(object);
                 if self.one(&link, kind) == LinkKind::Loose { vec![link] } else { Vec::new() }
             }

@@ -306,10 +306,10 @@ impl Plan {
         }));
         self.wait(index, &fates, unknown, until, place, collector);
         let word = fates.iter().find_map(|fate| if let Fate::NoWork(word) = fate { Some(*word) } else { None });
-        if let Some(word) = word.filter(|word| !tables::HOLDERS.contains(word) && !is_pinned) {
-            match tables::GATES.contains(&word) {
-                true => collector.wait(index, format!("It is a {word}: answer when it is open.")),
-                false => drop(collector.told_when_over.insert(index)),
+        if let Some(word) = word.filter(|word| !tables::HOLDERS.contains(word)) {
+            collector.told_when_over.insert(index);
+            if tables::GATES.contains(&word) && !is_pinned {
+                collector.wait(index, format!("It is a {word}: answer when it is open."));
             }
         }
         if let Some(reason) = is_undecided {
@@ -433,6 +433,7 @@ impl Plan {
             return;
         };
         let is_over = !collector.frames[index].status.is_unfinished();
+        let to = to.map(|to| self.without_type(to, &place, collector));
         let is_known = to.as_ref().is_ok_and(|to| collector.places.contains_key(to) && to != ROOT);
         match (to, kind) {
             (_, LinkKind::Loose) => {}
@@ -483,6 +484,16 @@ impl Plan {
                 }
             }
         }
+    }
+
+    /// The ID in a link such as `after:ex-1`, whose type nobody knows.
+    fn without_type(&self, to: String, place: &str, collector: &mut Collector) -> String {
+        let Some((word, id)) = to.split_once(':').map(|(word, id)| (word, id.trim())) else { return to };
+        if collector.places.contains_key(&to) || !collector.places.contains_key(id) {
+            return to;
+        }
+        collector.report(place, format!("the type of dependency `{word}` is unknown; it waits for what that names"));
+        id.to_owned()
     }
 
     /// A link to an issue that must have failed before this one begins.

@@ -195,6 +195,9 @@ pub(crate) fn note_export(draft: &mut Draft<'_>, exported: &ExportedPlan) {
     }
 }
 
+/// What a tracker keeps apart from all work, whatever is over.
+const LASTING: [&str; 5] = ["pinned", "no history", "template", "wisp", "ephemeral"];
+
 struct Exporter<'a> {
     tree: &'a Tree,
     plan: &'a Imported,
@@ -211,7 +214,9 @@ impl<'a> Exporter<'a> {
             let Some(handle) = handles.get(&file.session_id).copied() else { continue };
             let mut here = Here::of(self.tree, handle, &self.ids);
             // Of what is no work only its end is written.
-            if file.no_work.is_some() && (is_made(file) || here.record.status != FrameStatus::Completed) {
+            let is_lasting = file.no_work.as_deref().is_some_and(|word| LASTING.contains(&word));
+            let is_left = is_made(file) || is_lasting || here.record.status != FrameStatus::Completed;
+            if file.no_work.is_some() && is_left {
                 continue;
             }
             if here.origin.is_none_or(|origin| origin.gone) {

@@ -358,6 +358,7 @@ impl<'a, 'tree> Updater<'a, 'tree> {
         let has_ended = !status.is_unfinished();
         let needs = self.tree.unfinished_dependencies(handle).any(|other| !has_ended || is_needed(other));
         match status {
+            FrameStatus::Planned if !needs && file.status == FrameStatus::InProgress => Some(FrameStatus::InProgress),
             FrameStatus::Blocked | FrameStatus::Planned => None,
             _ if needs => Some(FrameStatus::Planned),
             _ if has_ended && self.tree.unfinished_below(handle).any(is_more) => Some(FrameStatus::InProgress),

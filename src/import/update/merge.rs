@@ -155,6 +155,8 @@ pub(in crate::import) fn begun_here(record: &Frame) -> bool {
     let has_begun = match record.status {
         FrameStatus::Planned | FrameStatus::Invalidated => false,
         FrameStatus::Blocked if record.waits_to_begin() => false,
+        // It goes on where it was begun, since its time has come.
+        FrameStatus::InProgress if record.holder.is_none() && record.has_waited_long_enough() => false,
         status => {
             let is_held = record.holder.is_some() || record.begun_at.is_some();
             is_held || status_in_file != Some(status)
