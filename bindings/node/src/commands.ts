@@ -137,16 +137,26 @@ export function slashCommands(calls: "session" | "conversation"): SlashCommand[]
     {
       name: "stack-pop",
       description: "Finish a frame with its results",
-      usage: "FRAME [completed | failed | blocked] RESULTS",
+      usage: "FRAME [completed | failed | blocked] [anyway] RESULTS",
       changes: true,
       run: ({ tool }, text) => {
         const [frameID, rest] = firstWord(text)
         const [word, words] = firstWord(rest)
         const isStatus = ["completed", "failed", "blocked"].includes(word)
-        const results = isStatus ? words : rest
-        if (results === "") return undefined
         const status = isStatus ? word : "completed"
-        return tool("stack_frame_pop", { frameID, status, results, resultsCompacted: results })
+        const said = isStatus ? words : rest
+        // Over what is left below the frame.
+        const [first, others] = firstWord(said)
+        const anyway = first === "anyway"
+        const results = anyway ? others : said
+        if (results === "") return undefined
+        return tool("stack_frame_pop", {
+          frameID,
+          status,
+          results,
+          resultsCompacted: results,
+          ...(anyway && { anyway }),
+        })
       },
     },
     {

@@ -56,7 +56,8 @@ test("the agent learns with its next request what a person has changed", async (
   const pi = serve(t, world)
   await pi.prompt("Build a shop")
   assert.match((await pi.type("/stack-plan Taxes: VAT is right")).text, /f4 \(Taxes\)/)
-  assert.match((await pi.type("/stack-pop f2 Cart::total()")).text, /f2 \(Cart\) is completed/)
+  assert.match((await pi.type("/stack-pop f2 Cart::total()")).text, /f2 is not done: open or planned below it: f4/)
+  assert.match((await pi.type("/stack-pop f2 anyway Cart::total()")).text, /f2 \(Cart\) is completed/)
   assert.equal(pi.status(), "f1 Build a shop")
   assert.match((await pi.type("/stack-push Search")).text, /f5 \(Search\) has begun/)
   assert.equal(pi.status(), "f5 Search (3 of 3)")
@@ -73,7 +74,11 @@ test("the agent learns with its next request what a person has changed", async (
     told,
     /has used the command \/stack-plan\.[\s\S]*f4 \(Taxes\)[\s\S]*\/stack-pop\.[\s\S]*\/stack-push\.[\s\S]*It finds words[\s\S]*You are in f6 \(Index\)\./,
   )
-  assert.match(told, /\/stack-pop\. They have written:\nf2 Cart::total\(\)\n/, "the answer does not have the results")
+  assert.match(
+    told,
+    /\/stack-pop\. They have written:\nf2 anyway Cart::total\(\)\n/,
+    "the answer does not have the results",
+  )
   assert.match(told, /\/stack-activate\. They have written:\nf9\nIt was refused, and nothing has changed:\n/)
   assert.doesNotMatch(told, /stack-answer\./)
   assert.deepEqual(
