@@ -39,9 +39,10 @@ export function push(title: string, more: object = {}): ToolCall {
   })
 }
 
-/** A call that ends the frame of the caller. */
+/** A call that ends the frame of the caller, also over what was stopped below it: a script cannot answer a refusal. */
 export function pop(results: string, status = "completed"): ToolCall {
-  return stack("frame_pop", { status, results, resultsCompacted: results })
+  const anyway = status === "completed" ? { anyway: true } : {}
+  return stack("frame_pop", { status, results, resultsCompacted: results, ...anyway })
 }
 
 /** A call that writes a file of the project. */
