@@ -28,6 +28,7 @@
 //! | [`tree`] | the tree of frames: queries, and every change as *decide* and *apply* |
 //! | [`context`] | the context of a frame: tokens, relevance, selection, XML, cache |
 //! | [`fold`] | a request to a model -> the same request without what its finished frames have said |
+//! | [`transcript`] | sessions of agents as their hosts keep them -> logs and usage of frames; a tree of a session |
 //! | [`memory`] | runs: agents that manage their own memory (registers, stack and heap) |
 //! | [`import`] | plans of other tools as frames |
 //! | `session` | host events and the actions that follow from them; with the feature `session` |
@@ -76,6 +77,7 @@ pub mod text;
 mod threads;
 #[cfg(feature = "tools")]
 pub mod tools;
+pub mod transcript;
 pub mod tree;
 mod variables;
 pub mod vocabulary;

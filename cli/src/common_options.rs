@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, ColorChoice};
 
 use crate::folder::VARIABLE;
+use crate::sessions::SessionChoice;
 
 /// The heading of these options.
 pub const HEADING: &str = "Options of all commands";
@@ -23,6 +24,8 @@ pub struct CommonOptions {
     /// Colours. `auto` heeds NO_COLOR, CLICOLOR_FORCE, and whether the output is a terminal.
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true)]
     pub color: ColorChoice,
+    #[command(flatten)]
+    pub session: SessionChoice,
 }
 
 /// The choice of the user as anstream has it.

@@ -20,6 +20,7 @@ use crate::output::note;
 use crate::repository::in_main_checkout;
 use crate::same_stack::SameStack;
 use crate::server::ServerStack;
+use crate::sessions::{self, SessionFiles};
 
 /// The folders in which hosts keep a stack, relative to the folder of a project. The first one wins.
 const USUAL: [&str; 3] = [".callstack", ".opencode/stack", ".pi/stack"];
@@ -43,6 +44,8 @@ pub struct StackFolder {
     /// The given stack is on a server.
     server: Option<ServerStack>,
     same_stack: SameStack,
+    /// A session that is looked at in place of a stack.
+    session: Option<SessionFiles>,
     /// The stack that was opened last.
     opened: Mutex<Option<Stack>>,
 }
@@ -70,7 +73,26 @@ impl StackFolder {
         });
         let same_stack = named.map(|name| SameStack::named(&name)).unwrap_or_default();
         let given = given.filter(|_| server.is_none()).map(PathBuf::from);
-        Self { given, server, same_stack, opened: Mutex::default() }
+        Self { given, server, same_stack, session: None, opened: Mutex::default() }
+    }
+
+    /// The same, but for looking at a session of an agent, if there is one.
+    #[must_use]
+    pub fn with_session(self, session: Option<SessionFiles>) -> Self {
+        Self { session, ..self }
+    }
+
+    /// True if a session is looked at.
+    pub fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Refuses to change a session.
+    fn check_no_session(&self) -> Result<(), Failure> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let message =
+            format!("{} is a session of {}, which can only be looked at", session.path.display(), session.form.host());
+        Err(Failure::new(Exit::Refused, "session", message).next("callstack import FILE makes it a part of a stack"))
     }
 
     /// The path of the folder that the caller has named, from the root of the file system, or the URL. `None` if it is to be found.
@@ -150,6 +172,11 @@ impl StackFolder {
     /// # Errors
     /// If there is no stack, or only the files of an earlier version; the errors of [`Stack::open`].
     pub fn open_to_read(&self) -> Result<ManuallyDrop<Stack>, Failure> {
+        if let Some(session) = &self.session {
+            let opened = sessions::open(session)?;
+            self.note_opened(&opened);
+            return Ok(ManuallyDrop::new(opened));
+        }
         if let Some(server) = &self.server {
             let opened = server.open(StackOptions::default().mirror(false))?;
             self.note_opened(&opened);
@@ -172,6 +199,7 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::open_to_read`].
     pub fn open_to_write(&self) -> Result<ChangedStack, Failure> {
+        self.check_no_session()?;
         let opened = match &self.server {
             Some(server) => server.open(ChangedStack::options())?,
             None => ChangedStack::opened(&self.existing()?)?,
@@ -228,7 +256,7 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::existing`]; if the file cannot be looked at.
     pub fn database_file(&self) -> Result<DatabaseFile, Failure> {
-        if self.server.is_some() {
+        if self.server.is_some() || self.session.is_some() {
             // The store notices when a server does not have the same stack any more.
             return Ok(DatabaseFile::default());
         }
@@ -275,6 +303,7 @@ impl StackFolder {
     /// # Errors
     /// Those of the change; as [`StackFolder::open_to_write`] and [`StackFolder::of_new`].
     pub fn change<T>(&self, is_new: bool, change: impl Fn(&Stack) -> Result<T, Failure>) -> Result<T, Failure> {
+        self.check_no_session()?;
         if !is_new {
             let stack = self.open_to_write()?;
             return change(&stack);
@@ -417,12 +446,12 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::existing`].
     pub fn files(&self) -> Result<Option<PathBuf>, Failure> {
-        if self.server.is_some() { Ok(None) } else { self.existing().map(Some) }
+        if self.server.is_some() || self.session.is_some() { Ok(None) } else { self.existing().map(Some) }
     }
 
     /// True if there is a stack, as far as can be told without opening it.
     pub fn has_stack(&self) -> bool {
-        self.server.is_some() || self.existing().is_ok()
+        self.server.is_some() || self.session.is_some() || self.existing().is_ok()
     }
 
     /// The path of the stack's folder, of a stack that is not on a server.
@@ -430,6 +459,7 @@ impl StackFolder {
     /// # Errors
     /// If there is none, with what to do next.
     pub fn existing(&self) -> Result<PathBuf, Failure> {
+        self.check_no_session()?;
         let missing = |message: String| Failure::new(Exit::Failed, "no_stack", message);
         if let Some(given) = &self.given {
             return if is_stack(given) {

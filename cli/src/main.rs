@@ -31,6 +31,7 @@ mod run_lock;
 mod runtime;
 mod same_stack;
 mod server;
+mod sessions;
 mod token;
 mod view;
 
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
-    let CommonOptions { stack, json, color } = common;
+    let CommonOptions { stack, json, color, session } = common;
     common_options::stream_colors(color).write_global();
     let output = Output { is_json: json };
     let exit = match command {
@@ -84,7 +85,10 @@ fn main() -> ExitCode {
         Subcommand::Hook(arguments) => mcp::run_hook(&arguments, &StackFolder::new(stack, is_repeated)),
         Subcommand::Completions(arguments) => shell::write_completions(&arguments, arguments::command(), output),
         Subcommand::Man(arguments) => shell::write_man_pages(&arguments, arguments::command(), output),
-        Subcommand::Stack(command) => commands::run(command, &StackFolder::new(stack, is_repeated), output),
+        Subcommand::Stack(command) => session.find(command.named_session()).and_then(|session| {
+            let folder = StackFolder::new(stack, is_repeated).with_session(session);
+            commands::run(command, &folder, output)
+        }),
     };
     exit.unwrap_or_else(|failure| failed(&failure, output)).into()
 }

@@ -11,7 +11,7 @@ use crate::vocabulary::calls::CallRole;
 
 /// A part of a message.
 #[derive(Debug)]
-pub(super) struct Item<'a> {
+pub(crate) struct Item<'a> {
     pub kind: Kind<'a>,
     /// Its bytes in the request.
     pub bytes: Range<usize>,
@@ -27,7 +27,7 @@ pub(super) struct Item<'a> {
 
 /// What an item is.
 #[derive(Debug)]
-pub(super) enum Kind<'a> {
+pub(crate) enum Kind<'a> {
     /// What the person has written or attached.
     Words,
     /// What a tool has shown beside its outcome, such as a picture.
@@ -52,7 +52,7 @@ pub(super) enum Kind<'a> {
 
 /// A call of a tool.
 #[derive(Debug, Default)]
-pub(super) struct Call<'a> {
+pub(crate) struct Call<'a> {
     /// The call's ID, with the escapes of JSON. `None`: the outcome is found by the name.
     pub id: Option<&'a str>,
     /// The tool's name, with the escapes of JSON.
@@ -67,7 +67,7 @@ pub(super) struct Call<'a> {
 
 /// The outcome of a call.
 #[derive(Debug, Default)]
-pub(super) struct Outcome<'a> {
+pub(crate) struct Outcome<'a> {
     /// The ID of the call. `None`: the call is found by the name.
     pub id: Option<&'a str>,
     /// The tool's name, if the outcome has it.
@@ -82,7 +82,7 @@ pub(super) struct Outcome<'a> {
 
 /// How an item is taken out of its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Removal {
+pub(crate) enum Removal {
     /// It is the whole message.
     Message,
     /// It is an element of a list of the message. A message has one list, or two.
@@ -95,7 +95,7 @@ pub(super) enum Removal {
 
 /// A list of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum List {
+pub(crate) enum List {
     /// What a message says.
     Content,
     /// The calls of a message that has them beside its content.
@@ -104,7 +104,7 @@ pub(super) enum List {
 
 /// A message: an element of the list that is the conversation.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(crate) struct Message {
     pub bytes: Range<usize>,
     pub items: Range<usize>,
     pub author: Author,
@@ -112,7 +112,7 @@ pub(super) struct Message {
 
 /// Who has written a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Author {
+pub(crate) enum Author {
     Model,
     /// The person, the host, or tools.
     Other,
@@ -122,7 +122,7 @@ pub(super) enum Author {
 
 /// How the outcomes of calls must be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// In the message behind that of the calls.
     NextMessage,
     /// In messages of their own behind that of the calls.
@@ -142,7 +142,7 @@ impl Order {
 
 /// The conversation of a request.
 #[derive(Debug)]
-pub(super) struct Conversation<'a> {
+pub(crate) struct Conversation<'a> {
     pub messages: Vec<Message>,
     pub items: Vec<Item<'a>>,
     pub order: Order,
@@ -300,7 +300,7 @@ impl<'a> Conversation<'a> {
 }
 
 /// The arguments of a call: an object, or the text of one.
-pub(super) fn arguments(call: &Call<'_>) -> Json {
+pub(crate) fn arguments(call: &Call<'_>) -> Json {
     let Some(value) = call.arguments else { return Json::Null };
     let text = match value.raw() {
         Some(_) => value.string().unwrap_or_default(),

@@ -29,7 +29,7 @@
 //!
 //! See `docs/fold.md` for the rule, with a conversation before and after.
 
-mod conversation;
+pub(crate) mod conversation;
 mod keep;
 mod plan;
 mod returned;
@@ -37,11 +37,10 @@ mod sent;
 mod splice;
 mod stretches;
 mod tokens;
-mod transcript;
-mod transcript_file;
+pub(crate) mod transcript;
 mod turns;
-mod walk;
-mod wire;
+pub(crate) mod walk;
+pub(crate) mod wire;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -57,9 +56,6 @@ use crate::vocabulary::calls::{CallNames, SERVER};
 use self::conversation::{Conversation, Removal};
 use self::plan::{Plan, What};
 pub use self::transcript::{AnswerPart, Seen, Transcript, TranscriptItem, answered_transcript, beginning, transcript};
-pub use self::transcript_file::{
-    LONGEST_TRANSCRIPT_LINE, TranscriptForm, TranscriptPart, TranscriptStep, read_transcript,
-};
 
 /// The form in which a conversation is written.
 ///

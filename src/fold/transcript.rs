@@ -166,7 +166,7 @@ pub fn beginning(wire: Wire, request: &str) -> Option<u64> {
 /// The numbers of items: each is the same in each request that repeats the item. Marks of a prompt cache move, hosts shorten old outcomes, and
 /// what is before an item goes at a compaction, except for what stands just before it: words such as `go on` are said more than once.
 #[derive(Default)]
-pub(super) struct Ids {
+pub(crate) struct Ids {
     conversation: u64,
     all: Vec<u64>,
     /// What was said last, whatever was before it.
@@ -177,7 +177,7 @@ pub(super) struct Ids {
 impl Ids {
     /// Of items behind others; `last`: what [`Ids::last`] was there. What is said again behind the same words has the same number, since
     /// nobody counts how often it was said.
-    pub(super) fn behind(conversation: &str, last: &str) -> Self {
+    pub(crate) fn behind(conversation: &str, last: &str) -> Self {
         let last = u64::from_str_radix(last, 16).unwrap_or_default();
         Self { last, ..Self::of(Seen::of(conversation).conversation) }
     }
@@ -187,11 +187,11 @@ impl Ids {
     }
 
     /// The number of what was said last, in hexadecimal digits.
-    pub(super) fn last(&self) -> String {
+    pub(crate) fn last(&self) -> String {
         format!("{:016x}", self.last)
     }
 
-    pub(super) fn next(&mut self, request: &str, item: &Item<'_>, pair: Option<usize>) -> u64 {
+    pub(crate) fn next(&mut self, request: &str, item: &Item<'_>, pair: Option<usize>) -> u64 {
         let (id, own) = match (&item.kind, pair) {
             (Kind::Outcome(_), Some(call)) => {
                 let id = fingerprint(&[b"outcome", &self.all[call].to_le_bytes()]);
@@ -270,7 +270,7 @@ fn role(kind: &Kind<'_>) -> &'static str {
 }
 
 /// The entry of an item. `None`: it says nothing.
-pub(super) fn entry(request: &str, items: &[Item<'_>], pairs: &[Option<usize>], place: usize) -> Option<Json> {
+pub(crate) fn entry(request: &str, items: &[Item<'_>], pairs: &[Option<usize>], place: usize) -> Option<Json> {
     let item = &items[place];
     let role = role(&item.kind);
     Some(match &item.kind {
@@ -306,7 +306,7 @@ pub(super) fn entry(request: &str, items: &[Item<'_>], pairs: &[Option<usize>], 
     })
 }
 
-pub(super) fn with_id(mut entry: Json, id: u64) -> Json {
+pub(crate) fn with_id(mut entry: Json, id: u64) -> Json {
     if let Json::Object(entry) = &mut entry {
         entry.insert("id".to_owned(), format!("{id:016x}").into());
     }
@@ -331,7 +331,7 @@ fn said_in(value: Value<'_>) -> String {
 }
 
 /// The texts in a part of a message, in any form that a wire has.
-fn said(value: &Json) -> String {
+pub(crate) fn said(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
         Json::Array(parts) => parts.iter().map(said).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),

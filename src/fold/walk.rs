@@ -16,17 +16,17 @@ use crate::vocabulary::calls::CallRole;
 use crate::vocabulary::{Ended, Told};
 
 /// What a tool of the stack has answered.
-pub(super) struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     /// The string that has the answer in it, alone or with what the host has added.
     pub value: Value<'a>,
     pub text: String,
 }
 
 /// A frame of one of the stacks that a conversation has seen, one after the other: handles begin anew in each.
-pub(super) type Key = (usize, Handle);
+pub(crate) type Key = (usize, Handle);
 
 /// A part of the conversation that belongs to a frame.
-pub(super) struct Segment {
+pub(crate) struct Segment {
     pub frame: Key,
     /// The one around it.
     pub parent: Option<usize>,
@@ -40,7 +40,7 @@ pub(super) struct Segment {
 
 /// What the conversation says about a frame.
 #[derive(Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// How it has ended. `None`: it is open.
     pub status: Option<FoldedStatus>,
     /// The call that has finished or blocked it.
@@ -65,7 +65,7 @@ pub(super) struct Known {
 }
 
 /// The way through a conversation.
-pub(super) struct Walk<'a, 'b> {
+pub(crate) struct Walk<'a, 'b> {
     pub items: &'b [Item<'a>],
     pub pairs: &'b [Option<usize>],
     pub segments: Vec<Segment>,

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use callstack_core::fold::{FoldSettings, LONGEST_TRANSCRIPT_LINE, TranscriptForm, TranscriptStep, read_transcript};
+use callstack_core::fold::FoldSettings;
 use callstack_core::frame::TranscriptPosition;
 use callstack_core::tools::conversation::{Conversation, ReadPart};
+use callstack_core::transcript::{LONGEST_TRANSCRIPT_LINE, TranscriptForm, TranscriptStep, read_transcript};
 use callstack_core::{Actor, HolderKind, LogQuery, NewFrame, PopStatus, Settings, Stack, StackOptions};
 use serde_json::{Value, json};
 use support::Random;
@@ -88,7 +89,7 @@ fn expected(form: TranscriptForm) -> Vec<&'static str> {
 
 #[test]
 fn each_item_is_logged_once_and_each_request_counted() {
-    for form in TranscriptForm::ALL.iter().copied() {
+    for form in TranscriptForm::OF_HOOKS.iter().copied() {
         with_stack(|stack, conversation| {
             let text = recorded(form.as_str());
             assert_eq!(hook(conversation, form, &text, true).unknown, 0, "{form}: lines that were not understood");
@@ -165,7 +166,7 @@ fn numbers(form: TranscriptForm, text: &[u8]) -> (u64, [u64; 4]) {
 /// The steps are the same in whatever lengths hooks have seen the file: at each end of a line, and at any byte.
 #[test]
 fn cuts_change_nothing() {
-    for form in TranscriptForm::ALL.iter().copied() {
+    for form in TranscriptForm::OF_HOOKS.iter().copied() {
         let text = recorded(form.as_str());
         let whole = read_in_parts(form, &text, &[]);
         let near_ends =
@@ -187,7 +188,7 @@ fn cuts_change_nothing() {
 /// The same of what is recorded: the log and the usage after any hooks are those after one.
 #[test]
 fn hooks_at_any_time_record_the_same() {
-    for form in TranscriptForm::ALL.iter().copied() {
+    for form in TranscriptForm::OF_HOOKS.iter().copied() {
         let text = recorded(form.as_str());
         let (whole, used) = with_stack(|stack, conversation| {
             hook(conversation, form, &text, true);
@@ -235,7 +236,7 @@ fn what_is_logged_is_not_logged_again() {
 /// A fork of a session is a file with all that was said before, under another name.
 #[test]
 fn what_a_fork_repeats_is_not_recorded_again() {
-    for form in TranscriptForm::ALL.iter().copied() {
+    for form in TranscriptForm::OF_HOOKS.iter().copied() {
         with_stack(|stack, conversation| {
             let text = recorded(form.as_str());
             hook(conversation, form, &text, true);
@@ -259,7 +260,7 @@ fn what_a_fork_repeats_is_not_recorded_again() {
 /// Hooks of tools that run at the same time read the same part: it is recorded once.
 #[test]
 fn a_part_that_two_hooks_read_at_once_is_recorded_once() {
-    for form in TranscriptForm::ALL.iter().copied() {
+    for form in TranscriptForm::OF_HOOKS.iter().copied() {
         let text = recorded(form.as_str());
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings::default();
@@ -355,7 +356,7 @@ fn lines_that_are_not_understood_are_counted_and_left_out() {
     assert_eq!((said, unknown), (vec!["one", "half \u{fffd} of it", "two"], 3));
     let end = steps.last().unwrap().end.offset as usize;
     assert!(text[end..].starts_with(b"{\"type\": \"user\", \"message\""), "the half line is read next time");
-    for form in TranscriptForm::ALL.iter().copied() {
+    for form in TranscriptForm::OF_HOOKS.iter().copied() {
         for other in ["claude", "codex", "gemini", "qwen", "copilot"] {
             // It must not fail, whatever it makes of it.
             read(form, &recorded(other), &TranscriptPosition::default(), true);

@@ -137,6 +137,16 @@ pub enum StackCommand {
 }
 
 impl StackCommand {
+    /// The session that the command names itself, in place of a frame or a file.
+    pub fn named_session(&self) -> Option<&str> {
+        match self {
+            Self::Tree(arguments) => arguments.session_named.as_deref(),
+            Self::Watch(arguments) => arguments.session_named.as_deref(),
+            Self::View(arguments) => arguments.named_session(),
+            _ => None,
+        }
+    }
+
     /// True for the commands that change no stack.
     fn looks(&self) -> bool {
         matches!(

@@ -24,6 +24,9 @@ const SHOWN_FINISHED: usize = 3;
 
 #[derive(Args)]
 pub struct Arguments {
+    /// A session of an agent, in place of the stack: its file, its ID or the beginning of it. See `callstack sessions`.
+    #[arg(value_name = "SESSION", conflicts_with_all = ["session", "latest"])]
+    pub session_named: Option<String>,
     /// Show only this frame and the frames below it.
     #[arg(long, value_name = "FRAME")]
     root: Option<FrameRef>,
@@ -118,7 +121,10 @@ fn is_zero(number: &usize) -> bool {
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameTree, Failure> {
     let stack = folder.open_to_read()?;
-    Ok(stack.read(|tree| FrameTree::of(tree, arguments))?)
+    let mut shown = stack.read(|tree| FrameTree::of(tree, arguments))?;
+    // Of a session everything is new to the reader.
+    shown.is_whole |= folder.has_session();
+    Ok(shown)
 }
 
 impl FrameTree {

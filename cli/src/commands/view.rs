@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Line, Output, Page, Report, count, number, refuse_own_file, write_file};
 use crate::prices::PricesFile;
+use crate::sessions;
 use crate::view::{self, Server, Snapshot};
 
 /// The file, if none is named.
@@ -29,9 +30,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The file to write. Default: callstack-view.html. An earlier page is overwritten.
-    #[arg(conflicts_with = "serve")]
-    file: Option<PathBuf>,
+    /// The file to write; default: callstack-view.html; an earlier page is overwritten. Or a session of an agent to show, by its file or
+    /// its ID: see `callstack sessions`.
+    #[arg(value_name = "FILE or SESSION")]
+    named: Option<PathBuf>,
+    /// The file to write, beside a session.
+    #[arg(long, short, value_name = "FILE", conflicts_with = "serve")]
+    output: Option<PathBuf>,
     /// Overwrite an existing file that is no such page.
     #[arg(long, conflicts_with = "serve")]
     force: bool,
@@ -74,7 +79,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
 
 fn write(arguments: &Arguments, folder: &StackFolder) -> Result<WrittenView, Failure> {
     let prices = arguments.prices.read()?;
-    let file = arguments.file.as_deref().unwrap_or(Path::new(USUAL_FILE));
+    let file = arguments.file();
     let stack = folder.open_to_read()?;
     refuse_own_file(folder.files()?.as_deref(), file)?;
     let (page, snapshot) = view::page(&stack, prices.as_ref())?;
@@ -128,6 +133,19 @@ fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output)
 fn look(stack: &Stack, timeline: &mut Timeline) -> callstack_core::Result<bool> {
     stack.refresh()?;
     stack.update_timeline(timeline)
+}
+
+impl Arguments {
+    /// The session that is named in place of a file.
+    pub fn named_session(&self) -> Option<&str> {
+        self.named.as_deref().and_then(Path::to_str).filter(|named| sessions::is_session(named))
+    }
+
+    /// The file to write.
+    fn file(&self) -> &Path {
+        let named = self.named.as_deref().filter(|_| self.named_session().is_none());
+        self.output.as_deref().or(named).unwrap_or(Path::new(USUAL_FILE))
+    }
 }
 
 impl Report for WrittenView {

@@ -13,7 +13,7 @@ use crate::json::{Reader, Value};
 use crate::vocabulary::calls::CallNames;
 
 /// Reads a request. `None` if it is none that can be understood.
-pub(super) fn read<'a>(wire: Wire, request: &'a str, names: &CallNames<'_>) -> Option<Conversation<'a>> {
+pub(crate) fn read<'a>(wire: Wire, request: &'a str, names: &CallNames<'_>) -> Option<Conversation<'a>> {
     let mut reader = Reader::of(request);
     let conversation = match wire {
         Wire::Anthropic => anthropic::read(&mut reader, names),

@@ -7,12 +7,10 @@ use serde_json::Value;
 
 use super::caller::{Conversation, frame_in_prompt, is_handed_over};
 use crate::error::Result;
-use crate::fold::{
-    AnswerPart, FoldSettings, LONGEST_TRANSCRIPT_LINE, Seen, Transcript, TranscriptForm, TranscriptStep, Wire,
-    answered_transcript, read_transcript,
-};
+use crate::fold::{AnswerPart, FoldSettings, Seen, Transcript, Wire, answered_transcript};
 use crate::frame::{FrameRef, Handle, Holder, ModelRequest, TranscriptPosition};
 use crate::store::LogQuery;
+use crate::transcript::{LONGEST_TRANSCRIPT_LINE, TranscriptForm, TranscriptStep, read_transcript};
 use crate::tree::{Command, TranscriptRead};
 
 /// What a process knows of a conversation that it watches. It begins empty, also after a restart: what the logs have already is found there.

@@ -1,6 +1,6 @@
 //! The hosts that have hooks: how each of them names the events, and what it is told. Their events have the same keys.
 
-use callstack_core::fold::TranscriptForm;
+use callstack_core::transcript::TranscriptForm;
 use clap::ValueEnum;
 #[cfg(any(feature = "proxy", test))]
 use serde_json::Map;

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::fold::{FoldSettings, LONGEST_TRANSCRIPT_LINE};
+use callstack_core::fold::FoldSettings;
 use callstack_core::text::from_json;
 use callstack_core::tools::conversation::Conversation;
+use callstack_core::transcript::LONGEST_TRANSCRIPT_LINE;
 use callstack_core::{FrameStatus, Settings, Stack};
 use serde_json::Value;
 

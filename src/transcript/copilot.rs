@@ -2,25 +2,50 @@
 
 use serde_json::{Value as Json, json};
 
-use super::line::{Line, Request, Turn, list, number, text};
+use super::line::{End, Fact, Line, Request, Turn, fact, list, number, text};
 use crate::frame::ModelRequest;
 
 pub(super) fn line(value: &Json) -> Option<Line> {
     let kind = value.get("type")?.as_str()?;
     let data = value.get("data")?;
     // What a subagent says is no part of this conversation. What it uses is.
-    let is_of_agent = value.get("agentId").is_some_and(|agent| !agent.is_null());
-    Some(match kind {
+    let agent = value.get("agentId").and_then(Json::as_str);
+    let is_of_agent = agent.is_some();
+    let line = match kind {
         "session.usage_record" => used(data.get("usage")?, is_of_agent),
-        _ if is_of_agent => Line::aside(),
         "user.message" => {
             let message = json!({ "role": "user", "content": text(data, "content") });
             Line { messages: vec![message], turn: Turn::Words, ..Line::default() }
         }
         "assistant.message" => answered(data),
         "tool.execution_complete" => ended(data),
+        "session.start" | "session.resume" => Line::of(head(data)),
+        "session.compaction_complete" => Line::of(vec![Fact::Compacted {
+            tokens: number(data, "preCompactionTokens"),
+            summary: text(data, "summaryContent").to_owned(),
+        }]),
+        "session.title_changed" => {
+            Line::of(fact(|title| Fact::Title { title, by_person: false }, text(data, "title")).into_iter().collect())
+        }
+        "abort" => Line::of(vec![Fact::Ended(End::Interrupted)]),
+        "subagent.completed" | "subagent.failed" => {
+            let end = if kind == "subagent.failed" { End::Failed(text(data, "error").to_owned()) } else { End::Done };
+            let agent = text(data, "toolCallId").to_owned();
+            Line::of(vec![Fact::AgentEnded { agent, end, result: String::new() }])
+        }
         _ => Line::aside(),
-    })
+    };
+    Some(Line { agent: agent.map(str::to_owned), ..line })
+}
+
+fn head(data: &Json) -> Vec<Fact> {
+    let folder = data.pointer("/context/cwd").and_then(Json::as_str).unwrap_or_default();
+    let facts = [
+        fact(Fact::Session, text(data, "sessionId")),
+        fact(Fact::Folder, folder),
+        fact(Fact::Version, text(data, "copilotVersion")),
+    ];
+    facts.into_iter().flatten().collect()
 }
 
 fn used(usage: &Json, is_of_agent: bool) -> Line {
@@ -54,12 +79,19 @@ fn answered(data: &Json) -> Line {
         message["tool_calls"] = written.into();
     }
     let id = Some(text(data, "apiCallId")).filter(|id| !id.is_empty()).unwrap_or_else(|| text(data, "messageId"));
-    Line { messages: vec![message], turn: Turn::Answer(Some(id.to_owned())), calls, ..Line::default() }
+    let is_last = calls.is_empty();
+    Line { messages: vec![message], turn: Turn::Answer(Some(id.to_owned())), calls, is_last, ..Line::default() }
 }
 
 fn ended(data: &Json) -> Line {
     let call = text(data, "toolCallId");
     let content = ["/result/content", "/error/message"].iter().find_map(|place| data.pointer(place)?.as_str());
     let message = json!({ "role": "tool", "tool_call_id": call, "content": content.unwrap_or_default() });
+    let message = if data.get("success").is_some_and(|is| is == false) { with_error(message) } else { message };
     Line { messages: vec![message], turn: Turn::Outcomes, outcomes: vec![call.to_owned()], ..Line::default() }
+}
+
+fn with_error(mut message: Json) -> Json {
+    message["isError"] = true.into();
+    message
 }

@@ -2,16 +2,30 @@
 
 use serde_json::{Value as Json, json};
 
-use super::line::{Line, Request, Turn, list, number, text};
+use super::line::{By, Fact, Line, Request, Turn, fact, list, number, text};
 use crate::frame::ModelRequest;
 
 pub(super) fn line(value: &Json) -> Option<Line> {
     // The head of the file, and changes of it.
     if value.get("$set").is_some() || value.get("$rewindTo").is_some() || value.get("sessionId").is_some() {
-        return Some(Line::aside());
+        let changed = value.get("$set").unwrap_or(value);
+        let folder = list(changed, "directories").next().and_then(Json::as_str).unwrap_or_default();
+        let facts = [
+            fact(Fact::Session, text(changed, "sessionId")),
+            fact(|title| Fact::Title { title, by_person: false }, text(changed, "summary")),
+            fact(Fact::Folder, folder),
+        ];
+        return Some(Line::of(facts.into_iter().flatten().collect()));
     }
     match value.get("type")?.as_str()? {
-        "user" => Some(said(parts(value.get("content")?))),
+        "user" => {
+            let mut line = said(parts(value.get("content")?));
+            let words = crate::fold::transcript::said(value.get("content")?);
+            if words.trim_start().starts_with("<session_context>") || words.trim_start().starts_with("<hook_context>") {
+                line.by = By::Host;
+            }
+            Some(line)
+        }
         "gemini" => Some(answered(value)),
         _ => Some(Line::aside()),
     }
@@ -53,7 +67,9 @@ fn answered(value: &Json) -> Line {
         };
         Request::new(id, used)
     });
-    answer(id, parts, calls, request)
+    // It is written again with its calls, if it has some.
+    let is_last = calls.is_empty() && parts.iter().any(|part| part.get("thought").is_none());
+    Line { is_last, ..answer(id, parts, calls, request) }
 }
 
 /// What the model has answered.

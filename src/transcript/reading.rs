@@ -1,100 +1,22 @@
 //! A conversation as a host keeps it in a file, line by line, which its hooks name: read on from where the reading has stopped, for the logs and
 //! the usage of frames. The file may grow meanwhile, and its last line may be half written.
 
-mod claude;
-mod codex;
-mod copilot;
-mod gemini;
-mod line;
-mod qwen;
-
 use std::collections::HashSet;
-use std::fmt;
-use std::str::FromStr;
 
 use serde_json::{Value as Json, json};
 
-use self::line::{Line, Turn};
-use super::conversation::Kind;
-use super::transcript::{Ids, entry, with_id};
-use super::walk::Walk;
-use super::{FoldSettings, Wire, wire};
-use crate::error::{Error, Result};
+use super::form::TranscriptForm;
+use super::line::{self, Line, Turn};
+use crate::fold::conversation::{Item, Kind};
+use crate::fold::transcript::{Ids, entry, with_id};
+use crate::fold::walk::Walk;
+use crate::fold::{FoldSettings, wire};
 use crate::frame::{Handle, ModelRequest, TranscriptPosition};
-use crate::text::{from_json, milliseconds};
+use crate::text::from_json;
 use crate::vocabulary::calls::CallNames;
 
 /// A longer line of a transcript is left out, in bytes.
 pub const LONGEST_TRANSCRIPT_LINE: usize = 64 << 20;
-
-/// The host whose form a transcript has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum TranscriptForm {
-    /// Claude Code: `projects/…/SESSION.jsonl`, and `subagents/agent-….jsonl`.
-    Claude,
-    /// Codex: `sessions/…/rollout-….jsonl`.
-    Codex,
-    /// Gemini CLI: `tmp/…/chats/session-….jsonl`.
-    Gemini,
-    /// Qwen Code: `projects/…/chats/SESSION.jsonl`.
-    Qwen,
-    /// Copilot CLI: `session-state/SESSION/events.jsonl`.
-    Copilot,
-}
-
-impl TranscriptForm {
-    /// All forms.
-    pub const ALL: &[Self] = &[Self::Claude, Self::Codex, Self::Gemini, Self::Qwen, Self::Copilot];
-
-    /// The name of the host, such as `claude`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Qwen => "qwen",
-            Self::Copilot => "copilot",
-        }
-    }
-
-    /// The wire in whose form the lines are read, and the key of its messages.
-    const fn wire(self) -> (Wire, &'static str) {
-        match self {
-            Self::Claude => (Wire::Anthropic, "messages"),
-            Self::Codex => (Wire::Responses, "input"),
-            Self::Gemini | Self::Qwen => (Wire::Gemini, "contents"),
-            Self::Copilot => (Wire::Chat, "messages"),
-        }
-    }
-
-    /// What a line says. `None`: it has another form than lines of this host.
-    fn line(self, value: &Json) -> Option<Line> {
-        match self {
-            Self::Claude => claude::line(value),
-            Self::Codex => codex::line(value),
-            Self::Gemini => gemini::line(value),
-            Self::Qwen => qwen::line(value),
-            Self::Copilot => copilot::line(value),
-        }
-    }
-}
-
-impl fmt::Display for TranscriptForm {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
-impl FromStr for TranscriptForm {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let expected = "claude, codex, gemini, qwen or copilot";
-        let unknown = || Error::Setting { name: "transcript".into(), value: name.to_owned(), expected };
-        Self::ALL.iter().copied().find(|form| form.as_str() == name).ok_or_else(unknown)
-    }
-}
 
 /// A part of a transcript.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -114,7 +36,7 @@ pub struct TranscriptPart {
 #[non_exhaustive]
 pub struct TranscriptStep {
     /// The items in their order, each with its time and the frame in which the conversation was, if the conversation has said that. The entries
-    /// are those of [`TranscriptItem`](super::TranscriptItem).
+    /// are those of [`TranscriptItem`](crate::fold::TranscriptItem).
     pub items: Vec<(Option<Handle>, Json)>,
     /// What the answer has used, and the frame in which the model was asked.
     pub requests: Vec<(Option<Handle>, ModelRequest)>,
@@ -126,12 +48,13 @@ pub struct TranscriptStep {
 
 /// Reads a part of a transcript. `text` begins at the offset of the position, and may end anywhere: what is not whole is left for the next
 /// part. `is_over`: what is there is whole but for a line without an end, since the turn of the agent has ended. A line that is longer than
-/// [`LONGEST_TRANSCRIPT_LINE`] is left out. `conversation`: the name on which the IDs of entries depend, as in [`Seen::of`](super::Seen::of).
+/// [`LONGEST_TRANSCRIPT_LINE`] is left out. `conversation`: the name on which the IDs of entries depend, as in [`Seen::of`](crate::fold::Seen::of).
 ///
 /// Wherever a transcript is cut, its parts say the same as the whole.
 ///
 /// ```
-/// use callstack_core::fold::{FoldSettings, TranscriptForm, read_transcript};
+/// use callstack_core::transcript::{TranscriptForm, read_transcript};
+/// use callstack_core::fold::FoldSettings;
 /// use callstack_core::frame::TranscriptPosition;
 ///
 /// let text = br#"{"type": "user", "message": {"role": "user", "content": "Build the shop."}, "timestamp": "2026-01-15T00:00:00Z"}
@@ -237,15 +160,20 @@ impl Reading<'_> {
             self.part.unknown += 1;
             return;
         };
+        // What a sub-agent says is no part of the conversation. What it uses is.
+        let line = match line.agent {
+            Some(_) => Line { requests: line.requests, ..Line::default() },
+            None => line,
+        };
         if !self.step.is_empty() && self.step.ends_before(&line.turn) {
             self.end_step(offset);
         }
-        let time = value.get("timestamp").and_then(Json::as_str).and_then(milliseconds);
+        let time = line::time(&value);
         self.add(line, time.unwrap_or(self.position.time));
     }
 
     fn add(&mut self, line: Line, time: u64) {
-        let Line { messages, turn, requests, calls, outcomes, model } = line;
+        let Line { messages, turn, requests, calls, outcomes, model, .. } = line;
         let step = &mut self.step;
         let answer = match turn {
             Turn::Answer(id) => {
@@ -301,9 +229,8 @@ impl Reading<'_> {
                     entry["time"] = time.into();
                     items.push((walk.frame_of(place), entry));
                 }
-                let is_of_model = |item: &super::conversation::Item<'_>| {
-                    matches!(item.kind, Kind::Answer(_) | Kind::Call(_) | Kind::Reasoning)
-                };
+                let is_of_model =
+                    |item: &Item<'_>| matches!(item.kind, Kind::Answer(_) | Kind::Call(_) | Kind::Reasoning);
                 if let Some(first) = conversation.items.iter().position(is_of_model) {
                     asked_in = walk.frame_of(first);
                 }

@@ -1,0 +1,119 @@
+//! Sessions of agents on this machine: where their hosts keep them, and how one is looked at as if it were a stack.
+
+mod found;
+mod reading;
+mod store;
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use callstack_core::transcript::TranscriptForm;
+use callstack_core::{Stack, StackOptions};
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+pub use found::{FoundSession, all, is_of_project, latest_first, project_folder};
+pub use reading::{SessionFiles, is_written};
+use store::SessionStore;
+
+/// The session that a command looks at in place of a stack.
+#[derive(Args, Clone, Default)]
+pub struct SessionChoice {
+    /// Look at a session of an agent in place of a stack: its file, its ID or the beginning of it.
+    #[arg(long, global = true, value_name = "SESSION", conflicts_with = "latest")]
+    pub session: Option<String>,
+    /// Look at the newest session of this project in place of a stack, of any agent or of one: claude, codex, gemini, qwen, copilot, opencode
+    /// or pi.
+    #[arg(long, global = true, value_name = "AGENT", num_args = 0..=1, require_equals = false, default_missing_value = "")]
+    pub latest: Option<String>,
+}
+
+impl SessionChoice {
+    /// The session that is chosen. `named`: what the command itself names.
+    ///
+    /// # Errors
+    /// If there is no such session, or there are several.
+    pub fn find(&self, named: Option<&str>) -> Result<Option<SessionFiles>, Failure> {
+        if let Some(agent) = &self.latest {
+            return latest(agent).map(Some);
+        }
+        match self.session.as_deref().or(named) {
+            Some(name) => find(name).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The session of this name: the path of its file, or its ID or the beginning of it.
+///
+/// # Errors
+/// If there is none, or there are several.
+pub fn find(name: &str) -> Result<SessionFiles, Failure> {
+    let path = Path::new(name);
+    if path.is_file() {
+        return SessionFiles::of(path);
+    }
+    let mut matching: Vec<FoundSession> = all(None).into_iter().filter(|found| found.has_id(name)).collect();
+    matching.sort_by_key(|found| std::cmp::Reverse(found.changed));
+    match &matching[..] {
+        [] => {
+            let message = format!("there is no session `{name}`: no such file, and no ID that begins so");
+            Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"))
+        }
+        [one] => SessionFiles::of_form(one.form, &one.path),
+        several => {
+            let shown: Vec<String> = several.iter().take(5).map(|found| found.id.clone()).collect();
+            let message = format!("several sessions begin with `{name}`: {}", shown.join(", "));
+            Err(Failure::new(Exit::Refused, "ambiguous_session", message).next("write more of the ID"))
+        }
+    }
+}
+
+/// True if a name is that of a session, and not of a frame: a file of a session, or a long ID that a host has.
+pub fn is_session(name: &str) -> bool {
+    let path = Path::new(name);
+    if path.is_file() {
+        return reading::form_of(path).is_some();
+    }
+    name.len() >= FoundSession::SHORTEST_ID
+        && !name.contains(['/', ' '])
+        && all(None).iter().any(|found| found.has_id(name))
+}
+
+fn latest(agent: &str) -> Result<SessionFiles, Failure> {
+    let form = match agent {
+        "" => None,
+        name => Some(TranscriptForm::from_str(name).map_err(Failure::from)?),
+    };
+    let found = latest_first(form);
+    let project = project_folder();
+    let of_project = found.iter().find(|found| is_of_project(found, &project));
+    match of_project {
+        Some(found) => SessionFiles::of_form(found.form, &found.path),
+        None => {
+            let whose = form.map_or("an agent", TranscriptForm::host);
+            let message = format!("there is no session of {whose} in this project");
+            Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"))
+        }
+    }
+}
+
+/// A stack that shows a session, and goes on with it as it grows. It cannot be changed.
+///
+/// # Errors
+/// Those of reading.
+pub fn open(files: &SessionFiles) -> Result<Stack, Failure> {
+    let store = SessionStore::open(files.clone())?;
+    Ok(Stack::with_store(store, StackOptions::default())?)
+}
+
+/// The place of a session, for messages.
+pub fn shown(path: &Path) -> String {
+    let home = crate::host_files::home();
+    match home.and_then(|home| path.strip_prefix(home).ok().map(PathBuf::from)) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
+}

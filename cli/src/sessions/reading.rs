@@ -1,0 +1,235 @@
+//! The files of a session, and how they are read.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use callstack_core::text::from_json;
+use callstack_core::transcript::{AgentFile, Session, SessionFile, TranscriptForm};
+use serde_json::Value;
+
+use super::found::{FoundSession, files};
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// A session that was not written for so long is over.
+const SILENCE: Duration = Duration::from_secs(120);
+/// The longest document that is read, in bytes.
+const LONGEST_DOCUMENT: u64 = 1 << 30;
+/// How much of a file is read to learn its form, in bytes.
+const HEAD: u64 = 4 << 20;
+/// The most threads of sub-agents that are looked for.
+const MOST_THREADS: usize = 5_000;
+
+/// The files of a session: its own one, and those of its sub-agents.
+#[derive(Debug, Clone)]
+pub struct SessionFiles {
+    pub form: TranscriptForm,
+    pub path: PathBuf,
+    /// Its ID, by the name of the file.
+    pub id: String,
+}
+
+/// How far each file was read.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// The files of sub-agents that are known, with their numbers.
+    files: Vec<(PathBuf, usize, u64)>,
+    offset: u64,
+}
+
+/// The form of a session in a file. `None`: it is none that is known.
+pub fn form_of(path: &Path) -> Option<TranscriptForm> {
+    let mut reader = BufReader::new(File::open(path).ok()?.take(HEAD));
+    let mut line = Vec::new();
+    for _ in 0..8 {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).ok()? == 0 {
+            break;
+        }
+        if let Some(form) = TranscriptForm::of_line(&line) {
+            return Some(form);
+        }
+    }
+    // A document of several lines.
+    let text = fs::read_to_string(path).ok().filter(|text| text.trim_start().starts_with('{'))?;
+    Session::of_document(&text, None).map(|session| session.form())
+}
+
+impl SessionFiles {
+    /// The session in a file.
+    ///
+    /// # Errors
+    /// If it is no session that is known.
+    pub fn of(path: &Path) -> Result<Self, Failure> {
+        match form_of(path) {
+            Some(form) => Self::of_form(form, path),
+            None => {
+                let message = format!("{} is no session of an agent that is known", path.display());
+                let known: Vec<&str> = TranscriptForm::ALL.iter().map(|form| form.host()).collect();
+                Err(Failure::new(Exit::Refused, "no_session", message).next(format!("known are: {}", known.join(", "))))
+            }
+        }
+    }
+
+    pub fn of_form(form: TranscriptForm, path: &Path) -> Result<Self, Failure> {
+        let path = std::path::absolute(path).map_err(|error| Failure::of_file("find", path.display(), &error))?;
+        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let id = FoundSession::of(form, path.clone()).map_or(name, |found| found.id);
+        Ok(Self { form, path, id })
+    }
+
+    /// A session of which nothing was read yet.
+    pub fn session(&self) -> Session {
+        Session::new(self.form, &self.id)
+    }
+
+    /// Reads what there is to read since the last time.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read_on(&self, session: &mut Session, progress: &mut Progress) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::of_file("read", self.path.display(), &error);
+        for (path, agent) in self.agents(session) {
+            if !progress.files.iter().any(|(known, ..)| *known == path) {
+                let number = session.add_agent(agent);
+                progress.files.push((path, number, 0));
+            }
+        }
+        let at = |path: &Path, offset: u64| {
+            let mut file = File::open(path)?;
+            file.seek(SeekFrom::Start(offset))?;
+            Ok(BufReader::with_capacity(1 << 16, file))
+        };
+        let mut open = vec![SessionFile::new(0, at(&self.path, progress.offset).map_err(failed)?, progress.offset)];
+        for (path, number, offset) in &progress.files {
+            open.push(SessionFile::new(*number, at(path, *offset).map_err(failed)?, *offset));
+        }
+        session.follow_files(&mut open, !is_written(&self.path)).map_err(failed)?;
+        progress.offset = open[0].offset();
+        for (known, file) in progress.files.iter_mut().zip(&open[1..]) {
+            known.2 = file.offset();
+        }
+        Ok(())
+    }
+
+    /// The whole session as it is now. `entries`: see [`Session::with_entries`].
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read(&self, entries: Option<Option<String>>) -> Result<Session, Failure> {
+        if self.is_document() {
+            return self.document(entries);
+        }
+        let session = self.session();
+        let mut session = match entries {
+            Some(of) => session.with_entries(of),
+            None => session,
+        };
+        self.read_on(&mut session, &mut Progress::default())?;
+        Ok(session)
+    }
+
+    /// True if the session is one JSON document.
+    pub fn is_document(&self) -> bool {
+        self.form.is_document() || self.path.extension().is_some_and(|extension| extension == "json")
+    }
+
+    fn document(&self, entries: Option<Option<String>>) -> Result<Session, Failure> {
+        let failed = |error: io::Error| Failure::of_file("read", self.path.display(), &error);
+        let mut bytes = Vec::new();
+        File::open(&self.path).map_err(failed)?.take(LONGEST_DOCUMENT).read_to_end(&mut bytes).map_err(failed)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Session::of_document(&text, entries).ok_or_else(|| {
+            let message = format!("{} cannot be read: it is cut, or is no session", self.path.display());
+            Failure::new(Exit::Failed, "no_session", message)
+        })
+    }
+
+    /// The files of the sub-agents that there are now.
+    fn agents(&self, session: &Session) -> Vec<(PathBuf, AgentFile)> {
+        let mut found = match self.form {
+            TranscriptForm::Claude => self.agents_of_claude(),
+            TranscriptForm::Codex => self.threads(&session.facts().id),
+            _ => Vec::new(),
+        };
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found
+    }
+
+    fn agents_of_claude(&self) -> Vec<(PathBuf, AgentFile)> {
+        let mut paths = Vec::new();
+        files(&self.path.with_extension("").join("subagents"), 4, &mut paths);
+        let beside = self.path.parent().map(|folder| {
+            let mut beside = Vec::new();
+            files(folder, 1, &mut beside);
+            beside.retain(|path| is_agent(path).is_some() && names_session(path, &self.id));
+            beside
+        });
+        paths.extend(beside.into_iter().flatten());
+        let agent = |path: PathBuf| {
+            let id = is_agent(&path)?;
+            let meta = fs::read_to_string(path.with_extension("meta.json")).unwrap_or_default();
+            let meta: Value = from_json(&meta).unwrap_or_default();
+            let text = |key: &str| meta.get(key).and_then(Value::as_str).map(str::to_owned);
+            Some((path, AgentFile { id, call: text("toolUseId"), title: text("description") }))
+        };
+        paths.into_iter().filter_map(agent).collect()
+    }
+
+    /// The threads that this one or one of its threads has started. They are among all others.
+    fn threads(&self, id: &str) -> Vec<(PathBuf, AgentFile)> {
+        let mut known = vec![if id.is_empty() { self.id.clone() } else { id.to_owned() }];
+        // The folders of the days from this one on.
+        let Some(root) = self.path.ancestors().nth(4) else { return Vec::new() };
+        let mut paths = Vec::new();
+        files(root, 4, &mut paths);
+        paths.retain(|path| path > &self.path && path.extension().is_some_and(|extension| extension == "jsonl"));
+        paths.sort();
+        let mut found = Vec::new();
+        for path in paths.into_iter().take(MOST_THREADS) {
+            let Some((thread, parent)) = spawned(&path) else { continue };
+            if known.contains(&parent) {
+                known.push(thread.clone());
+                found.push((path, AgentFile { id: thread, ..AgentFile::default() }));
+            }
+        }
+        found
+    }
+}
+
+/// The thread in a file of Codex that another thread has started, and that other one.
+fn spawned(path: &Path) -> Option<(String, String)> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(path).ok()?.take(HEAD)).read_until(b'\n', &mut line).ok()?;
+    let head: Value = from_json(&String::from_utf8_lossy(&line)).ok()?;
+    let payload = head.get("payload")?;
+    let parent = payload.pointer("/source/subagent/thread_spawn/parent_thread_id");
+    let parent = parent.or_else(|| payload.get("parent_thread_id")).and_then(Value::as_str)?;
+    Some((payload.get("id")?.as_str()?.to_owned(), parent.to_owned()))
+}
+
+/// The ID of a sub-agent of Claude Code in a file. A copy of the conversation for a summary or a suggestion is none.
+fn is_agent(path: &Path) -> Option<String> {
+    let id = path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
+    let is_copy = ["acompact-", "aprompt_suggestion-", "aside_question-"].iter().any(|copy| id.starts_with(copy));
+    (!is_copy).then(|| id.to_owned())
+}
+
+/// True if a file of a sub-agent names this session in its first line.
+fn names_session(path: &Path, id: &str) -> bool {
+    let read = || {
+        let mut line = Vec::new();
+        BufReader::new(File::open(path).ok()?.take(HEAD)).read_until(b'\n', &mut line).ok()?;
+        let line: Value = from_json(&String::from_utf8_lossy(&line)).ok()?;
+        Some(line.get("sessionId")?.as_str()? == id)
+    };
+    read().unwrap_or(false)
+}
+
+/// True if somebody has written a file a short time ago.
+pub fn is_written(path: &Path) -> bool {
+    let changed = path.metadata().and_then(|data| data.modified());
+    changed.is_ok_and(|changed| SystemTime::now().duration_since(changed).is_ok_and(|silence| silence < SILENCE))
+}

@@ -1,0 +1,154 @@
+//! A session as the store of a stack: its events come from the files of the session, as they grow. Nobody can write into it.
+
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use callstack_core::store::StoredLog;
+use callstack_core::transcript::Session;
+use callstack_core::{Error, Event, EventQuery, Handle, HistoryReader, LogReader, MemoryStore, Result, Store};
+use serde_json::Value;
+
+use super::reading::{Progress, SessionFiles};
+use crate::failure::Failure;
+
+/// The events of a session.
+pub struct SessionStore {
+    followed: Arc<Followed>,
+    events: MemoryStore,
+}
+
+struct Followed {
+    files: SessionFiles,
+    reading: Mutex<(Session, Progress)>,
+    /// The entries of the log that was read last.
+    log: Mutex<Option<(Handle, u64, Vec<String>)>>,
+}
+
+impl Followed {
+    fn reading(&self) -> MutexGuard<'_, (Session, Progress)> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The events since the last call.
+    fn news(&self) -> Result<Vec<Event>> {
+        let mut reading = self.reading();
+        let (session, progress) = &mut *reading;
+        if !self.files.is_document() {
+            self.files.read_on(session, progress).map_err(|failure| self.unreadable(&failure))?;
+        }
+        Ok(session.take_events())
+    }
+
+    fn unreadable(&self, failure: &Failure) -> Error {
+        Error::damaged(self.files.path.display().to_string(), failure.message(), "look at the file of the session")
+    }
+
+    /// Passes the entries of the log of a frame to `each`. The session is read again for them.
+    fn with_log<T>(&self, frame: Handle, each: impl FnOnce(&[String]) -> T) -> Result<T> {
+        let (revision, id) = {
+            let reading = self.reading();
+            let tree = reading.0.tree();
+            let id = (frame.index() < tree.len()).then(|| tree.node(frame).record().session_id.clone());
+            (tree.revision(), id.unwrap_or_default())
+        };
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if log.as_ref().is_none_or(|(of, at, _)| (*of, *at) != (frame, revision)) {
+            let read = self.files.read(Some(Some(id))).map_err(|failure| self.unreadable(&failure))?;
+            let mut read = read;
+            let entries =
+                read.take_entries().into_iter().map(|(_, entry): (Handle, Value)| entry.to_string()).collect();
+            *log = Some((frame, revision, entries));
+        }
+        Ok(each(log.as_ref().map_or(&[], |(.., entries)| entries)))
+    }
+}
+
+impl SessionStore {
+    /// The store of a session, with what there is of it now.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn open(files: SessionFiles) -> std::result::Result<Self, Failure> {
+        let session = if files.is_document() { files.read(None)? } else { files.session() };
+        let followed = Followed { files, reading: Mutex::new((session, Progress::default())), log: Mutex::new(None) };
+        let mut store = Self { followed: Arc::new(followed), events: MemoryStore::new() };
+        store.catch_up()?;
+        Ok(store)
+    }
+
+    fn catch_up(&mut self) -> Result<bool> {
+        let news = self.followed.news()?;
+        self.events.append(&news)?;
+        self.events.commit()?;
+        Ok(!news.is_empty())
+    }
+
+    fn read_only(&self) -> Error {
+        Error::read_only(self.followed.files.path.display().to_string())
+    }
+}
+
+impl Store for SessionStore {
+    fn begin(&mut self, _: Duration) -> Result<()> {
+        Err(self.read_only())
+    }
+
+    fn read(
+        &mut self,
+        query: &EventQuery,
+        patience: Duration,
+        each: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        self.events.read(query, patience, each)
+    }
+
+    fn reader(&self) -> Option<Box<dyn HistoryReader>> {
+        self.events.reader()
+    }
+
+    fn append(&mut self, _: &[Event]) -> Result<()> {
+        Err(self.read_only())
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogReader>> {
+        Some(self.followed.clone())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        Err(self.read_only())
+    }
+
+    fn rollback(&mut self) {}
+
+    fn has_news(&mut self, _: Duration) -> Result<bool> {
+        self.catch_up()
+    }
+
+    fn sync(&mut self, _: Duration) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl LogReader for Followed {
+    fn count(&self, frame: Handle, _: Duration) -> Result<usize> {
+        self.with_log(frame, <[String]>::len)
+    }
+
+    fn read(
+        &self,
+        frame: Handle,
+        numbers: RangeInclusive<usize>,
+        _: Duration,
+        each: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        self.with_log(frame, |entries| {
+            let wanted = entries.iter().zip(1..).filter(|(_, number)| numbers.contains(number));
+            wanted.map(|(entry, _)| entry).try_for_each(|entry| each(entry))
+        })?
+    }
+
+    fn list(&self, _: Duration) -> Result<Vec<StoredLog>> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,100 @@
+//! Sessions in one JSON document: its records, as the forms of lines have them.
+
+use serde_json::{Value as Json, json};
+
+use super::form::TranscriptForm;
+use super::line::{list, text};
+use super::session::AgentFile;
+
+/// The records of a document: those of the session, and those of each sub-agent in it.
+pub(super) struct Records {
+    pub own: Vec<Json>,
+    pub agents: Vec<(AgentFile, Vec<Json>)>,
+}
+
+/// The form of a document. `None`: it is none that is known.
+pub(super) fn form(document: &Json) -> Option<TranscriptForm> {
+    let has = |key: &str| document.get(key).is_some();
+    if text(document, "schema_version").starts_with("ATIF") || has("steps") && has("agent") {
+        return Some(TranscriptForm::Atif);
+    }
+    if has("trajectory") || text(document, "trajectory_format").starts_with("mini-swe-agent") || has("attempts") {
+        return Some(TranscriptForm::SweAgent);
+    }
+    if has("info") && has("messages") {
+        let is_mini =
+            document.pointer("/info/model_stats").is_some() || document.pointer("/info/mini_version").is_some();
+        return Some(if is_mini { TranscriptForm::SweAgent } else { TranscriptForm::OpenCode });
+    }
+    (has("sessionId") && has("messages")).then_some(TranscriptForm::Gemini)
+}
+
+/// The records of a document.
+pub(super) fn records(form: TranscriptForm, document: Json) -> Records {
+    let mut agents = Vec::new();
+    let own = match form {
+        TranscriptForm::Atif => {
+            embedded(&document, &mut agents);
+            steps(&document)
+        }
+        TranscriptForm::OpenCode => {
+            let head = json!({ "session": document["info"] });
+            [head].into_iter().chain(list(&document, "messages").map(timed)).collect()
+        }
+        TranscriptForm::SweAgent => of_swe_agent(&document),
+        _ => {
+            let mut head = document.clone();
+            head.as_object_mut().map(|head| head.remove("messages"));
+            [head].into_iter().chain(list(&document, "messages").cloned()).collect()
+        }
+    };
+    Records { own, agents }
+}
+
+/// A message of OpenCode with the time of its end, or of its beginning.
+pub(super) fn timed(message: &Json) -> Json {
+    let mut message = message.clone();
+    let time = ["/info/time/completed", "/info/time/created"].iter().find_map(|place| message.pointer(place));
+    let time = time.cloned();
+    if let (Some(time), Some(fields)) = (time, message.as_object_mut()) {
+        fields.insert("timestamp".to_owned(), time);
+    }
+    message
+}
+
+fn steps(trajectory: &Json) -> Vec<Json> {
+    let head = json!({ "session": {
+        "session_id": trajectory["session_id"], "trajectory_id": trajectory["trajectory_id"], "agent": trajectory["agent"],
+    } });
+    [head].into_iter().chain(list(trajectory, "steps").cloned()).collect()
+}
+
+/// The trajectories of sub-agents in a trajectory, at any depth.
+fn embedded(trajectory: &Json, agents: &mut Vec<(AgentFile, Vec<Json>)>) {
+    let mut open: Vec<&Json> = list(trajectory, "subagent_trajectories").collect();
+    while let Some(agent) = open.pop() {
+        let id = ["trajectory_id", "session_id"].iter().map(|key| text(agent, key)).find(|id| !id.is_empty());
+        let file = AgentFile { id: id.unwrap_or_default().to_owned(), ..AgentFile::default() };
+        agents.push((file, steps(agent).split_off(1)));
+        open.extend(list(agent, "subagent_trajectories"));
+    }
+}
+
+fn of_swe_agent(document: &Json) -> Vec<Json> {
+    // A run that tries several times has its attempts alone, as long as it goes on.
+    let last = list(document, "attempts").last().filter(|_| document.get("trajectory").is_none());
+    let document = last.unwrap_or(document);
+    let mut records = vec![json!({ "session": { "info": document["info"] } })];
+    let messages = if document.get("messages").is_some() { "messages" } else { "history" };
+    if document.get("trajectory").is_some_and(Json::is_array) {
+        let is_task =
+            |message: &&Json| text(message, "role") == "user" && message.get("is_demo").is_none_or(|is| is != true);
+        records.extend(list(document, messages).find(is_task).map(|message| json!({ "message": message })));
+        let steps = list(document, "trajectory").enumerate();
+        records.extend(steps.map(|(number, step)| json!({ "step": step, "number": number })));
+    } else {
+        records.extend(list(document, messages).map(|message| json!({ "message": message })));
+    }
+    records.push(json!({ "end": document["info"] }));
+    records
+}

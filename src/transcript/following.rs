@@ -1,0 +1,118 @@
+//! The files of a session are followed together: their lines in the order of their times.
+
+use std::io::{self, BufRead, Read};
+
+use serde_json::Value as Json;
+
+use super::LONGEST_TRANSCRIPT_LINE;
+use super::document::{Records, form, records};
+use super::form::TranscriptForm;
+use super::session::{Session, SessionLine};
+use crate::text::from_json;
+
+/// A file of a session, from the place at which the reading has stopped.
+pub struct SessionFile<R> {
+    /// Its number: 0, or what [`Session::add_agent`] has returned.
+    file: usize,
+    reader: R,
+    /// The number of bytes that were read.
+    offset: u64,
+    next: Option<SessionLine>,
+    time: u64,
+}
+
+impl<R: BufRead> SessionFile<R> {
+    /// The file with this number. `offset`: where the reader stands in it, in bytes.
+    pub fn new(file: usize, reader: R, offset: u64) -> Self {
+        Self { file, reader, offset, next: None, time: 0 }
+    }
+
+    /// The number of bytes of whole lines that were read: the next reading begins there.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Reads the next line that says something.
+    fn advance(&mut self, session: &mut Session, is_over: bool) -> io::Result<()> {
+        let mut line = Vec::new();
+        while self.next.is_none() {
+            line.clear();
+            let read = (&mut self.reader).take(LONGEST_TRANSCRIPT_LINE as u64).read_until(b'\n', &mut line)?;
+            let is_whole = line.last() == Some(&b'\n');
+            if read == 0 || !is_whole && read < LONGEST_TRANSCRIPT_LINE && !is_over {
+                return Ok(());
+            }
+            self.offset += read as u64;
+            self.next = session.read_line(&line);
+        }
+        self.time = self.next.as_ref().and_then(SessionLine::time).unwrap_or(self.time).max(self.time);
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Follows the lines that the files have, in the order of their times. `is_over`: nobody writes the session any more, so a last line
+    /// without an end is read too. In constant memory, but for the tree.
+    ///
+    /// # Errors
+    /// Those of reading. What was read before stays.
+    pub fn follow_files<R: BufRead>(&mut self, files: &mut [SessionFile<R>], is_over: bool) -> io::Result<()> {
+        for file in files.iter_mut() {
+            file.advance(self, is_over)?;
+        }
+        loop {
+            let waiting = files.iter_mut().filter(|file| file.next.is_some());
+            let Some(first) = waiting.min_by_key(|file| file.time) else { break };
+            if let Some(line) = first.next.take() {
+                self.follow(first.file, line);
+            }
+            first.advance(self, is_over)?;
+        }
+        self.settle(is_over);
+        Ok(())
+    }
+
+    /// A session in one JSON document, such as an export of OpenCode, a `.traj` or an ATIF trajectory. `None`: it is no session that is known.
+    pub fn of_document(text: &str, with_entries: Option<Option<String>>) -> Option<Self> {
+        let document: Json = from_json(text.trim_start_matches('\u{feff}')).ok()?;
+        let form = form(&document)?;
+        let session = Session::new(form, "");
+        let mut session = match with_entries {
+            Some(of) => session.with_entries(of),
+            None => session,
+        };
+        let Records { own, agents } = records(form, document);
+        let mut lines: Vec<(u64, usize, SessionLine)> = Vec::new();
+        session.take_records(0, &own, &mut lines);
+        for (agent, steps) in agents {
+            let file = session.add_agent(agent);
+            session.take_records(file, &steps, &mut lines);
+        }
+        lines.sort_by_key(|(time, ..)| *time);
+        for (_, file, line) in lines {
+            session.follow(file, line);
+        }
+        session.settle(true);
+        Some(session)
+    }
+
+    fn take_records(&mut self, file: usize, records: &[Json], lines: &mut Vec<(u64, usize, SessionLine)>) {
+        let mut last = 0;
+        for record in records {
+            match self.read_record(record) {
+                Some(line) => {
+                    last = line.time().unwrap_or(last).max(last);
+                    lines.push((last, file, line));
+                }
+                None => self.count_unknown(),
+            }
+        }
+    }
+}
+
+impl TranscriptForm {
+    /// True if a session of this form is one JSON document, and not lines.
+    pub fn is_document(self) -> bool {
+        matches!(self, Self::OpenCode | Self::SweAgent | Self::Atif)
+    }
+}

@@ -1,0 +1,151 @@
+//! What a line of a transcript says, whatever the host.
+
+use serde_json::Value as Json;
+
+use crate::frame::ModelRequest;
+use crate::text::milliseconds;
+
+/// What a line says.
+#[derive(Default)]
+pub(super) struct Line {
+    /// Messages in the form of the wire.
+    pub messages: Vec<Json>,
+    pub turn: Turn,
+    /// Who has written the words.
+    pub by: By,
+    /// What answers have used.
+    pub requests: Vec<Request>,
+    /// The same, by a count that the host repeats: only where no answer has a record of its own.
+    pub counts: Vec<Request>,
+    /// The IDs of the calls that it makes, and of those that have ended.
+    pub calls: Vec<String>,
+    pub outcomes: Vec<String>,
+    /// The model of the requests that follow.
+    pub model: Option<String>,
+    /// What it tells beside the conversation.
+    pub facts: Vec<Fact>,
+    /// The sub-agent that has said it, within the file of the session.
+    pub agent: Option<String>,
+    /// The model has ended its turn with this answer.
+    pub is_last: bool,
+}
+
+/// Whose turn it is.
+#[derive(Default)]
+pub(super) enum Turn {
+    /// Something beside the conversation.
+    #[default]
+    Aside,
+    /// A part of an answer of the model, with the ID of the answer if the line has one.
+    Answer(Option<String>),
+    /// Outcomes of calls.
+    Outcomes,
+    /// What the person or the host has written.
+    Words,
+}
+
+/// Who has written words, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum By {
+    /// The person: a new turn, if the one before is over.
+    #[default]
+    Person,
+    /// The person, while the agent works.
+    PersonMeanwhile,
+    /// The host, such as hints and the summary of a compaction.
+    Host,
+}
+
+/// What a line tells beside the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Fact {
+    /// The ID of the session.
+    Session(String),
+    /// The session or the thread that this one belongs to: the one that has started it, or that it goes on from.
+    Parent(String),
+    /// The folder of the project.
+    Folder(String),
+    /// The version of the host.
+    Version(String),
+    /// A title of the session; a person's wins.
+    Title { title: String, by_person: bool },
+    /// What the person has written, if the messages have more than that.
+    Prompt(String),
+    /// A turn begins: one that had not ended was interrupted.
+    Begun,
+    /// The turn has ended.
+    Ended(End),
+    /// The host has compacted the conversation: what it was before in tokens, and the summary, as far as they are known.
+    Compacted { tokens: u64, summary: String },
+    /// The sub-agent that a call has started; it goes on when the call has ended.
+    Agent { call: String, id: String, goes_on: bool },
+    /// A sub-agent has ended, named by its ID or the call that has started it.
+    AgentEnded { agent: String, end: End, result: String },
+}
+
+/// How a turn has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    Done,
+    /// By the person.
+    Interrupted,
+    /// By an error.
+    Failed(String),
+}
+
+/// What an answer has used.
+pub(super) struct Request {
+    /// The ID of the answer.
+    pub id: String,
+    pub used: ModelRequest,
+    /// The time of the line.
+    pub time: u64,
+}
+
+impl Request {
+    pub fn new(id: &str, used: ModelRequest) -> Self {
+        Self { id: id.to_owned(), used, time: 0 }
+    }
+}
+
+impl Line {
+    /// Something beside the conversation.
+    pub fn aside() -> Self {
+        Self::default()
+    }
+
+    /// Facts beside the conversation.
+    pub fn of(facts: Vec<Fact>) -> Self {
+        Self { facts, ..Self::default() }
+    }
+}
+
+/// A fact, if its text says something.
+pub(super) fn fact(make: impl FnOnce(String) -> Fact, text: &str) -> Option<Fact> {
+    (!text.trim().is_empty()).then(|| make(text.to_owned()))
+}
+
+/// The time of a line in milliseconds since the Unix epoch, if it has one.
+pub(super) fn time(value: &Json) -> Option<u64> {
+    let stamp = value.get("timestamp")?;
+    stamp.as_str().and_then(milliseconds).or_else(|| {
+        let number = stamp.as_f64().filter(|number| *number > 0.0)?;
+        // Hosts write seconds or milliseconds.
+        Some(if number < 1e11 { number * 1e3 } else { number } as u64)
+    })
+}
+
+/// The text at a key; empty if there is none.
+pub(super) fn text<'a>(value: &'a Json, key: &str) -> &'a str {
+    value.get(key).and_then(Json::as_str).unwrap_or_default()
+}
+
+/// The number at a key; 0 if there is none.
+pub(super) fn number(value: &Json, key: &str) -> u64 {
+    value.get(key).and_then(Json::as_u64).unwrap_or_default()
+}
+
+/// The elements of the list at a key.
+pub(super) fn list<'a>(value: &'a Json, key: &str) -> impl Iterator<Item = &'a Json> {
+    value.get(key).and_then(Json::as_array).into_iter().flatten()
+}

@@ -1,0 +1,31 @@
+//! Sessions of agents as their hosts keep them on the disk: read line by line, as items and requests, and as a tree of frames.
+//!
+//! A *form* is the form of one host's files ([`TranscriptForm`]). There are two readers over it:
+//!
+//! - [`read_transcript`] reads on from where it has stopped, for the logs and the usage of the frames of a stack in which the agent works.
+//! - [`Session`] makes a tree of frames of a session that no stack knows: turns, sub-agents, to-do lists, usage.
+//!
+//! Nothing here reads a file: texts come in.
+
+mod atif;
+mod called;
+mod claude;
+mod codex;
+mod copilot;
+mod document;
+mod following;
+mod form;
+mod gemini;
+mod line;
+mod opencode;
+mod parts;
+mod pi;
+mod qwen;
+mod reading;
+mod session;
+mod swe_agent;
+
+pub use following::SessionFile;
+pub use form::TranscriptForm;
+pub use reading::{LONGEST_TRANSCRIPT_LINE, TranscriptPart, TranscriptStep, read_transcript};
+pub use session::{AgentFile, Session, SessionFacts, SessionLine};

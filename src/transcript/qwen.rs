@@ -1,0 +1,50 @@
+//! Qwen Code: messages in the form of Gemini's contents, whatever the wire of the model, and records of the session.
+
+use serde_json::Value as Json;
+
+use super::gemini::{answer, said};
+use super::line::{By, Fact, Line, Request, fact, list, number, text};
+use crate::frame::ModelRequest;
+
+pub(super) fn line(value: &Json) -> Option<Line> {
+    let message = || value.get("message");
+    let parts = |message: &Json| list(message, "parts").cloned().collect();
+    let mut line = match value.get("type")?.as_str()? {
+        "user" | "tool_result" => said(parts(message()?)),
+        "assistant" => answered(value, parts(message()?)),
+        "system" if text(value, "subtype") == "chat_compression" => {
+            let tokens = value.pointer("/systemPayload/info/originalTokenCount").and_then(Json::as_u64);
+            Line::of(vec![Fact::Compacted { tokens: tokens.unwrap_or_default(), summary: String::new() }])
+        }
+        _ => Line::aside(),
+    };
+    if !text(value, "subtype").is_empty() {
+        // Notes of the host, such as those of its tasks.
+        line.by = By::Host;
+    }
+    let about = [
+        fact(Fact::Session, text(value, "sessionId")),
+        fact(Fact::Folder, text(value, "cwd")),
+        fact(Fact::Version, text(value, "version")),
+    ];
+    line.facts.splice(0..0, about.into_iter().flatten());
+    Some(line)
+}
+
+fn answered(value: &Json, parts: Vec<Json>) -> Line {
+    let calls = parts.iter().filter_map(|part| part.get("functionCall")).map(|call| text(call, "id").to_owned());
+    let calls: Vec<String> = calls.collect();
+    let id = text(value, "uuid");
+    let request = value.get("usageMetadata").filter(|usage| usage.is_object()).map(|usage| {
+        let read = number(usage, "cachedContentTokenCount");
+        let used = ModelRequest {
+            uncached_input: number(usage, "promptTokenCount").saturating_sub(read),
+            cache_read: read,
+            output: number(usage, "candidatesTokenCount"),
+            ..ModelRequest::new(text(value, "model"))
+        };
+        Request::new(id, used)
+    });
+    let is_last = calls.is_empty() && parts.iter().any(|part| part.get("thought").is_none());
+    Line { is_last, ..answer(id, parts, calls, request) }
+}

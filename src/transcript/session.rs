@@ -1,0 +1,899 @@
+//! A tree of frames of a session that no stack knows, made line by line.
+//!
+//! The rule: the session is a root. What a person asks is a frame, a *turn*; its title is the beginning of the words, its results are the last
+//! answer. A sub-agent is a frame below the turn that has called it. Frames that the agent has pushed with the stack's tools are frames.
+//! Entries of to-do lists and compactions are records below their turn. Nothing is invented.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value as Json, json};
+
+use super::called::{self, ListChange};
+use super::form::TranscriptForm;
+use super::line::{By, End, Fact, Line, Request, Turn};
+use super::parts::{Part, parts, text_of};
+use crate::frame::{
+    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, ModelRequest, NewFrame, Parent, PopStatus, Results,
+};
+use crate::text::{beginning, fnv, one_line};
+use crate::tree::{Command, Draft, Tree, decide};
+use crate::vocabulary::ToolNames;
+use crate::vocabulary::calls::{CallNames, CallRole, SERVER};
+
+/// The longest title that is made of words, in characters.
+const TITLE: usize = 72;
+/// What frames of to-do lists and of compactions are.
+const ENTRY: &str = "to-do";
+const COMPACTION: &str = "compaction";
+
+/// What is known of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SessionFacts {
+    /// Its ID.
+    pub id: String,
+    /// The session or the thread that has started it, or that it goes on from.
+    pub parent: Option<String>,
+    /// The folder in which it has begun.
+    pub folder: Option<String>,
+    /// The version of the host that has written last.
+    pub version: Option<String>,
+    /// Its title, if it has one.
+    pub title: Option<String>,
+    /// When it has begun, and when something was written last, in milliseconds since the Unix epoch.
+    pub begun: u64,
+    /// See `begun`.
+    pub written: u64,
+    /// Number of turns of the person.
+    pub turns: usize,
+    /// Number of sub-agents.
+    pub agents: usize,
+    /// Number of compactions.
+    pub compactions: usize,
+    /// Number of lines that have another form than this host's, or are damaged. They are left out.
+    pub unknown: usize,
+}
+
+/// A line of a session, read but not followed yet.
+pub struct SessionLine {
+    line: Line,
+    time: Option<u64>,
+}
+
+impl SessionLine {
+    /// When it was written, in milliseconds since the Unix epoch, if it says that.
+    pub fn time(&self) -> Option<u64> {
+        self.time
+    }
+}
+
+/// A sub-agent with a file of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentFile {
+    /// Its ID.
+    pub id: String,
+    /// The call that has started it.
+    pub call: Option<String>,
+    /// What it is to do, in a few words.
+    pub title: Option<String>,
+}
+
+/// A session as a tree of frames, which grows line by line.
+///
+/// ```
+/// use callstack_core::transcript::{Session, TranscriptForm};
+///
+/// let mut session = Session::new(TranscriptForm::Claude, "8d1f");
+/// for line in [
+///     r#"{"type": "user", "message": {"role": "user", "content": "Build the shop."}, "timestamp": "2026-01-15T00:00:00Z"}"#,
+///     r#"{"type": "assistant", "message": {"id": "msg_1", "role": "assistant", "stop_reason": "end_turn",
+///         "content": [{"type": "text", "text": "It is built."}], "usage": {"input_tokens": 9, "output_tokens": 4}},
+///         "timestamp": "2026-01-15T00:00:05Z"}"#,
+/// ] {
+///     session.follow_line(0, line.as_bytes());
+/// }
+/// session.settle(true);
+/// let tree = session.tree();
+/// let turn = tree.children(tree.roots()[0])[0];
+/// assert_eq!((tree.node(turn).title(), tree.node(turn).results()), ("Build the shop.", "It is built."));
+/// assert_eq!(tree.usage(turn).total[0].uncached_input, 9);
+/// ```
+pub struct Session {
+    form: TranscriptForm,
+    tree: Tree,
+    events: Vec<Event>,
+    now: u64,
+    facts: SessionFacts,
+    title_by_person: bool,
+    root: Option<Handle>,
+    streams: Vec<Stream>,
+    /// Calls of sub-agents: the frame, and whether a stream tells of it.
+    agents: HashMap<String, AgentCall>,
+    /// Requests that were counted.
+    counted: HashSet<u64>,
+    /// The entries of logs, if they are wanted: of all frames, or of one.
+    entries: Option<Entries>,
+    frames: usize,
+}
+
+struct Entries {
+    of: Option<String>,
+    found: Vec<(Handle, Json)>,
+}
+
+struct AgentCall {
+    frame: Handle,
+    task: String,
+    stream: Option<usize>,
+    /// It goes on when its call has an outcome.
+    goes_on: bool,
+}
+
+/// What a file of the session has told: the session itself, or a sub-agent.
+#[derive(Default)]
+struct Stream {
+    agent: Option<AgentFile>,
+    /// The frame of the sub-agent.
+    frame: Option<Handle>,
+    turn: Option<Handle>,
+    /// Frames that the agent has pushed in this turn, the innermost one last.
+    own: Vec<Handle>,
+    calls: HashMap<String, OpenCall>,
+    last_answer: String,
+    /// How the turn has ended, unless it goes on.
+    end: Option<(End, u64)>,
+    /// The model has answered without a call.
+    is_answered: bool,
+    prompt: Option<String>,
+    request: Option<(Request, Handle)>,
+    model: String,
+    /// The answer that was followed last, and the number of its parts.
+    answer: Option<(String, usize)>,
+    /// What an answer has used is told by records, not by counts; and the last count.
+    has_records: bool,
+    count: String,
+    time: u64,
+    /// When the last request was made.
+    asked: u64,
+    /// Entries of lists in this turn by their titles, and by their IDs in the host's list.
+    list: HashMap<String, Handle>,
+    titles: HashMap<String, String>,
+    /// Entries that were done in earlier turns.
+    done: HashSet<String>,
+}
+
+struct OpenCall {
+    name: String,
+    arguments: Json,
+    time: u64,
+    frame: Handle,
+}
+
+impl Session {
+    /// A session of which nothing was read. `id`: its ID until a line tells it.
+    pub fn new(form: TranscriptForm, id: impl Into<String>) -> Self {
+        Self {
+            form,
+            tree: Tree::new(),
+            events: Vec::new(),
+            now: 0,
+            facts: SessionFacts { id: id.into(), ..SessionFacts::default() },
+            title_by_person: false,
+            root: None,
+            streams: vec![Stream::default()],
+            agents: HashMap::new(),
+            counted: HashSet::new(),
+            entries: None,
+            frames: 0,
+        }
+    }
+
+    /// Collects the entries of the log of a frame with this ID, or of all frames.
+    #[must_use]
+    pub fn with_entries(mut self, of: Option<String>) -> Self {
+        self.entries = Some(Entries { of, found: Vec::new() });
+        self
+    }
+
+    /// Adds the file of a sub-agent. Returns its number; that of the session's own file is 0.
+    pub fn add_agent(&mut self, agent: AgentFile) -> usize {
+        self.streams.push(Stream { agent: Some(agent), ..Stream::default() });
+        self.streams.len() - 1
+    }
+
+    /// What is known of the session.
+    pub fn facts(&self) -> &SessionFacts {
+        &self.facts
+    }
+
+    /// The form of its files.
+    pub fn form(&self) -> TranscriptForm {
+        self.form
+    }
+
+    /// The tree as far as it was read.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The events since the last call.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The entries since the last call, each with its frame, as the logs of frames have them.
+    pub fn take_entries(&mut self) -> Vec<(Handle, Json)> {
+        self.entries.as_mut().map(|entries| std::mem::take(&mut entries.found)).unwrap_or_default()
+    }
+
+    /// Reads a line. `None`: it says nothing, or cannot be understood, which is counted.
+    pub fn read_line(&mut self, line: &[u8]) -> Option<SessionLine> {
+        let text = String::from_utf8_lossy(line);
+        if text.trim().is_empty() {
+            return None;
+        }
+        let value: Option<Json> = crate::text::from_json(text.trim_start_matches('\u{feff}')).ok();
+        let line = value.and_then(|value| self.read_record(&value));
+        self.facts.unknown += usize::from(line.is_none());
+        line
+    }
+
+    /// Reads a record that is no line of its own, such as a message in a document.
+    pub fn read_record(&self, value: &Json) -> Option<SessionLine> {
+        let mut line = self.form.line(value)?;
+        if self.form == TranscriptForm::Claude && value.get("isSidechain").is_some_and(|is| is == true) {
+            line.agent = Some(super::line::text(value, "agentId").to_owned());
+        }
+        Some(SessionLine { time: super::line::time(value), line })
+    }
+
+    pub(super) fn count_unknown(&mut self) {
+        self.facts.unknown += 1;
+    }
+
+    /// Reads and follows a line of a file. Lines of several files come in the order of their times.
+    pub fn follow_line(&mut self, file: usize, line: &[u8]) {
+        if let Some(line) = self.read_line(line) {
+            self.follow(file, line);
+        }
+    }
+
+    /// Follows a line of a file: what it says happens in the tree.
+    pub fn follow(&mut self, file: usize, line: SessionLine) {
+        let SessionLine { line, time } = line;
+        let file = line.agent.as_ref().filter(|_| file == 0).map_or(file, |agent| self.inline_agent(agent));
+        let stream = &mut self.streams[file];
+        stream.time = time.unwrap_or(stream.time).max(stream.time);
+        self.now = self.now.max(stream.time);
+        if self.facts.begun == 0 {
+            self.facts.begun = stream.time;
+        }
+        self.facts.written = self.facts.written.max(stream.time);
+        self.end_others(file);
+        let Line { messages, turn, by, requests, counts, model, facts, is_last, .. } = line;
+        let skipped = self.skipped(file, &turn);
+        if let Some(model) = model {
+            self.streams[file].model = model;
+        }
+        for fact in facts {
+            self.note(file, fact);
+        }
+        let mut followed = 0;
+        for part in messages.iter().flat_map(parts) {
+            followed += 1;
+            if followed > skipped {
+                self.follow_part(file, part, by);
+            }
+        }
+        if let Turn::Answer(Some(id)) = &turn {
+            self.streams[file].answer = Some((id.clone(), followed.max(skipped)));
+        }
+        if is_last && self.streams[file].end.is_none() {
+            let time = self.streams[file].time;
+            self.streams[file].end = Some((End::Done, time));
+        }
+        if matches!(turn, Turn::Words | Turn::Outcomes) {
+            self.streams[file].asked = self.streams[file].time;
+        }
+        for request in requests {
+            self.streams[file].has_records = true;
+            self.note_request(file, request);
+        }
+        for count in counts {
+            let is_new = !self.streams[file].has_records && self.streams[file].count != count.id;
+            if is_new {
+                self.streams[file].count.clone_from(&count.id);
+                self.note_request(file, Request { id: String::new(), ..count });
+            }
+        }
+    }
+
+    /// The number of parts of an answer that were followed before. Gemini CLI writes an answer again when its calls have ended.
+    fn skipped(&self, file: usize, turn: &Turn) -> usize {
+        let known = self.streams[file].answer.as_ref().filter(|_| self.form == TranscriptForm::Gemini);
+        match (turn, known) {
+            (Turn::Answer(Some(id)), Some((known, parts))) if id == known => *parts,
+            _ => 0,
+        }
+    }
+
+    /// The number of a sub-agent whose lines are in the file of the session.
+    fn inline_agent(&mut self, id: &str) -> usize {
+        let is = |stream: &Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == id);
+        let known = self.streams.iter().position(is);
+        known.unwrap_or_else(|| self.add_agent(AgentFile { id: id.to_owned(), call: Some(id.to_owned()), title: None }))
+    }
+
+    /// Ends the turns that have ended, because nothing more was read. `is_over`: nobody writes the session any more, so what has not ended was
+    /// interrupted. Lines that are read later go on from here.
+    pub fn settle(&mut self, is_over: bool) {
+        for file in (0..self.streams.len()).rev() {
+            self.count_request(file);
+            if self.streams[file].is_answered && self.streams[file].end.is_none() && is_over {
+                let time = self.streams[file].time;
+                self.streams[file].end = Some((End::Done, time));
+            }
+            self.end_turn(file);
+        }
+        if let Some(root) = self.root {
+            let title = self.facts.title.clone().unwrap_or_default();
+            if !title.trim().is_empty() && self.tree.node(root).title() != title {
+                self.command(Command::Identify {
+                    frame: root.into(),
+                    identity: Identity { title: shortened(&title), ..Identity::default() },
+                    provisional: true,
+                });
+            }
+        }
+        if is_over {
+            self.end_session();
+        }
+    }
+
+    fn end_session(&mut self) {
+        let Some(root) = self.root else { return };
+        let is_left = |frame: &Handle| {
+            self.is_open(*frame) && *frame != root && self.tree.node(*frame).record().no_work.is_none()
+        };
+        let open: Vec<Handle> = self.tree.subtree(root).filter(is_left).collect();
+        let said: HashMap<Handle, String> =
+            self.streams.iter().filter_map(|stream| Some((stream.turn?, stream.last_answer.clone()))).collect();
+        let host = self.form.host();
+        for frame in open.into_iter().rev() {
+            let so_far = said.get(&frame).filter(|text| !text.trim().is_empty()).cloned();
+            let question = format!("The session of {host} has ended in the middle of this.");
+            self.command(Command::Block {
+                frame: frame.into(),
+                question: Some(question),
+                results: so_far.map(Results::from),
+                interruption: true,
+            });
+        }
+        let is_left = |frame: Handle| {
+            let node = self.tree.node(frame);
+            frame != root && node.status().is_unfinished() && node.record().no_work.is_none()
+        };
+        let is_left = self.tree.subtree(root).any(is_left);
+        if self.is_open(root) && !is_left {
+            let results = self.streams[0].last_answer.clone();
+            self.command(pop(root, PopStatus::Completed, results));
+        }
+    }
+
+    fn is_open(&self, frame: Handle) -> bool {
+        self.tree.node(frame).status().is_open()
+    }
+
+    /// Carries out a command. One that does not fit what was read before is left out: a transcript can say anything.
+    fn command(&mut self, command: Command) -> Option<Handle> {
+        let commit = decide(&self.tree, command, self.now).ok()?;
+        let first = commit.events.first().map(|event| event.handle);
+        self.apply(commit.events);
+        first
+    }
+
+    fn change(&mut self, frame: Handle, change: Change) {
+        let mut draft = Draft::new(&self.tree, self.now);
+        draft.push(frame, change);
+        let events = draft.finish().events;
+        self.apply(events);
+    }
+
+    fn apply(&mut self, events: Vec<Event>) {
+        events.iter().for_each(|event| self.tree.apply(event));
+        self.events.extend(events);
+    }
+
+    /// A new ID below the session's.
+    fn new_id(&mut self, kind: char) -> String {
+        self.frames += 1;
+        format!("{}.{kind}{}", self.root_id(), self.frames)
+    }
+
+    fn root_id(&self) -> String {
+        format!("{}/{}", self.form, self.facts.id)
+    }
+
+    fn root(&mut self, words: &str) -> Handle {
+        if let Some(root) = self.root {
+            if !self.is_open(root) {
+                self.command(Command::Reopen { frame: root.into(), reason: "The session goes on.".to_owned() });
+            }
+            return root;
+        }
+        let title = self.facts.title.clone().unwrap_or_else(|| words.to_owned());
+        let title = if title.trim().is_empty() { format!("Session of {}", self.form.host()) } else { title };
+        let (id, created) = (self.root_id(), shortened(&title));
+        let handle = Handle::from_index(self.tree.len());
+        self.command(Command::Ensure { session_id: id, title: Some(created), parent: None });
+        let handle = handle.unwrap_or_else(|| self.tree.roots()[0]);
+        self.root = Some(handle);
+        handle
+    }
+
+    fn push(&mut self, id: String, parent: Handle, title: &str, criteria: &str, task: &str) -> Option<Handle> {
+        let title = if title.trim().is_empty() { shortened(task) } else { shortened(title) };
+        let title = if title.is_empty() { "(without words)".to_owned() } else { title };
+        let frame = NewFrame {
+            parent: Parent::Frame(parent.into()),
+            task: beginning(task, Frame::LONGEST_TASK).to_owned(),
+            ..NewFrame::new(title).id(id).criteria(criteria)
+        };
+        self.command(Command::Push(frame))
+    }
+
+    /// The frame in which the agent of a file works.
+    fn place(&mut self, file: usize) -> Handle {
+        let stream = &self.streams[file];
+        match stream.own.last().copied().or(stream.turn) {
+            Some(frame) => frame,
+            None if stream.agent.is_some() => self.agent_frame(file, ""),
+            None => self.root(""),
+        }
+    }
+
+    /// The frame of the sub-agent of a file, with what it was told first.
+    fn agent_frame(&mut self, file: usize, words: &str) -> Handle {
+        if let Some(frame) = self.streams[file].frame {
+            return frame;
+        }
+        let agent = self.streams[file].agent.clone().unwrap_or_default();
+        let same_words =
+            |call: &AgentCall| call.stream.is_none() && !words.is_empty() && call.task.trim() == words.trim();
+        let by_call = agent.call.clone().filter(|call| self.agents.contains_key(call));
+        let mut by_words: Vec<(&String, Handle)> =
+            self.agents.iter().filter(|(_, call)| same_words(call)).map(|(id, call)| (id, call.frame)).collect();
+        by_words.sort_by_key(|(_, frame)| *frame);
+        let call = by_call.or_else(|| by_words.first().map(|(id, _)| (*id).clone()));
+        let frame = match call.and_then(|call| self.agents.get_mut(&call)) {
+            Some(call) => {
+                call.stream = Some(file);
+                call.frame
+            }
+            None => {
+                let above = self.place(0);
+                let id = format!("{}.agent-{}", self.root_id(), agent.id);
+                self.facts.agents += 1;
+                self.push(id, above, agent.title.as_deref().unwrap_or_default(), "", words).unwrap_or(above)
+            }
+        };
+        let stream = &mut self.streams[file];
+        (stream.frame, stream.turn) = (Some(frame), Some(frame));
+        frame
+    }
+
+    fn note(&mut self, file: usize, fact: Fact) {
+        let is_own = file == 0;
+        match fact {
+            Fact::Session(id) if is_own && self.root.is_none() => self.facts.id = id,
+            Fact::Parent(id) if is_own => self.facts.parent = Some(id),
+            Fact::Folder(folder) if is_own => drop(self.facts.folder.get_or_insert(folder)),
+            Fact::Version(version) if is_own => self.facts.version = Some(version),
+            Fact::Title { title, by_person } if is_own && (by_person || !self.title_by_person) => {
+                (self.facts.title, self.title_by_person) = (Some(one_line(&title)), by_person);
+            }
+            Fact::Prompt(words) => self.words(file, &words, By::Person),
+            Fact::Begun => {
+                let stream = &mut self.streams[file];
+                if stream.turn.is_some() && stream.end.is_none() && is_own {
+                    let end = if stream.is_answered { End::Done } else { End::Interrupted };
+                    stream.end = Some((end, stream.time));
+                }
+                self.end_turn(file);
+            }
+            Fact::Ended(end) => {
+                let time = self.streams[file].time;
+                self.streams[file].end = Some((end, time));
+            }
+            Fact::Compacted { tokens, summary } => self.compacted(file, tokens, &summary),
+            Fact::Agent { call, id, goes_on } => self.started(&call, &id, goes_on),
+            Fact::AgentEnded { agent, end, result } => self.agent_ended(&agent, end, result),
+            _ => {}
+        }
+    }
+
+    /// A call has named the sub-agent that it has started.
+    fn started(&mut self, call: &str, id: &str, goes_on: bool) {
+        let Some(known) = self.agents.get_mut(call) else { return };
+        known.goes_on = goes_on;
+        let of_agent =
+            |stream: &Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == id) && stream.frame.is_none();
+        if let Some(file) = self.streams.iter().position(of_agent) {
+            known.stream = Some(file);
+            let frame = known.frame;
+            (self.streams[file].frame, self.streams[file].turn) = (Some(frame), Some(frame));
+        }
+    }
+
+    fn agent_ended(&mut self, agent: &str, end: End, result: String) {
+        let by_stream = self.streams.iter().find(|stream| stream.agent.as_ref().is_some_and(|file| file.id == agent));
+        let frame = by_stream.and_then(|stream| stream.frame).or_else(|| self.agents.get(agent).map(|call| call.frame));
+        if let Some(frame) = frame.filter(|frame| self.is_open(*frame)) {
+            self.end_frame(frame, &end, result);
+        }
+    }
+
+    fn end_frame(&mut self, frame: Handle, end: &End, results: String) {
+        let (status, results) = match end {
+            End::Done => (PopStatus::Completed, results),
+            End::Interrupted => (PopStatus::Failed, joined("Interrupted by the person.", &results)),
+            End::Failed(why) => (PopStatus::Failed, joined(why, &results)),
+        };
+        self.command(pop(frame, status, results));
+    }
+
+    /// Ends the turns of other files that have ended before this line.
+    fn end_others(&mut self, file: usize) {
+        for other in 0..self.streams.len() {
+            if other != file && self.streams[other].end.is_some() {
+                self.end_turn(other);
+            }
+        }
+    }
+
+    /// Ends the turn of a file, if its end was read.
+    fn end_turn(&mut self, file: usize) {
+        let Some((end, time)) = self.streams[file].end.take() else { return };
+        self.count_request(file);
+        let stream = &mut self.streams[file];
+        let turn = stream.turn;
+        if stream.agent.is_none() {
+            stream.turn = None;
+        }
+        stream.own.clear();
+        let of_list: Vec<(String, Handle)> = stream.list.drain().collect();
+        let results = std::mem::take(&mut stream.last_answer);
+        for (title, entry) in of_list {
+            if self.tree.node(entry).status() == FrameStatus::Completed {
+                self.streams[file].done.insert(title);
+            }
+        }
+        let time = time.max(self.last_time());
+        let now = std::mem::replace(&mut self.now, time);
+        if let Some(turn) = turn.filter(|turn| self.is_open(*turn)) {
+            self.end_frame(turn, &end, results.clone());
+        }
+        self.now = now.max(self.now);
+        self.streams[file].last_answer = results;
+    }
+
+    fn last_time(&self) -> u64 {
+        self.events.last().map_or(0, |event| event.time)
+    }
+
+    /// Words of a person, or of the host.
+    fn words(&mut self, file: usize, words: &str, by: By) {
+        let stream = &self.streams[file];
+        if by == By::Host || words.trim().is_empty() {
+            return;
+        }
+        if stream.prompt.as_deref() == Some(words.trim()) {
+            // Some hosts write them twice, in two forms.
+            return;
+        }
+        let goes_on = stream.turn.is_some() && stream.end.is_none();
+        if stream.agent.is_some() {
+            // Old versions write all sub-agents into one stream without a name.
+            let is_next = stream.agent.as_ref().is_some_and(|agent| agent.id.is_empty()) && !goes_on;
+            if is_next {
+                self.streams[file].frame = None;
+            }
+            if self.streams[file].frame.is_none() {
+                self.agent_frame(file, words);
+            } else if let Some(frame) = self.streams[file].frame.filter(|frame| !self.is_open(*frame) && !goes_on) {
+                self.command(Command::Reopen { frame: frame.into(), reason: shortened(words) });
+            }
+            self.streams[file].end = None;
+        } else if !(goes_on && (by == By::PersonMeanwhile || !stream.calls.is_empty())) {
+            if goes_on {
+                let end = if stream.is_answered { End::Done } else { End::Interrupted };
+                self.streams[file].end = Some((end, self.streams[file].time));
+            }
+            self.end_turn(file);
+            let root = self.root(words);
+            self.facts.turns += 1;
+            let id = format!("{}.t{}", self.root_id(), self.facts.turns);
+            let turn = self.push(id, root, "", "", words).unwrap_or(root);
+            let stream = &mut self.streams[file];
+            (stream.turn, stream.end) = (Some(turn), None);
+            stream.last_answer.clear();
+        }
+        let stream = &mut self.streams[file];
+        stream.prompt = Some(words.trim().to_owned());
+        stream.is_answered = false;
+    }
+
+    fn follow_part(&mut self, file: usize, part: Part<'_>, by: By) {
+        match part {
+            Part::Words(words) => {
+                self.words(file, &words, by);
+                let role = if by == By::Host { "host" } else { "user" };
+                self.log(file, json!({ "role": role, "text": words }));
+            }
+            Part::Answer(text) => {
+                self.goes_on(file);
+                self.log(file, json!({ "role": "assistant", "text": text }));
+                let stream = &mut self.streams[file];
+                (stream.last_answer, stream.is_answered, stream.prompt) = (text, true, None);
+            }
+            Part::Reasoning(text) => {
+                self.goes_on(file);
+                if !text.is_empty() {
+                    self.log(
+                        file,
+                        json!({ "role": "assistant", "text": "", "parts": [{ "type": "reasoning", "text": text }] }),
+                    );
+                }
+            }
+            Part::Call { id, name, arguments } => {
+                self.goes_on(file);
+                (self.streams[file].is_answered, self.streams[file].prompt) = (false, None);
+                self.call(file, id, &name, arguments.into_owned());
+            }
+            Part::Outcome { call, content, is_error } => self.outcome(file, call, &content, is_error),
+        }
+    }
+
+    /// More of an answer: the turn has not ended, or goes on.
+    fn goes_on(&mut self, file: usize) {
+        let stream = &mut self.streams[file];
+        stream.end = None;
+        if let Some(turn) = stream.turn.filter(|turn| self.tree.node(*turn).status() == FrameStatus::Blocked) {
+            self.command(Command::SetStatus {
+                frame: turn.into(),
+                status: FrameStatus::InProgress,
+                results: None,
+                results_compacted: None,
+            });
+        }
+    }
+
+    fn call(&mut self, file: usize, id: &str, name: &str, arguments: Json) {
+        let place = self.place(file);
+        self.log(
+            file,
+            json!({ "role": "assistant", "text": "", "calls": [{ "id": id, "name": name, "arguments": arguments }] }),
+        );
+        if let Some(started) = called::started(name, &arguments) {
+            let frame_id = format!("{}.call-{id}", self.root_id());
+            self.facts.agents += 1;
+            if let Some(frame) = self.push(frame_id, place, &started.title, "", &started.task) {
+                let call = AgentCall { frame, task: started.task, stream: None, goes_on: false };
+                self.agents.insert(id.to_owned(), call);
+            }
+        }
+        match called::list_change(name, &arguments) {
+            Some(ListChange::Whole(entries)) => {
+                for (title, status) in entries {
+                    self.entry(file, &title, status);
+                }
+            }
+            Some(ListChange::Status(entry, status)) => {
+                if let Some(title) = self.streams[file].titles.get(&entry).cloned() {
+                    self.entry(file, &title, status);
+                }
+            }
+            Some(ListChange::Entry(title)) => self.entry(file, &title, FrameStatus::Planned),
+            None => {}
+        }
+        let time = self.streams[file].time;
+        self.streams[file]
+            .calls
+            .insert(id.to_owned(), OpenCall { name: name.to_owned(), arguments, time, frame: place });
+    }
+
+    /// An entry of the agent's to-do list, as a record below the turn.
+    fn entry(&mut self, file: usize, title: &str, status: FrameStatus) {
+        if self.streams[file].done.contains(title) && status == FrameStatus::Completed {
+            return;
+        }
+        let title = shortened(title);
+        let entry = match self.streams[file].list.get(&title).copied() {
+            Some(entry) => entry,
+            None => {
+                let parent = self.streams[file].turn.unwrap_or_else(|| self.root.unwrap_or_else(|| self.root("")));
+                let id = self.new_id('l');
+                let Some(entry) = self.record(id, parent, &title, ENTRY, FrameStatus::Planned, String::new()) else {
+                    return;
+                };
+                self.streams[file].list.insert(title, entry);
+                entry
+            }
+        };
+        if self.tree.node(entry).status() != status {
+            self.change(entry, Change::StatusChanged { status, results: None, results_compacted: None });
+        }
+    }
+
+    /// A frame that is no work.
+    fn record(
+        &mut self,
+        id: String,
+        parent: Handle,
+        title: &str,
+        what: &str,
+        status: FrameStatus,
+        results: String,
+    ) -> Option<Handle> {
+        let parent_session_id = Some(self.tree.node(parent).record().session_id.clone());
+        let frame = Frame {
+            session_id: id,
+            parent_session_id,
+            title: title.to_owned(),
+            no_work: Some(what.to_owned()),
+            status,
+            results: Some(results).filter(|results| !results.is_empty()),
+            created_at: self.now,
+            updated_at: self.now,
+            ..Frame::default()
+        };
+        let handle = Handle::from_index(self.tree.len());
+        self.command(Command::Import { frames: vec![frame] }).and(handle)
+    }
+
+    fn outcome(&mut self, file: usize, id: &str, content: &Json, is_error: bool) {
+        let call = self.streams[file].calls.remove(id);
+        let text = text_of(content);
+        let name = call.as_ref().map_or("", |call| call.name.as_str());
+        let mut entry = json!({ "role": "tool", "name": name, "call": id, "text": text });
+        if is_error {
+            entry["isError"] = true.into();
+        }
+        if let Some(call) = call.as_ref().filter(|call| call.time > 0) {
+            entry["duration"] = self.streams[file].time.saturating_sub(call.time).into();
+        }
+        let frame = call.as_ref().map(|call| call.frame);
+        self.log_in(file, frame, entry);
+        let Some(call) = call else { return };
+        if let Some(ListChange::Entry(title)) = called::list_change(&call.name, &call.arguments)
+            && let Some(entry) = called::entry_id(&text)
+        {
+            self.streams[file].titles.insert(entry, title);
+        }
+        if !is_error {
+            for path in called::written(&call.name, &call.arguments) {
+                self.command(Command::AddArtifact { frame: call.frame.into(), artifact: path });
+            }
+            self.follow_own(file, &call);
+        }
+        if let Some(agent) = self.agents.get(id).filter(|agent| !agent.goes_on) {
+            let (frame, stream) = (agent.frame, agent.stream);
+            stream.into_iter().for_each(|stream| self.count_request(stream));
+            if self.is_open(frame) {
+                let end = if is_error { End::Failed(beginning(&text, TITLE).to_owned()) } else { End::Done };
+                self.end_frame(frame, &end, text);
+            }
+        }
+    }
+
+    /// What a call of the stack's own tools has done.
+    fn follow_own(&mut self, file: usize, call: &OpenCall) {
+        let names = ToolNames::default();
+        let role = CallNames::new(&names, SERVER).role("", &call.name);
+        let given = |key: &str| call.arguments.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+        match role {
+            Some(CallRole::Push | CallRole::Activate) if !given("title").is_empty() => {
+                let place = self.place(file);
+                let id = self.new_id('p');
+                let criteria = given("successCriteria");
+                let pushed = self.push(id, place, &given("title"), &criteria, &given("task"));
+                self.streams[file].own.extend(pushed);
+            }
+            Some(CallRole::Pop) => {
+                let Some(frame) = self.streams[file].own.pop() else { return };
+                let results = given("results");
+                match &*given("status") {
+                    "failed" => self.command(pop(frame, PopStatus::Failed, results)),
+                    "blocked" => self.command(pop(frame, PopStatus::Blocked, results)),
+                    _ => self.command(pop(frame, PopStatus::Completed, results)),
+                };
+            }
+            _ => {}
+        }
+    }
+
+    fn compacted(&mut self, file: usize, tokens: u64, summary: &str) {
+        self.facts.compactions += 1;
+        let parent = self.streams[file].turn.unwrap_or_else(|| self.root(""));
+        let title = if tokens > 0 { format!("Compaction of {tokens} tokens") } else { "Compaction".to_owned() };
+        let id = self.new_id('c');
+        self.record(id, parent, &title, COMPACTION, FrameStatus::Completed, summary.to_owned());
+    }
+
+    /// Notes what an answer has used; lines that repeat an answer replace it.
+    fn note_request(&mut self, file: usize, mut request: Request) {
+        let place = self.place(file);
+        let stream = &mut self.streams[file];
+        request.time = stream.time;
+        if request.used.model.is_empty() {
+            request.used.model.clone_from(&stream.model);
+        }
+        if request.used.duration == 0 && stream.asked > 0 {
+            request.used.duration = stream.time.saturating_sub(stream.asked);
+        }
+        if let Some((known, _)) =
+            stream.request.as_mut().filter(|(known, _)| known.id == request.id && !known.id.is_empty())
+        {
+            // Early lines have what was known when the answer began.
+            if request.used.output >= known.used.output {
+                *known = request;
+            }
+            return;
+        }
+        self.count_request(file);
+        self.streams[file].request = Some((request, place));
+    }
+
+    fn count_request(&mut self, file: usize) {
+        let Some((request, frame)) = self.streams[file].request.take() else { return };
+        let number = fnv(request.id.bytes().map(u64::from));
+        if request.id.is_empty() || self.counted.insert(number) {
+            let now = std::mem::replace(&mut self.now, request.time);
+            self.usage(frame, request.used);
+            self.now = now;
+        }
+    }
+
+    fn usage(&mut self, frame: Handle, request: ModelRequest) {
+        self.command(Command::RecordUsage { frame: frame.into(), request: Box::new(request) });
+    }
+
+    fn log(&mut self, file: usize, entry: Json) {
+        self.log_in(file, None, entry);
+    }
+
+    fn log_in(&mut self, file: usize, frame: Option<Handle>, mut entry: Json) {
+        if self.entries.is_none() {
+            return;
+        }
+        let frame = frame.unwrap_or_else(|| self.place(file));
+        let id = &self.tree.node(frame).record().session_id;
+        let time = self.streams[file].time;
+        if let Some(entries) = &mut self.entries
+            && entries.of.as_ref().is_none_or(|of| of == id)
+        {
+            entry["time"] = time.into();
+            entries.found.push((frame, entry));
+        }
+    }
+}
+
+fn pop(frame: Handle, status: PopStatus, results: String) -> Command {
+    Command::Pop { frame: FrameRef::from(frame), status, results: Results::from(results) }
+}
+
+/// The beginning of words as a title.
+fn shortened(words: &str) -> String {
+    let words = one_line(words);
+    let words = words.trim();
+    if words.chars().count() <= TITLE {
+        return words.to_owned();
+    }
+    let cut = beginning(words, TITLE - 1);
+    let whole = cut.rfind(' ').filter(|end| *end > TITLE / 2).map_or(cut, |end| &cut[..end]);
+    format!("{}…", whole.trim_end())
+}
+
+fn joined(first: &str, then: &str) -> String {
+    if then.trim().is_empty() { first.to_owned() } else { format!("{first}\n{then}") }
+}
