@@ -86,6 +86,7 @@ fn main() -> ExitCode {
         Subcommand::Completions(arguments) => shell::write_completions(&arguments, arguments::command(), output),
         Subcommand::Man(arguments) => shell::write_man_pages(&arguments, arguments::command(), output),
         Subcommand::Stack(command) => session.find(command.named_session()).and_then(|session| {
+            let (command, session) = command.with_session(session);
             let folder = StackFolder::new(stack, is_repeated).with_session(session);
             commands::run(command, &folder, output)
         }),

@@ -5,6 +5,7 @@ use super::results::{first_handle, frames_with};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameEdit, FrameRef, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent};
 use crate::import::{self, ExportedPlan, Imported, PlanUpdate};
+use crate::transcript::{self, Session, TakenSession};
 use crate::tree::{Command, Draft, Tree, decide_together};
 
 impl Stack {
@@ -108,6 +109,45 @@ impl Stack {
         )?;
         self.end_waits();
         Ok(update)
+    }
+
+    /// Makes a session of an agent a part of the stack: its frames with their times, requests and results. What had ended in the middle is
+    /// blocked, so that somebody goes on with it. If the session is in the stack already, only what is new comes; what somebody has gone on
+    /// with in the stack stays as it is.
+    ///
+    /// ```
+    /// use callstack_core::Stack;
+    /// use callstack_core::transcript::{Session, TranscriptForm};
+    ///
+    /// let mut session = Session::new(TranscriptForm::Claude, "8d1f");
+    /// session.follow_line(0, br#"{"type": "user", "message": {"role": "user", "content": "Build the shop."}}"#);
+    /// session.settle(true);
+    /// let stack = Stack::in_memory();
+    /// assert_eq!(stack.take_over(&session)?.added.len(), 2);
+    /// assert!(stack.take_over(&session)?.added.is_empty());
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Full`] if the tree would have more than [`Handle::LIMIT`] frames; the errors of every command (see [`Stack`]).
+    pub fn take_over(&self, session: &Session) -> Result<TakenSession> {
+        let mut taken = TakenSession::default();
+        let actor = self.actor.as_deref();
+        self.commit(
+            || (),
+            |tree, (), now| {
+                let added = session.tree().len();
+                if tree.len().saturating_add(added) > Handle::LIMIT {
+                    return Err(Error::Full { limit: Handle::LIMIT });
+                }
+                let (commit, made) = decide_together(tree, actor, Some("import"), now, |draft| {
+                    Ok(transcript::take_over(draft, session))
+                })?;
+                taken = made;
+                Ok(commit)
+            },
+        )?;
+        Ok(taken)
     }
 
     /// As [`Stack::bring_up_to_date`], without any change: what it would do.

@@ -24,8 +24,11 @@ mod qwen;
 mod reading;
 mod session;
 mod swe_agent;
+mod taking;
 
 pub use following::SessionFile;
 pub use form::TranscriptForm;
 pub use reading::{LONGEST_TRANSCRIPT_LINE, TranscriptPart, TranscriptStep, read_transcript};
 pub use session::{AgentFile, Session, SessionFacts, SessionLine};
+pub use taking::TakenSession;
+pub(crate) use taking::take_over;

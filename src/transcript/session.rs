@@ -221,6 +221,10 @@ impl Session {
         std::mem::take(&mut self.events)
     }
 
+    pub(super) fn untaken(&self) -> &[Event] {
+        &self.events
+    }
+
     /// The entries since the last call, each with its frame, as the logs of frames have them.
     pub fn take_entries(&mut self) -> Vec<(Handle, Json)> {
         self.entries.as_mut().map(|entries| std::mem::take(&mut entries.found)).unwrap_or_default()

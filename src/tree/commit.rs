@@ -83,8 +83,13 @@ impl<'a> Draft<'a> {
 
     /// Adds an event with the next revision.
     pub(crate) fn push(&mut self, handle: Handle, change: Change) {
+        self.push_at(handle, change, self.now);
+    }
+
+    /// Adds an event of another time: what has happened elsewhere.
+    pub(crate) fn push_at(&mut self, handle: Handle, change: Change, time: u64) {
         let revision = self.tree.revision().saturating_add(1 + self.commit.events.len() as u64);
-        self.commit.events.push(Event { revision, time: self.now, handle, change });
+        self.commit.events.push(Event { revision, time, handle, change });
     }
 
     /// Adds lines to the log of a frame. If the log is not the frame's log yet, adds an event that makes it so.

@@ -1,8 +1,10 @@
 //! `callstack import`: adds the plan of another tool to the stack, or brings it up to date; or adds the frames of a state.
 
+pub mod session;
+
 use std::collections::HashSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use callstack_core::import::{
     self, Becomes, Format, Imported, ImportedCounts, PlanChange, PlanConflict, PlanUpdate, Problem,
@@ -14,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use self::session::ImportedSession;
 use super::changed::{ChangedFrame, next};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -21,6 +24,7 @@ use crate::folder::StackFolder;
 use crate::input;
 use crate::output::{Line, Page, Report, count};
 use crate::same_stack::SameStack;
+use crate::sessions::{self, SessionFiles};
 
 /// What can be imported.
 const FORMATS: &str = "give tasks.json of Task Master, issues.jsonl of Beads, a check list in Markdown, the state.json of a stack, or, with \
@@ -34,9 +38,10 @@ const SHOWN: usize = 20;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The file: tasks.json of Task Master, issues.jsonl of Beads, a check list in Markdown, a state.json, or with --new the events of a
-    /// stack. `-` reads the standard input.
-    file: PathBuf,
+    /// The file: tasks.json of Task Master, issues.jsonl of Beads, a check list in Markdown, a state.json, a session of an agent, or with
+    /// --new the events of a stack. `-` reads the standard input.
+    #[arg(required_unless_present_any = ["session", "latest"])]
+    file: Option<PathBuf>,
     /// Put the roots of the plan below this frame. Default: they are roots.
     #[arg(long, value_name = "FRAME", alias = "parent")]
     below: Option<FrameRef>,
@@ -54,6 +59,16 @@ pub struct Arguments {
     /// Only print what would change. Not for the state and the events of a stack.
     #[arg(long, conflicts_with = "new")]
     dry_run: bool,
+    /// The session that the options of all commands name.
+    #[arg(skip)]
+    session: Option<SessionFiles>,
+}
+
+impl Arguments {
+    /// The session that is imported.
+    pub fn of_session(self, session: Option<SessionFiles>) -> Self {
+        Self { session, ..self }
+    }
 }
 
 /// The frames that were imported, and the defects of the file.
@@ -240,21 +255,55 @@ impl Defect {
     }
 }
 
-pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
-    // A history can be larger than the memory, so its file is read piece by piece.
-    if input::first_line(&arguments.file, LONGEST_EVENT)?.is_some_and(|line| is_history(&line)) {
-        return rebuilt(&arguments, input::reader(&arguments.file)?, folder);
+/// What was imported: a plan or frames, or a session of an agent.
+pub enum Outcome {
+    Plan(ImportedPlan),
+    Session(ImportedSession),
+}
+
+pub fn run(mut arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Failure> {
+    let named = arguments.file.clone().unwrap_or_default();
+    let session = match arguments.session.take() {
+        Some(session) => Some(session),
+        None if sessions::form_of(&named).is_some() => Some(SessionFiles::of(&named)?),
+        None => None,
+    };
+    if let Some(session) = session {
+        for (option, is_given) in [
+            ("--dry-run", arguments.dry_run),
+            ("--update", arguments.update),
+            ("--below", arguments.below.is_some()),
+            ("--prefix", !arguments.prefix.is_empty()),
+        ] {
+            if is_given {
+                let message = format!(
+                    "{option} does not go with a session, which is a tree of its own and is always brought up to date"
+                );
+                return Err(Failure::new(Exit::Usage, "session", message).next(format!("leave {option} out")));
+            }
+        }
+        // A stack is made for it where there is none, as for the first frame.
+        // Who imports a session goes on with it here. If its agent goes on too, the next import brings that.
+        return session::import(&session.over(), folder).map(Outcome::Session);
     }
-    let text = input::content(&arguments.file)?;
+    plan(&arguments, &named, folder).map(Outcome::Plan)
+}
+
+fn plan(arguments: &Arguments, file: &Path, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
+    // A history can be larger than the memory, so its file is read piece by piece.
+    if input::first_line(file, LONGEST_EVENT)?.is_some_and(|line| is_history(&line)) {
+        return rebuilt(arguments, input::reader(file)?, folder);
+    }
+    let text = input::content(file)?;
     if is_history(&text) {
-        return rebuilt(&arguments, text.as_bytes(), folder);
+        return rebuilt(arguments, text.as_bytes(), folder);
     }
     let format = format_of(&text).map_err(refused)?;
     let plan = import::frames(&text).map_err(refused)?;
     let counts = Some(plan.counts());
     if plan.frames.is_empty() {
         let reason = plan.problems.first().map(|problem| format!(": {problem}")).unwrap_or_default();
-        let message = format!("{} has nothing to import{reason}", input::name(&arguments.file));
+        let message = format!("{} has nothing to import{reason}", input::name(file));
         return Err(Failure::new(Exit::Refused, "empty", message).next(FORMATS));
     }
     let mut plan = plan.with_prefix(&arguments.prefix);
@@ -355,7 +404,7 @@ fn is_history(text: &str) -> bool {
 /// Makes the stack that the events tell of.
 fn rebuilt(arguments: &Arguments, history: impl io::BufRead, folder: &StackFolder) -> Result<ImportedPlan, Failure> {
     if !arguments.new || arguments.below.is_some() || !arguments.prefix.is_empty() {
-        let name = input::name(&arguments.file);
+        let name = input::name(arguments.file.as_deref().unwrap_or(Path::new("-")));
         let message = format!("{name} has the events of a stack, from which a new stack is made as a whole");
         return Err(Failure::new(Exit::Refused, "history", message).next(
             "name a folder for it with --stack FOLDER --new; to add the frames to another stack, import its state \

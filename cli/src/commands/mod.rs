@@ -30,6 +30,7 @@ mod reopen;
 mod retry;
 pub mod runs;
 mod schema;
+mod sessions;
 pub mod shell;
 mod show;
 mod stop;
@@ -44,6 +45,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::Output;
+use crate::sessions::SessionFiles;
 
 #[derive(clap::Subcommand)]
 pub enum StackCommand {
@@ -71,6 +73,11 @@ pub enum StackCommand {
     Watch(watch::Arguments),
     /// Writes a page with a flame chart, or serves it while the stack changes.
     View(view::Arguments),
+    /// Lists the sessions of agents on this machine, and what they have used.
+    ///
+    /// Sessions of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI and pi, as their hosts keep them. Nothing has to be set up for that.
+    /// `callstack view ID` shows one as a flame chart; tree, watch, usage, log, show and export take it too, with --session ID.
+    Sessions(sessions::Arguments),
     /// Examines the stack, and says what to do if something is wrong.
     Doctor(doctor::Arguments),
     /// Begins a frame, on which you or a script work. For an agent, plan it.
@@ -137,6 +144,14 @@ pub enum StackCommand {
 }
 
 impl StackCommand {
+    /// The command, with the session that it takes for itself, and the session that is looked at in place of a stack.
+    pub fn with_session(self, session: Option<SessionFiles>) -> (Self, Option<SessionFiles>) {
+        match self {
+            Self::Import(arguments) => (Self::Import(arguments.of_session(session)), None),
+            command => (command, session),
+        }
+    }
+
     /// The session that the command names itself, in place of a frame or a file.
     pub fn named_session(&self) -> Option<&str> {
         match self {
@@ -194,6 +209,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::History(arguments) => output.report(&history::run(&arguments, folder)?)?,
         StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
         StackCommand::View(arguments) => return view::run(&arguments, folder, output),
+        StackCommand::Sessions(arguments) => output.report(&sessions::run(&arguments)?)?,
         StackCommand::Doctor(arguments) => return doctor::run(&arguments, folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => output.report_change(&push::run(arguments, folder)?)?,
@@ -215,7 +231,10 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
         StackCommand::Work(arguments) => return work::run(&arguments, folder, output),
         StackCommand::Compact(arguments) => output.report_change(&compact::run(&arguments, folder)?)?,
-        StackCommand::Import(arguments) => output.report_change(&import::run(arguments, folder)?)?,
+        StackCommand::Import(arguments) => match import::run(arguments, folder)? {
+            import::Outcome::Plan(imported) => output.report_change(&imported)?,
+            import::Outcome::Session(imported) => output.report_change(&imported)?,
+        },
         StackCommand::Copy(arguments) => output.report_change(&copy::run(arguments)?)?,
         #[cfg(feature = "postgres")]
         StackCommand::Postgres(arguments) => postgres::run(arguments, output)?,
@@ -283,6 +302,8 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<tree::FrameTree>(),
         schema::of::<undo::Undone>(),
         schema::of::<usage::Usage>(),
+        schema::of::<sessions::Sessions>(),
+        schema::of::<import::session::ImportedSession>(),
         schema::of::<view::ServedView>(),
         schema::of::<view::WrittenView>(),
         watch::schemas(),

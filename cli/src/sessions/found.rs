@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use callstack_core::transcript::{Session, TranscriptForm};
 
+use super::reading::spawned;
 use crate::host_files::HostFiles;
 use crate::repository::in_main_checkout;
 
@@ -52,6 +53,11 @@ impl FoundSession {
         let changed = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let changed = u64::try_from(changed.as_millis()).ok()?;
         Some(Self { form, path, id, changed, bytes: data.len() })
+    }
+
+    /// True if the file is that of a sub-agent, which is among the files of its session.
+    pub fn is_of_agent(&self) -> bool {
+        self.form == TranscriptForm::Codex && spawned(&self.path).is_some()
     }
 
     /// What the beginning of the file tells of the session. `None`: nothing.

@@ -4,7 +4,7 @@ mod found;
 mod reading;
 mod store;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
 use callstack_core::transcript::TranscriptForm;
@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 
 pub use found::{FoundSession, all, is_of_project, latest_first, project_folder};
-pub use reading::{SessionFiles, is_written};
+pub use reading::{SessionFiles, form_of, is_written};
 use store::SessionStore;
 
 /// The session that a command looks at in place of a stack.
@@ -107,13 +107,4 @@ fn latest(agent: &str) -> Result<SessionFiles, Failure> {
 pub fn open(files: &SessionFiles) -> Result<Stack, Failure> {
     let store = SessionStore::open(files.clone())?;
     Ok(Stack::with_store(store, StackOptions::default())?)
-}
-
-/// The place of a session, for messages.
-pub fn shown(path: &Path) -> String {
-    let home = crate::host_files::home();
-    match home.and_then(|home| path.strip_prefix(home).ok().map(PathBuf::from)) {
-        Some(below) => format!("~/{}", below.display()),
-        None => path.display().to_string(),
-    }
 }

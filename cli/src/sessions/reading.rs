@@ -29,6 +29,8 @@ pub struct SessionFiles {
     pub path: PathBuf,
     /// Its ID, by the name of the file.
     pub id: String,
+    /// Somebody says that nobody writes it any more, even if it was written a short time ago.
+    is_over: bool,
 }
 
 /// How far each file was read.
@@ -77,7 +79,13 @@ impl SessionFiles {
         let path = std::path::absolute(path).map_err(|error| Failure::of_file("find", path.display(), &error))?;
         let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let id = FoundSession::of(form, path.clone()).map_or(name, |found| found.id);
-        Ok(Self { form, path, id })
+        Ok(Self { form, path, id, is_over: false })
+    }
+
+    /// The same, for somebody who knows that nobody writes the session any more.
+    #[must_use]
+    pub fn over(self) -> Self {
+        Self { is_over: true, ..self }
     }
 
     /// A session of which nothing was read yet.
@@ -106,7 +114,8 @@ impl SessionFiles {
         for (path, number, offset) in &progress.files {
             open.push(SessionFile::new(*number, at(path, *offset).map_err(failed)?, *offset));
         }
-        session.follow_files(&mut open, !is_written(&self.path)).map_err(failed)?;
+        let is_over = self.is_over || !is_written(&self.path);
+        session.follow_files(&mut open, is_over).map_err(failed)?;
         progress.offset = open[0].offset();
         for (known, file) in progress.files.iter_mut().zip(&open[1..]) {
             known.2 = file.offset();
@@ -200,7 +209,7 @@ impl SessionFiles {
 }
 
 /// The thread in a file of Codex that another thread has started, and that other one.
-fn spawned(path: &Path) -> Option<(String, String)> {
+pub(super) fn spawned(path: &Path) -> Option<(String, String)> {
     let mut line = Vec::new();
     BufReader::new(File::open(path).ok()?.take(HEAD)).read_until(b'\n', &mut line).ok()?;
     let head: Value = from_json(&String::from_utf8_lossy(&line)).ok()?;

@@ -1,0 +1,312 @@
+//! `callstack sessions`: the sessions of agents on this machine, with what they have used.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+
+use callstack_core::frame::{ModelUsage, Prices};
+use callstack_core::text::from_json;
+use callstack_core::transcript::TranscriptForm;
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::now;
+use crate::failure::Failure;
+use crate::host_files;
+use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, duration, moment, money, number};
+use crate::prices::PricesFile;
+use crate::sessions::{FoundSession, SessionFiles, is_of_project, is_written, latest_first, project_folder};
+
+/// The number of sessions that are listed.
+const USUAL: usize = 20;
+/// Sessions in the index that nobody has looked for leave it above this number.
+const MOST_INDEXED: usize = 20_000;
+/// The form of the index. Another one is made anew.
+const INDEX_VERSION: u32 = 1;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Sessions of all projects. Default: those that were begun in this project.
+    #[arg(long)]
+    all: bool,
+    /// Sessions of this agent only: claude, codex, gemini, qwen, copilot or pi.
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<TranscriptForm>,
+    /// Number of sessions, the newest ones.
+    #[arg(long, value_name = "SESSIONS", default_value_t = USUAL)]
+    limit: usize,
+    #[command(flatten)]
+    prices: PricesFile,
+}
+
+/// Sessions, the one that was written last before the others.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Sessions {
+    sessions: Vec<ListedSession>,
+    /// Number of further sessions, because of `--limit`.
+    further: usize,
+    /// All that are listed together. With a sub-agent's file of its own, its requests are among those of its session.
+    total: Sums,
+    #[serde(skip)]
+    is_of_all: bool,
+}
+
+/// A session.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ListedSession {
+    /// Its ID, which the other commands take: `callstack view ID`.
+    id: String,
+    /// The agent: `claude`, `codex`, …
+    agent: String,
+    /// Its file.
+    path: String,
+    /// True if something was written a short time ago.
+    is_written: bool,
+    #[serde(flatten)]
+    summary: Summary,
+    #[serde(flatten)]
+    sums: Sums,
+}
+
+/// What is known of a session, as the index keeps it.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Summary {
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
+    /// When it has begun, in milliseconds since the Unix epoch.
+    begun: u64,
+    /// When something was written last.
+    written: u64,
+    turns: usize,
+    sub_agents: usize,
+    compactions: usize,
+    /// Number of lines that were not understood.
+    unknown: usize,
+    /// What was used, by models.
+    models: Vec<ModelUsage>,
+}
+
+/// Requests and their cost.
+#[derive(Serialize, JsonSchema, Clone, Default)]
+#[serde(rename_all = "camelCase")]
+struct Sums {
+    requests: u64,
+    /// Tokens of prompts, and of answers.
+    input: u64,
+    /// See `input`.
+    output: u64,
+    /// In US dollars, as far as the prices of its models are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+}
+
+impl Sums {
+    fn of(models: &[ModelUsage], prices: Option<&Prices>) -> Self {
+        let sum: ModelUsage = models.iter().sum();
+        let cost = prices.map(|prices| models.iter().filter_map(|usage| prices.cost(usage)).sum());
+        Self { requests: sum.requests, input: sum.input(), output: sum.answer(), cost }
+    }
+}
+
+/// An entry of the index: a summary of a file as it was.
+#[derive(Serialize, Deserialize, Clone)]
+struct Indexed {
+    changed: u64,
+    bytes: u64,
+    summary: Summary,
+}
+
+#[derive(Serialize, Deserialize, Default)]
+struct Index {
+    version: u32,
+    sessions: HashMap<String, Indexed>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<Sessions, Failure> {
+    let prices = arguments.prices.read()?;
+    let mut index = Index::read();
+    let found = selected(arguments, &index);
+    let further = found.len().saturating_sub(arguments.limit);
+    let found: Vec<FoundSession> = found.into_iter().take(arguments.limit).collect();
+    let summaries = summarized(&found, &mut index);
+    let sessions: Vec<ListedSession> = found
+        .into_iter()
+        .zip(summaries)
+        .filter_map(|(found, summary)| {
+            let summary = summary?;
+            Some(ListedSession {
+                agent: found.form.to_string(),
+                path: found.path.display().to_string(),
+                is_written: is_written(&found.path),
+                sums: Sums::of(&summary.models, prices.as_ref()),
+                id: found.id,
+                summary,
+            })
+        })
+        .collect();
+    let models: Vec<ModelUsage> = sessions.iter().flat_map(|session| session.summary.models.clone()).collect();
+    Ok(Sessions { further, total: Sums::of(&models, prices.as_ref()), is_of_all: arguments.all, sessions })
+}
+
+/// The sessions that are asked for. Those of sub-agents that are among the others are none.
+fn selected(arguments: &Arguments, index: &Index) -> Vec<FoundSession> {
+    let mut found = latest_first(arguments.agent);
+    found.retain(|found| found.bytes > 0 && !found.is_of_agent());
+    if arguments.all {
+        return found;
+    }
+    let project = project_folder();
+    // Sessions that the index knows need not be opened.
+    let is_here = |found: &FoundSession| match index.of(found).and_then(|known| known.folder.clone()) {
+        Some(folder) => PathBuf::from(folder).starts_with(&project) || is_of_project(found, &project),
+        None => is_of_project(found, &project),
+    };
+    found.retain(is_here);
+    found
+}
+
+/// The summaries of sessions. Those that have changed are read anew, by as many threads as there are processors.
+fn summarized(found: &[FoundSession], index: &mut Index) -> Vec<Option<Summary>> {
+    let known: Vec<Option<Summary>> = found.iter().map(|found| index.of(found).cloned()).collect();
+    let missing: Vec<&FoundSession> =
+        found.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(found, _)| found).collect();
+    let waiting = Mutex::new(missing.iter().copied());
+    let next = || waiting.lock().ok().and_then(|mut waiting| waiting.next());
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(missing.len());
+    let read: Vec<(String, Indexed)> = thread::scope(|scope| {
+        let reading = || {
+            let mut read = Vec::new();
+            while let Some(found) = next() {
+                if let Some(summary) = summary_of(found) {
+                    let entry = Indexed { changed: found.changed, bytes: found.bytes, summary };
+                    read.push((found.path.display().to_string(), entry));
+                }
+            }
+            read
+        };
+        let readers: Vec<_> = (0..threads).map(|_| scope.spawn(reading)).collect();
+        readers.into_iter().flat_map(|reader| reader.join().unwrap_or_default()).collect()
+    });
+    let is_new = !read.is_empty();
+    index.sessions.extend(read);
+    if is_new {
+        index.write();
+    }
+    found.iter().zip(known).map(|(found, known)| known.or_else(|| index.of(found).cloned())).collect()
+}
+
+fn summary_of(found: &FoundSession) -> Option<Summary> {
+    let session = SessionFiles::of_form(found.form, &found.path).ok()?.read(None).ok()?;
+    let (facts, tree) = (session.facts(), session.tree());
+    let root = tree.roots().first().copied();
+    Some(Summary {
+        title: root.map(|root| tree.node(root).title().to_owned()).unwrap_or_default(),
+        folder: facts.folder.clone(),
+        begun: facts.begun,
+        written: facts.written,
+        turns: facts.turns,
+        sub_agents: facts.agents,
+        compactions: facts.compactions,
+        unknown: facts.unknown,
+        models: root.map(|root| tree.usage(root).total).unwrap_or_default(),
+    })
+}
+
+impl Index {
+    fn path() -> Option<PathBuf> {
+        let cache = std::env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        Some(cache.or_else(|| Some(host_files::home()?.join(".cache")))?.join("callstack").join("sessions.json"))
+    }
+
+    /// The index, which is a cache: without it everything is read again.
+    fn read() -> Self {
+        let text = Self::path().and_then(|path| fs::read_to_string(path).ok());
+        let index: Option<Self> = text.and_then(|text| from_json(&text).ok());
+        let new = || Self { version: INDEX_VERSION, ..Self::default() };
+        index.filter(|index| index.version == INDEX_VERSION).unwrap_or_else(new)
+    }
+
+    fn of(&self, found: &FoundSession) -> Option<&Summary> {
+        let known = self.sessions.get(&found.path.display().to_string())?;
+        // Sub-agents write into files of their own, after which the session's own file changes too.
+        ((known.changed, known.bytes) == (found.changed, found.bytes)).then_some(&known.summary)
+    }
+
+    /// Writes the index. A failure costs time, and nothing else.
+    fn write(&mut self) {
+        if self.sessions.len() > MOST_INDEXED {
+            self.sessions.retain(|path, _| PathBuf::from(path).is_file());
+        }
+        let write = || -> Option<()> {
+            let path = Self::path()?;
+            let folder = path.parent()?;
+            fs::create_dir_all(folder).ok()?;
+            let mut file = tempfile::NamedTempFile::new_in(folder).ok()?;
+            serde_json::to_writer(&mut file, self).ok()?;
+            file.persist(&path).ok()?;
+            Some(())
+        };
+        let _ = write();
+    }
+}
+
+/// From then on a time is told as a date.
+const LONG_AGO: u64 = 7 * 24 * 3_600_000;
+
+impl Sums {
+    fn words(&self) -> String {
+        let requests = count(usize::try_from(self.requests).unwrap_or(usize::MAX), "request");
+        let cost = self.cost.map(|cost| format!(", {}", money(cost))).unwrap_or_default();
+        format!("{requests}, {} tokens in, {} out{cost}", number(self.input), number(self.output))
+    }
+}
+
+impl ListedSession {
+    fn words(&self) -> String {
+        let Summary { written, turns, sub_agents, compactions, .. } = &self.summary;
+        let age = now().saturating_sub(*written);
+        let when = if age < LONG_AGO { format!("{} ago", duration(age)) } else { moment(*written) };
+        let parts = [(*turns, "turn"), (*sub_agents, "sub-agent"), (*compactions, "compaction")];
+        let parts = parts.into_iter().filter(|(number, _)| *number > 0).map(|(number, noun)| count(number, noun));
+        [when].into_iter().chain(parts).chain([self.sums.words()]).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Report for Sessions {
+    const KIND: &'static str = "sessions";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if self.sessions.is_empty() {
+            let what = if self.is_of_all {
+                "No sessions of agents were found."
+            } else {
+                "No sessions of agents in this project."
+            };
+            page.line(Line::new().plain(what))?;
+            let next = "callstack sessions --all lists those of all projects";
+            return if self.is_of_all { Ok(()) } else { page.line(Line::new().styled(FAINT, next)) };
+        }
+        for session in &self.sessions {
+            let mark = if session.is_written { "is written now" } else { "" };
+            let head = Line::new().styled(EMPHASIS, session.agent.clone()).plain(" ").said(&session.summary.title);
+            page.line_with_end(head, Line::new().styled(FAINT, format!("  {mark}")))?;
+            page.line(Line::new().plain("  ").plain(session.words()))?;
+            page.line(Line::new().styled(FAINT, format!("  {}", session.id)))?;
+        }
+        page.gap()?;
+        let total = format!("{}: {}", count(self.sessions.len(), "session"), self.total.words());
+        page.line(Line::new().plain(total))?;
+        if self.further > 0 {
+            page.line(Line::new().styled(FAINT, format!("and {} more; --limit shows more", self.further)))?;
+        }
+        page.line(Line::new().styled(FAINT, "callstack view ID shows one as a flame chart"))
+    }
+}
