@@ -86,7 +86,10 @@ pub enum Subcommand {
 
 /// The commands in `--help`, by their purpose.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Look", &["tree", "show", "context", "ready", "log", "history", "usage", "watch", "view", "sessions", "doctor"]),
+    (
+        "Look",
+        &["tree", "show", "context", "ready", "log", "history", "usage", "watch", "view", "sessions", "fold", "doctor"],
+    ),
     (
         "Change",
         &[

@@ -5,6 +5,8 @@
 //! - [`read_transcript`] reads on from where it has stopped, for the logs and the usage of the frames of a stack in which the agent works.
 //! - [`Session`] makes a tree of frames of a session that no stack knows: turns, sub-agents, to-do lists, usage.
 //!
+//! [`Replay`] says what folding would have saved in a session.
+//!
 //! Nothing here reads a file: texts come in.
 
 mod atif;
@@ -22,6 +24,7 @@ mod parts;
 mod pi;
 mod qwen;
 mod reading;
+mod replay;
 mod session;
 mod swe_agent;
 mod taking;
@@ -29,6 +32,7 @@ mod taking;
 pub use following::SessionFile;
 pub use form::TranscriptForm;
 pub use reading::{LONGEST_TRANSCRIPT_LINE, TranscriptPart, TranscriptStep, read_transcript};
+pub use replay::{PolicyOutcome, Replay, Replayed};
 pub use session::{AgentFile, Session, SessionFacts, SessionLine};
 pub use taking::TakenSession;
 pub(crate) use taking::take_over;

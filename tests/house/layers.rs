@@ -25,7 +25,7 @@ const LIBRARY: Layers = &[
     ("context", &["error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),
     ("fold", &["context", "error", "frame", "json", "text", "vocabulary"]),
     ("session", &["error", "frame", "keywords", "steps", "text", "tree", "variables", "vocabulary"]),
-    ("transcript", &["error", "fold", "frame", "text", "tree", "vocabulary"]),
+    ("transcript", &["context", "error", "fold", "frame", "text", "tree", "vocabulary"]),
     ("memory", &["error", "frame", "steps", "text", "tree", "vocabulary"]),
     ("work", &["error", "frame", "tree"]),
     ("import", &["error", "frame", "json", "text", "tree"]),

@@ -13,6 +13,7 @@ mod doctor;
 mod edit;
 mod event_line;
 mod export;
+mod fold;
 mod frame_line;
 mod heap;
 mod history;
@@ -78,6 +79,11 @@ pub enum StackCommand {
     /// Sessions of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI and pi, as their hosts keep them. Nothing has to be set up for that.
     /// `callstack view ID` shows one as a flame chart; tree, watch, usage, log, show and export take it too, with --session ID.
     Sessions(sessions::Arguments),
+    /// Says what folding would have saved in sessions of agents.
+    ///
+    /// The requests of a session are taken once more, with their recorded sizes and times, and with finished turns folded: tokens of prompts,
+    /// the largest prompt, the cost with a cache of five minutes and of an hour, and how often a name was used that would have been hidden.
+    Fold(fold::Arguments),
     /// Examines the stack, and says what to do if something is wrong.
     Doctor(doctor::Arguments),
     /// Begins a frame, on which you or a script work. For an agent, plan it.
@@ -148,6 +154,7 @@ impl StackCommand {
     pub fn with_session(self, session: Option<SessionFiles>) -> (Self, Option<SessionFiles>) {
         match self {
             Self::Import(arguments) => (Self::Import(arguments.of_session(session)), None),
+            Self::Fold(arguments) => (Self::Fold(arguments.of_session(session)), None),
             command => (command, session),
         }
     }
@@ -210,6 +217,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
         StackCommand::View(arguments) => return view::run(&arguments, folder, output),
         StackCommand::Sessions(arguments) => output.report(&sessions::run(&arguments)?)?,
+        StackCommand::Fold(arguments) => output.report(&fold::run(arguments)?)?,
         StackCommand::Doctor(arguments) => return doctor::run(&arguments, folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => output.report_change(&push::run(arguments, folder)?)?,
@@ -303,6 +311,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<undo::Undone>(),
         schema::of::<usage::Usage>(),
         schema::of::<sessions::Sessions>(),
+        schema::of::<fold::FoldReport>(),
         schema::of::<import::session::ImportedSession>(),
         schema::of::<view::ServedView>(),
         schema::of::<view::WrittenView>(),

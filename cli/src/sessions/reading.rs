@@ -156,6 +156,12 @@ impl SessionFiles {
         })
     }
 
+    /// Its own file, and those of its sub-agents.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let agents = self.agents(&self.session());
+        [self.path.clone()].into_iter().chain(agents.into_iter().map(|(path, _)| path)).collect()
+    }
+
     /// The files of the sub-agents that there are now.
     fn agents(&self, session: &Session) -> Vec<(PathBuf, AgentFile)> {
         let mut found = match self.form {
