@@ -13,4 +13,6 @@ mod memory;
 mod session;
 #[cfg(feature = "sqlite")]
 mod store;
+#[cfg(feature = "sqlite")]
+mod transcript;
 mod tree;

@@ -95,6 +95,13 @@ fn of_swe_agent(document: &Json) -> Vec<Json> {
     } else {
         records.extend(list(document, messages).map(|message| json!({ "message": message })));
     }
-    records.push(json!({ "end": document["info"] }));
+    let mut end = document["info"].clone();
+    if messages == "messages"
+        && let Some(info) = end.as_object_mut()
+    {
+        // The messages tell what each answer has used.
+        info.remove("model_stats");
+    }
+    records.push(json!({ "end": end }));
     records
 }

@@ -73,10 +73,11 @@ impl Session {
     }
 
     /// A session in one JSON document, such as an export of OpenCode, a `.traj` or an ATIF trajectory. `None`: it is no session that is known.
-    pub fn of_document(text: &str, with_entries: Option<Option<String>>) -> Option<Self> {
+    /// `id`: its ID, if the document has none.
+    pub fn of_document(text: &str, id: &str, with_entries: Option<Option<String>>) -> Option<Self> {
         let document: Json = from_json(text.trim_start_matches('\u{feff}')).ok()?;
         let form = form(&document)?;
-        let session = Session::new(form, "");
+        let session = Session::new(form, id);
         let mut session = match with_entries {
             Some(of) => session.with_entries(of),
             None => session,

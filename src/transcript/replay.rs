@@ -245,7 +245,7 @@ impl Replay {
             Part::Answer(text) => (Kept::Answer, text.clone()),
             Part::Reasoning(text) => (Kept::Goes, text.clone()),
             Part::Call { arguments, .. } => {
-                let text = arguments.to_string();
+                let text = text_of_values(arguments);
                 self.need(&text);
                 (Kept::Goes, text)
             }
@@ -315,7 +315,9 @@ impl Replay {
             self.turns = vec![Tokens::default()];
             self.replayed.compactions += usize::from(is_compacted);
             for policy in &mut self.policies {
-                (policy.folded, policy.read_again, policy.common) = (0, 0.0, Some(0.0));
+                (policy.folded, policy.read_again) = (0, 0.0);
+                // What the new prompt has in common with the old one is what the cache had of it.
+                policy.common = Some(used.cache_read as f64);
             }
         }
         let growth = if is_first || is_compacted { prompt - self.base } else { (prompt - self.prompt).max(0.0) };
@@ -432,6 +434,21 @@ impl Replayed {
             }
         }
     }
+}
+
+/// The texts in a value, without the keys.
+fn text_of_values(value: &Json) -> String {
+    let mut texts = Vec::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Json::String(text) => texts.push(text.as_str()),
+            Json::Array(values) => open.extend(values.iter().rev()),
+            Json::Object(object) => open.extend(object.values().rev()),
+            _ => {}
+        }
+    }
+    texts.join("\n")
 }
 
 /// The names in a text, each once, by numbers: identifiers and paths.

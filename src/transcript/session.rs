@@ -86,16 +86,16 @@ pub struct AgentFile {
 /// let mut session = Session::new(TranscriptForm::Claude, "8d1f");
 /// for line in [
 ///     r#"{"type": "user", "message": {"role": "user", "content": "Build the shop."}, "timestamp": "2026-01-15T00:00:00Z"}"#,
-///     r#"{"type": "assistant", "message": {"id": "msg_1", "role": "assistant", "stop_reason": "end_turn",
-///         "content": [{"type": "text", "text": "It is built."}], "usage": {"input_tokens": 9, "output_tokens": 4}},
-///         "timestamp": "2026-01-15T00:00:05Z"}"#,
+///     r#"{"type": "assistant", "message": {"id": "msg_1", "role": "assistant", "stop_reason": "end_turn", "content": [{"type": "text",
+///         "text": "It is built."}], "usage": {"input_tokens": 9, "output_tokens": 4}}, "timestamp": "2026-01-15T00:00:05Z"}"#,
 /// ] {
 ///     session.follow_line(0, line.as_bytes());
 /// }
 /// session.settle(true);
 /// let tree = session.tree();
 /// let turn = tree.children(tree.roots()[0])[0];
-/// assert_eq!((tree.node(turn).title(), tree.node(turn).results()), ("Build the shop.", "It is built."));
+/// let frame = tree.node(turn).record();
+/// assert_eq!((&*frame.title, frame.results.as_deref()), ("Build the shop.", Some("It is built.")));
 /// assert_eq!(tree.usage(turn).total[0].uncached_input, 9);
 /// ```
 pub struct Session {
@@ -106,6 +106,8 @@ pub struct Session {
     facts: SessionFacts,
     title_by_person: bool,
     root: Option<Handle>,
+    /// The root has the title of no words.
+    is_unnamed: bool,
     streams: Vec<Stream>,
     /// Calls of sub-agents: the frame, and whether a stream tells of it.
     agents: HashMap<String, AgentCall>,
@@ -119,6 +121,8 @@ pub struct Session {
 struct Entries {
     of: Option<String>,
     found: Vec<(Handle, Json)>,
+    /// What was said before there was a frame.
+    early: Vec<Json>,
 }
 
 struct AgentCall {
@@ -180,6 +184,7 @@ impl Session {
             facts: SessionFacts { id: id.into(), ..SessionFacts::default() },
             title_by_person: false,
             root: None,
+            is_unnamed: false,
             streams: vec![Stream::default()],
             agents: HashMap::new(),
             counted: HashSet::new(),
@@ -191,7 +196,7 @@ impl Session {
     /// Collects the entries of the log of a frame with this ID, or of all frames.
     #[must_use]
     pub fn with_entries(mut self, of: Option<String>) -> Self {
-        self.entries = Some(Entries { of, found: Vec::new() });
+        self.entries = Some(Entries { of, found: Vec::new(), early: Vec::new() });
         self
     }
 
@@ -279,14 +284,21 @@ impl Session {
         if let Some(model) = model {
             self.streams[file].model = model;
         }
+        if matches!(turn, Turn::Answer(_)) {
+            self.streams[file].prompt = None;
+        }
+        // What the person has written is a part of the message.
+        let is_told = facts.iter().any(|fact| matches!(fact, Fact::Prompt(_))) && !messages.is_empty();
         for fact in facts {
             self.note(file, fact);
         }
         let mut followed = 0;
         for part in messages.iter().flat_map(parts) {
             followed += 1;
-            if followed > skipped {
-                self.follow_part(file, part, by);
+            match part {
+                Part::Words(words) if is_told => self.log(file, json!({ "role": "user", "text": words })),
+                part if followed > skipped => self.follow_part(file, part, by),
+                _ => {}
             }
         }
         if let Turn::Answer(Some(id)) = &turn {
@@ -332,7 +344,10 @@ impl Session {
     /// interrupted. Lines that are read later go on from here.
     pub fn settle(&mut self, is_over: bool) {
         for file in (0..self.streams.len()).rev() {
-            self.count_request(file);
+            // Later lines of an answer tell more of what it has used.
+            if is_over || self.streams[file].end.is_some() {
+                self.count_request(file);
+            }
             if self.streams[file].is_answered && self.streams[file].end.is_none() && is_over {
                 let time = self.streams[file].time;
                 self.streams[file].end = Some((End::Done, time));
@@ -342,16 +357,17 @@ impl Session {
         if let Some(root) = self.root {
             let title = self.facts.title.clone().unwrap_or_default();
             if !title.trim().is_empty() && self.tree.node(root).title() != title {
-                self.command(Command::Identify {
-                    frame: root.into(),
-                    identity: Identity { title: shortened(&title), ..Identity::default() },
-                    provisional: true,
-                });
+                self.name(root, &title);
             }
         }
         if is_over {
             self.end_session();
         }
+    }
+
+    fn name(&mut self, root: Handle, title: &str) {
+        let identity = Identity { title: shortened(title), ..Identity::default() };
+        self.command(Command::Identify { frame: root.into(), identity, provisional: true });
     }
 
     fn end_session(&mut self) {
@@ -423,6 +439,10 @@ impl Session {
             if !self.is_open(root) {
                 self.command(Command::Reopen { frame: root.into(), reason: "The session goes on.".to_owned() });
             }
+            if self.is_unnamed && !words.trim().is_empty() {
+                self.is_unnamed = false;
+                self.name(root, words);
+            }
             return root;
         }
         let title = self.facts.title.clone().unwrap_or_else(|| words.to_owned());
@@ -432,6 +452,8 @@ impl Session {
         self.command(Command::Ensure { session_id: id, title: Some(created), parent: None });
         let handle = handle.unwrap_or_else(|| self.tree.roots()[0]);
         self.root = Some(handle);
+        self.is_unnamed = words.trim().is_empty();
+        self.keep_early(handle);
         handle
     }
 
@@ -505,6 +527,8 @@ impl Session {
                 }
                 self.end_turn(file);
             }
+            // An agent that has ended is not interrupted any more.
+            Fact::Ended(End::Interrupted) if matches!(self.streams[file].end, Some((End::Done, _))) => {}
             Fact::Ended(end) => {
                 let time = self.streams[file].time;
                 self.streams[file].end = Some((end, time));
@@ -707,8 +731,8 @@ impl Session {
     }
 
     /// An entry of the agent's to-do list, as a record below the turn.
-    fn entry(&mut self, file: usize, title: &str, status: FrameStatus) {
-        if self.streams[file].done.contains(title) && status == FrameStatus::Completed {
+    fn entry(&mut self, file: usize, title: &str, wanted: FrameStatus) {
+        if self.streams[file].done.contains(title) && wanted == FrameStatus::Completed {
             return;
         }
         let title = shortened(title);
@@ -724,8 +748,21 @@ impl Session {
                 entry
             }
         };
-        if self.tree.node(entry).status() != status {
-            self.change(entry, Change::StatusChanged { status, results: None, results_compacted: None });
+        // What was not begun is begun before it ends.
+        for status in [FrameStatus::InProgress, wanted] {
+            let from = self.tree.node(entry).status();
+            let is_between = status == FrameStatus::InProgress && wanted != status;
+            let is_way = from == FrameStatus::Planned && !from.can_become(wanted);
+            if from != status && from.can_become(status) && (!is_between || is_way) {
+                let reason = "The agent has taken it from its list.".to_owned();
+                self.change(
+                    entry,
+                    match status {
+                        FrameStatus::Invalidated => Change::Invalidated { reason },
+                        _ => Change::StatusChanged { status, results: None, results_compacted: None },
+                    },
+                );
+            }
         }
     }
 
@@ -870,15 +907,35 @@ impl Session {
         if self.entries.is_none() {
             return;
         }
+        entry["time"] = self.streams[file].time.into();
+        // An entry makes no frame: the tree is the same whether entries are wanted or not.
+        let has_place = self.root.is_some() && (frame.is_some() || self.has_place(file));
+        if let Some(entries) = self.entries.as_mut().filter(|_| !has_place) {
+            entries.early.push(entry);
+            return;
+        }
         let frame = frame.unwrap_or_else(|| self.place(file));
+        self.keep_entry(frame, entry);
+    }
+
+    fn has_place(&self, file: usize) -> bool {
+        let stream = &self.streams[file];
+        stream.turn.is_some() || stream.agent.is_none() && self.root.is_some()
+    }
+
+    fn keep_entry(&mut self, frame: Handle, entry: Json) {
         let id = &self.tree.node(frame).record().session_id;
-        let time = self.streams[file].time;
         if let Some(entries) = &mut self.entries
             && entries.of.as_ref().is_none_or(|of| of == id)
         {
-            entry["time"] = time.into();
             entries.found.push((frame, entry));
         }
+    }
+
+    /// Puts what was said before there was a frame into this one.
+    fn keep_early(&mut self, frame: Handle) {
+        let early = self.entries.as_mut().map(|entries| std::mem::take(&mut entries.early)).unwrap_or_default();
+        early.into_iter().for_each(|entry| self.keep_entry(frame, entry));
     }
 }
 

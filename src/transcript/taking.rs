@@ -100,18 +100,27 @@ fn bring_up_to_date(
         return;
     }
     let is_of_session = |child: &Handle| places.iter().any(|(known, _)| known == child);
-    let was_answered = node.record().pending_answer().is_some();
-    let is_gone_on = node.record().held_by().is_some()
-        || was_answered
+    // What was interrupted has a question. If it is not blocked any more, or has other results, somebody was at work here.
+    let record = node.record();
+    let was_interrupted = !record.questions.is_empty();
+    let is_ended = !node.status().is_unfinished();
+    let is_gone_on = record.held_by().is_some()
+        || record.pending_answer().is_some()
         || node.status() == FrameStatus::Invalidated
-        || !node.status().is_unfinished() && frame.status.is_unfinished()
-        || !draft.tree.children(handle).iter().all(is_of_session)
-        || node.status() == FrameStatus::InProgress && own_log_goes_on(draft.tree, handle);
+        || was_interrupted && (is_ended || node.status() == FrameStatus::InProgress)
+        || !draft.tree.children(handle).iter().all(is_of_session);
     if is_gone_on {
         taken.kept.push(handle);
         return;
     }
-    let time = frame.updated_at.max(draft.tree.node(handle).record().updated_at);
+    let time = frame.updated_at.max(record.updated_at);
+    if is_ended && frame.status.is_unfinished() {
+        draft.push_at(handle, Change::Reopened { reason: "The session goes on.".to_owned() }, time);
+    }
+    taken.changed.push(handle);
+    if is_ended && frame.status == FrameStatus::InProgress {
+        return;
+    }
     draft.push_at(
         handle,
         Change::StatusChanged {
@@ -121,10 +130,4 @@ fn bring_up_to_date(
         },
         time,
     );
-    taken.changed.push(handle);
-}
-
-/// True if a frame was interrupted, and goes on in the stack.
-fn own_log_goes_on(tree: &Tree, handle: Handle) -> bool {
-    !tree.node(handle).record().questions.is_empty()
 }

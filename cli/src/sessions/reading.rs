@@ -56,7 +56,7 @@ pub fn form_of(path: &Path) -> Option<TranscriptForm> {
     }
     // A document of several lines.
     let text = fs::read_to_string(path).ok().filter(|text| text.trim_start().starts_with('{'))?;
-    Session::of_document(&text, None).map(|session| session.form())
+    Session::of_document(&text, "", None).map(|session| session.form())
 }
 
 impl SessionFiles {
@@ -150,7 +150,7 @@ impl SessionFiles {
         let mut bytes = Vec::new();
         File::open(&self.path).map_err(failed)?.take(LONGEST_DOCUMENT).read_to_end(&mut bytes).map_err(failed)?;
         let text = String::from_utf8_lossy(&bytes);
-        Session::of_document(&text, entries).ok_or_else(|| {
+        Session::of_document(&text, &self.id, entries).ok_or_else(|| {
             let message = format!("{} cannot be read: it is cut, or is no session", self.path.display());
             Failure::new(Exit::Failed, "no_session", message)
         })

@@ -1,0 +1,120 @@
+//! Each format becomes the tree that its session was: goldens, and sums of what was used.
+
+use callstack_core::transcript::{Session, TranscriptForm};
+use callstack_core::{OutlineOptions, Stack};
+use support::assert_golden;
+
+use super::{CLAUDE, FIXTURES, Fixture, text};
+
+/// The whole tree with what each frame has used, and the log of each frame in lines.
+fn shown(session: &mut Session) -> String {
+    let stack = Stack::in_memory();
+    stack.take_over(session).unwrap();
+    let entries = session.take_entries();
+    let facts = session.facts();
+    let mut shown = format!(
+        "{} {:?}: {} turns, {} sub-agents, {} compactions, {} unknown, in {:?}, by {:?}\n",
+        session.form(),
+        facts.id,
+        facts.turns,
+        facts.agents,
+        facts.compactions,
+        facts.unknown,
+        facts.folder.as_deref().unwrap_or_default(),
+        facts.version.as_deref().unwrap_or_default(),
+    );
+    shown.push_str(&stack.outline(&OutlineOptions::default().details(true)).unwrap());
+    let tree = session.tree();
+    for handle in tree.handles() {
+        let record = tree.node(handle).record();
+        for usage in &record.usage {
+            shown.push_str(&format!(
+                "{handle} {}: {} requests ({} failed), {} uncached, {} read, {} written, {} out, {} reasoning, {} micro-dollars\n",
+                usage.model,
+                usage.requests,
+                usage.failed,
+                usage.uncached_input,
+                usage.cache_read,
+                usage.cache_write,
+                usage.output,
+                usage.reasoning,
+                tree.usage(handle).own_cost_micro_usd,
+            ));
+        }
+    }
+    for (frame, entry) in entries {
+        shown.push_str(&format!("{frame} {entry}\n"));
+    }
+    shown
+}
+
+#[test]
+fn every_format_becomes_the_tree_of_its_session() {
+    for fixture in &FIXTURES {
+        assert_golden(&format!("sessions/{}.txt", fixture.name), &shown(&mut fixture.read()));
+    }
+}
+
+#[test]
+fn every_form_is_known_by_its_beginning() {
+    let forms: Vec<TranscriptForm> = FIXTURES.iter().map(Fixture::form).collect();
+    use TranscriptForm::{Atif, Claude, Codex, Copilot, Gemini, OpenCode, Pi, Qwen, SweAgent};
+    let expected = [Claude, Claude, Codex, Codex, Gemini, Qwen, Copilot, Pi, OpenCode, Atif, SweAgent, SweAgent];
+    assert_eq!(forms, expected);
+    for other in
+        [&b"{}"[..], b"[]", b"null", b"# A list\n- [ ] x", br#"{"id": "b-1", "title": "An issue", "status": "open"}"#]
+    {
+        assert_eq!(TranscriptForm::of_line(other), None, "{}", String::from_utf8_lossy(other));
+    }
+}
+
+/// What is written by hand in the fixture: each answer once, with its last numbers, and those of the sub-agents.
+#[test]
+fn sums_equal_what_was_recorded() {
+    let session = FIXTURES[0].read();
+    let mut expected = [0; 4];
+    let mut answers = std::collections::BTreeMap::new();
+    for file in FIXTURES[0].files {
+        for line in String::from_utf8(text(file)).unwrap().lines() {
+            let line: serde_json::Value = serde_json::from_str(&line.replace("\\ud83d", "")).unwrap();
+            if line["message"]["usage"].is_object() && line["isApiErrorMessage"] != true {
+                answers.insert(line["message"]["id"].as_str().unwrap().to_owned(), line["message"]["usage"].clone());
+            }
+        }
+    }
+    for usage in answers.values() {
+        let keys = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
+        expected.iter_mut().zip(keys).for_each(|(sum, key)| *sum += usage[key].as_u64().unwrap());
+    }
+    let tree = session.tree();
+    let total: callstack_core::frame::ModelUsage = tree.usage(tree.roots()[0]).total.iter().sum();
+    assert_eq!([total.uncached_input, total.cache_read, total.cache_write, total.output], expected);
+    assert_eq!((total.requests, total.failed), (answers.len() as u64 + 1, 1));
+}
+
+#[test]
+fn a_session_that_grows_has_the_same_tree_in_the_end() {
+    let whole = text(&format!("{CLAUDE}.jsonl"));
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    let statuses = |session: &Session| -> Vec<(String, String, String)> {
+        let tree = session.tree();
+        let of = |frame| {
+            let node = tree.node(frame);
+            (node.title().to_owned(), node.status().to_string(), node.record().results.clone().unwrap_or_default())
+        };
+        tree.handles().map(of).collect()
+    };
+    let mut at_once = Session::new(TranscriptForm::Claude, "x");
+    lines.iter().for_each(|line| at_once.follow_line(0, line));
+    at_once.settle(true);
+    let mut growing = Session::new(TranscriptForm::Claude, "x");
+    let mut frames = 0;
+    for line in &lines {
+        growing.follow_line(0, line);
+        growing.settle(false);
+        assert!(growing.tree().len() >= frames, "the tree only grows");
+        frames = growing.tree().len();
+    }
+    growing.settle(true);
+    assert_eq!(statuses(&growing), statuses(&at_once));
+}
