@@ -4,21 +4,23 @@
 //! answer. A sub-agent is a frame below the turn that has called it. Frames that the agent has pushed with the stack's tools are frames.
 //! Entries of to-do lists and compactions are records below their turn. Nothing is invented.
 
+mod agents;
+mod calls;
+mod entries;
+mod requests;
+
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value as Json, json};
 
-use super::called::{self, ListChange};
 use super::form::TranscriptForm;
 use super::line::{By, End, Fact, Line, Request, Turn};
-use super::parts::{Part, parts, text_of};
+use super::parts::{Part, parts};
 use crate::frame::{
-    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, ModelRequest, NewFrame, Parent, PopStatus, Results,
+    Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Results,
 };
-use crate::text::{beginning, fnv, one_line};
+use crate::text::{beginning, one_line};
 use crate::tree::{Command, Draft, Tree, decide};
-use crate::vocabulary::ToolNames;
-use crate::vocabulary::calls::{CallNames, CallRole, SERVER};
 
 /// The longest title that is made of words, in characters.
 const TITLE: usize = 72;
@@ -193,13 +195,6 @@ impl Session {
         }
     }
 
-    /// Collects the entries of the log of a frame with this ID, or of all frames.
-    #[must_use]
-    pub fn with_entries(mut self, of: Option<String>) -> Self {
-        self.entries = Some(Entries { of, found: Vec::new(), early: Vec::new() });
-        self
-    }
-
     /// Adds the file of a sub-agent. Returns its number; that of the session's own file is 0.
     pub fn add_agent(&mut self, agent: AgentFile) -> usize {
         self.streams.push(Stream { agent: Some(agent), ..Stream::default() });
@@ -228,11 +223,6 @@ impl Session {
 
     pub(super) fn untaken(&self) -> &[Event] {
         &self.events
-    }
-
-    /// The entries since the last call, each with its frame, as the logs of frames have them.
-    pub fn take_entries(&mut self) -> Vec<(Handle, Json)> {
-        self.entries.as_mut().map(|entries| std::mem::take(&mut entries.found)).unwrap_or_default()
     }
 
     /// Reads a line. `None`: it says nothing, or cannot be understood, which is counted.
@@ -331,13 +321,6 @@ impl Session {
             (Turn::Answer(Some(id)), Some((known, parts))) if id == known => *parts,
             _ => 0,
         }
-    }
-
-    /// The number of a sub-agent whose lines are in the file of the session.
-    fn inline_agent(&mut self, id: &str) -> usize {
-        let is = |stream: &Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == id);
-        let known = self.streams.iter().position(is);
-        known.unwrap_or_else(|| self.add_agent(AgentFile { id: id.to_owned(), call: Some(id.to_owned()), title: None }))
     }
 
     /// Ends the turns that have ended, because nothing more was read. `is_over`: nobody writes the session any more, so what has not ended was
@@ -478,36 +461,6 @@ impl Session {
         }
     }
 
-    /// The frame of the sub-agent of a file, with what it was told first.
-    fn agent_frame(&mut self, file: usize, words: &str) -> Handle {
-        if let Some(frame) = self.streams[file].frame {
-            return frame;
-        }
-        let agent = self.streams[file].agent.clone().unwrap_or_default();
-        let same_words =
-            |call: &AgentCall| call.stream.is_none() && !words.is_empty() && call.task.trim() == words.trim();
-        let by_call = agent.call.clone().filter(|call| self.agents.contains_key(call));
-        let mut by_words: Vec<(&String, Handle)> =
-            self.agents.iter().filter(|(_, call)| same_words(call)).map(|(id, call)| (id, call.frame)).collect();
-        by_words.sort_by_key(|(_, frame)| *frame);
-        let call = by_call.or_else(|| by_words.first().map(|(id, _)| (*id).clone()));
-        let frame = match call.and_then(|call| self.agents.get_mut(&call)) {
-            Some(call) => {
-                call.stream = Some(file);
-                call.frame
-            }
-            None => {
-                let above = self.place(0);
-                let id = format!("{}.agent-{}", self.root_id(), agent.id);
-                self.facts.agents += 1;
-                self.push(id, above, agent.title.as_deref().unwrap_or_default(), "", words).unwrap_or(above)
-            }
-        };
-        let stream = &mut self.streams[file];
-        (stream.frame, stream.turn) = (Some(frame), Some(frame));
-        frame
-    }
-
     fn note(&mut self, file: usize, fact: Fact) {
         let is_own = file == 0;
         match fact {
@@ -537,27 +490,6 @@ impl Session {
             Fact::Agent { call, id, goes_on } => self.started(&call, &id, goes_on),
             Fact::AgentEnded { agent, end, result } => self.agent_ended(&agent, end, result),
             _ => {}
-        }
-    }
-
-    /// A call has named the sub-agent that it has started.
-    fn started(&mut self, call: &str, id: &str, goes_on: bool) {
-        let Some(known) = self.agents.get_mut(call) else { return };
-        known.goes_on = goes_on;
-        let of_agent =
-            |stream: &Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == id) && stream.frame.is_none();
-        if let Some(file) = self.streams.iter().position(of_agent) {
-            known.stream = Some(file);
-            let frame = known.frame;
-            (self.streams[file].frame, self.streams[file].turn) = (Some(frame), Some(frame));
-        }
-    }
-
-    fn agent_ended(&mut self, agent: &str, end: End, result: String) {
-        let by_stream = self.streams.iter().find(|stream| stream.agent.as_ref().is_some_and(|file| file.id == agent));
-        let frame = by_stream.and_then(|stream| stream.frame).or_else(|| self.agents.get(agent).map(|call| call.frame));
-        if let Some(frame) = frame.filter(|frame| self.is_open(*frame)) {
-            self.end_frame(frame, &end, result);
         }
     }
 
@@ -694,248 +626,6 @@ impl Session {
                 results_compacted: None,
             });
         }
-    }
-
-    fn call(&mut self, file: usize, id: &str, name: &str, arguments: Json) {
-        let place = self.place(file);
-        self.log(
-            file,
-            json!({ "role": "assistant", "text": "", "calls": [{ "id": id, "name": name, "arguments": arguments }] }),
-        );
-        if let Some(started) = called::started(name, &arguments) {
-            let frame_id = format!("{}.call-{id}", self.root_id());
-            self.facts.agents += 1;
-            if let Some(frame) = self.push(frame_id, place, &started.title, "", &started.task) {
-                let call = AgentCall { frame, task: started.task, stream: None, goes_on: false };
-                self.agents.insert(id.to_owned(), call);
-            }
-        }
-        match called::list_change(name, &arguments) {
-            Some(ListChange::Whole(entries)) => {
-                for (title, status) in entries {
-                    self.entry(file, &title, status);
-                }
-            }
-            Some(ListChange::Status(entry, status)) => {
-                if let Some(title) = self.streams[file].titles.get(&entry).cloned() {
-                    self.entry(file, &title, status);
-                }
-            }
-            Some(ListChange::Entry(title)) => self.entry(file, &title, FrameStatus::Planned),
-            None => {}
-        }
-        let time = self.streams[file].time;
-        self.streams[file]
-            .calls
-            .insert(id.to_owned(), OpenCall { name: name.to_owned(), arguments, time, frame: place });
-    }
-
-    /// An entry of the agent's to-do list, as a record below the turn.
-    fn entry(&mut self, file: usize, title: &str, wanted: FrameStatus) {
-        if self.streams[file].done.contains(title) && wanted == FrameStatus::Completed {
-            return;
-        }
-        let title = shortened(title);
-        let entry = match self.streams[file].list.get(&title).copied() {
-            Some(entry) => entry,
-            None => {
-                let parent = self.streams[file].turn.unwrap_or_else(|| self.root.unwrap_or_else(|| self.root("")));
-                let id = self.new_id('l');
-                let Some(entry) = self.record(id, parent, &title, ENTRY, FrameStatus::Planned, String::new()) else {
-                    return;
-                };
-                self.streams[file].list.insert(title, entry);
-                entry
-            }
-        };
-        // What was not begun is begun before it ends.
-        for status in [FrameStatus::InProgress, wanted] {
-            let from = self.tree.node(entry).status();
-            let is_between = status == FrameStatus::InProgress && wanted != status;
-            let is_way = from == FrameStatus::Planned && !from.can_become(wanted);
-            if from != status && from.can_become(status) && (!is_between || is_way) {
-                let reason = "The agent has taken it from its list.".to_owned();
-                self.change(
-                    entry,
-                    match status {
-                        FrameStatus::Invalidated => Change::Invalidated { reason },
-                        _ => Change::StatusChanged { status, results: None, results_compacted: None },
-                    },
-                );
-            }
-        }
-    }
-
-    /// A frame that is no work.
-    fn record(
-        &mut self,
-        id: String,
-        parent: Handle,
-        title: &str,
-        what: &str,
-        status: FrameStatus,
-        results: String,
-    ) -> Option<Handle> {
-        let parent_session_id = Some(self.tree.node(parent).record().session_id.clone());
-        let frame = Frame {
-            session_id: id,
-            parent_session_id,
-            title: title.to_owned(),
-            no_work: Some(what.to_owned()),
-            status,
-            results: Some(results).filter(|results| !results.is_empty()),
-            created_at: self.now,
-            updated_at: self.now,
-            ..Frame::default()
-        };
-        let handle = Handle::from_index(self.tree.len());
-        self.command(Command::Import { frames: vec![frame] }).and(handle)
-    }
-
-    fn outcome(&mut self, file: usize, id: &str, content: &Json, is_error: bool) {
-        let call = self.streams[file].calls.remove(id);
-        let text = text_of(content);
-        let name = call.as_ref().map_or("", |call| call.name.as_str());
-        let mut entry = json!({ "role": "tool", "name": name, "call": id, "text": text });
-        if is_error {
-            entry["isError"] = true.into();
-        }
-        if let Some(call) = call.as_ref().filter(|call| call.time > 0) {
-            entry["duration"] = self.streams[file].time.saturating_sub(call.time).into();
-        }
-        let frame = call.as_ref().map(|call| call.frame);
-        self.log_in(file, frame, entry);
-        let Some(call) = call else { return };
-        if let Some(ListChange::Entry(title)) = called::list_change(&call.name, &call.arguments)
-            && let Some(entry) = called::entry_id(&text)
-        {
-            self.streams[file].titles.insert(entry, title);
-        }
-        if !is_error {
-            for path in called::written(&call.name, &call.arguments) {
-                self.command(Command::AddArtifact { frame: call.frame.into(), artifact: path });
-            }
-            self.follow_own(file, &call);
-        }
-        if let Some(agent) = self.agents.get(id).filter(|agent| !agent.goes_on) {
-            let (frame, stream) = (agent.frame, agent.stream);
-            stream.into_iter().for_each(|stream| self.count_request(stream));
-            if self.is_open(frame) {
-                let end = if is_error { End::Failed(beginning(&text, TITLE).to_owned()) } else { End::Done };
-                self.end_frame(frame, &end, text);
-            }
-        }
-    }
-
-    /// What a call of the stack's own tools has done.
-    fn follow_own(&mut self, file: usize, call: &OpenCall) {
-        let names = ToolNames::default();
-        let role = CallNames::new(&names, SERVER).role("", &call.name);
-        let given = |key: &str| call.arguments.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
-        match role {
-            Some(CallRole::Push | CallRole::Activate) if !given("title").is_empty() => {
-                let place = self.place(file);
-                let id = self.new_id('p');
-                let criteria = given("successCriteria");
-                let pushed = self.push(id, place, &given("title"), &criteria, &given("task"));
-                self.streams[file].own.extend(pushed);
-            }
-            Some(CallRole::Pop) => {
-                let Some(frame) = self.streams[file].own.pop() else { return };
-                let results = given("results");
-                match &*given("status") {
-                    "failed" => self.command(pop(frame, PopStatus::Failed, results)),
-                    "blocked" => self.command(pop(frame, PopStatus::Blocked, results)),
-                    _ => self.command(pop(frame, PopStatus::Completed, results)),
-                };
-            }
-            _ => {}
-        }
-    }
-
-    fn compacted(&mut self, file: usize, tokens: u64, summary: &str) {
-        self.facts.compactions += 1;
-        let parent = self.streams[file].turn.unwrap_or_else(|| self.root(""));
-        let title = if tokens > 0 { format!("Compaction of {tokens} tokens") } else { "Compaction".to_owned() };
-        let id = self.new_id('c');
-        self.record(id, parent, &title, COMPACTION, FrameStatus::Completed, summary.to_owned());
-    }
-
-    /// Notes what an answer has used; lines that repeat an answer replace it.
-    fn note_request(&mut self, file: usize, mut request: Request) {
-        let place = self.place(file);
-        let stream = &mut self.streams[file];
-        request.time = stream.time;
-        if request.used.model.is_empty() {
-            request.used.model.clone_from(&stream.model);
-        }
-        if request.used.duration == 0 && stream.asked > 0 {
-            request.used.duration = stream.time.saturating_sub(stream.asked);
-        }
-        if let Some((known, _)) =
-            stream.request.as_mut().filter(|(known, _)| known.id == request.id && !known.id.is_empty())
-        {
-            // Early lines have what was known when the answer began.
-            if request.used.output >= known.used.output {
-                *known = request;
-            }
-            return;
-        }
-        self.count_request(file);
-        self.streams[file].request = Some((request, place));
-    }
-
-    fn count_request(&mut self, file: usize) {
-        let Some((request, frame)) = self.streams[file].request.take() else { return };
-        let number = fnv(request.id.bytes().map(u64::from));
-        if request.id.is_empty() || self.counted.insert(number) {
-            let now = std::mem::replace(&mut self.now, request.time);
-            self.usage(frame, request.used);
-            self.now = now;
-        }
-    }
-
-    fn usage(&mut self, frame: Handle, request: ModelRequest) {
-        self.command(Command::RecordUsage { frame: frame.into(), request: Box::new(request) });
-    }
-
-    fn log(&mut self, file: usize, entry: Json) {
-        self.log_in(file, None, entry);
-    }
-
-    fn log_in(&mut self, file: usize, frame: Option<Handle>, mut entry: Json) {
-        if self.entries.is_none() {
-            return;
-        }
-        entry["time"] = self.streams[file].time.into();
-        // An entry makes no frame: the tree is the same whether entries are wanted or not.
-        let has_place = self.root.is_some() && (frame.is_some() || self.has_place(file));
-        if let Some(entries) = self.entries.as_mut().filter(|_| !has_place) {
-            entries.early.push(entry);
-            return;
-        }
-        let frame = frame.unwrap_or_else(|| self.place(file));
-        self.keep_entry(frame, entry);
-    }
-
-    fn has_place(&self, file: usize) -> bool {
-        let stream = &self.streams[file];
-        stream.turn.is_some() || stream.agent.is_none() && self.root.is_some()
-    }
-
-    fn keep_entry(&mut self, frame: Handle, entry: Json) {
-        let id = &self.tree.node(frame).record().session_id;
-        if let Some(entries) = &mut self.entries
-            && entries.of.as_ref().is_none_or(|of| of == id)
-        {
-            entries.found.push((frame, entry));
-        }
-    }
-
-    /// Puts what was said before there was a frame into this one.
-    fn keep_early(&mut self, frame: Handle) {
-        let early = self.entries.as_mut().map(|entries| std::mem::take(&mut entries.early)).unwrap_or_default();
-        early.into_iter().for_each(|entry| self.keep_entry(frame, entry));
     }
 }
 

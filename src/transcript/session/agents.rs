@@ -1,0 +1,65 @@
+//! Sub-agents: which frame and which call the file of one belongs to.
+
+use super::{AgentCall, End, Session, Stream};
+use crate::frame::Handle;
+use crate::transcript::AgentFile;
+
+impl Session {
+    /// The number of a sub-agent whose lines are in the file of the session.
+    pub(super) fn inline_agent(&mut self, id: &str) -> usize {
+        let is = |stream: &Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == id);
+        let known = self.streams.iter().position(is);
+        known.unwrap_or_else(|| self.add_agent(AgentFile { id: id.to_owned(), call: Some(id.to_owned()), title: None }))
+    }
+
+    /// The frame of the sub-agent of a file, with what it was told first.
+    pub(super) fn agent_frame(&mut self, file: usize, words: &str) -> Handle {
+        if let Some(frame) = self.streams[file].frame {
+            return frame;
+        }
+        let agent = self.streams[file].agent.clone().unwrap_or_default();
+        let same_words =
+            |call: &AgentCall| call.stream.is_none() && !words.is_empty() && call.task.trim() == words.trim();
+        let by_call = agent.call.clone().filter(|call| self.agents.contains_key(call));
+        let mut by_words: Vec<(&String, Handle)> =
+            self.agents.iter().filter(|(_, call)| same_words(call)).map(|(id, call)| (id, call.frame)).collect();
+        by_words.sort_by_key(|(_, frame)| *frame);
+        let call = by_call.or_else(|| by_words.first().map(|(id, _)| (*id).clone()));
+        let frame = match call.and_then(|call| self.agents.get_mut(&call)) {
+            Some(call) => {
+                call.stream = Some(file);
+                call.frame
+            }
+            None => {
+                let above = self.place(0);
+                let id = format!("{}.agent-{}", self.root_id(), agent.id);
+                self.facts.agents += 1;
+                self.push(id, above, agent.title.as_deref().unwrap_or_default(), "", words).unwrap_or(above)
+            }
+        };
+        let stream = &mut self.streams[file];
+        (stream.frame, stream.turn) = (Some(frame), Some(frame));
+        frame
+    }
+
+    /// A call has named the sub-agent that it has started.
+    pub(super) fn started(&mut self, call: &str, id: &str, goes_on: bool) {
+        let Some(known) = self.agents.get_mut(call) else { return };
+        known.goes_on = goes_on;
+        let of_agent =
+            |stream: &Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == id) && stream.frame.is_none();
+        if let Some(file) = self.streams.iter().position(of_agent) {
+            known.stream = Some(file);
+            let frame = known.frame;
+            (self.streams[file].frame, self.streams[file].turn) = (Some(frame), Some(frame));
+        }
+    }
+
+    pub(super) fn agent_ended(&mut self, agent: &str, end: End, result: String) {
+        let by_stream = self.streams.iter().find(|stream| stream.agent.as_ref().is_some_and(|file| file.id == agent));
+        let frame = by_stream.and_then(|stream| stream.frame).or_else(|| self.agents.get(agent).map(|call| call.frame));
+        if let Some(frame) = frame.filter(|frame| self.is_open(*frame)) {
+            self.end_frame(frame, &end, result);
+        }
+    }
+}
