@@ -143,6 +143,12 @@ impl Stack {
                 let (commit, made) = decide_together(tree, actor, Some("import"), now, |draft| {
                     Ok(transcript::take_over(draft, session))
                 })?;
+                // What a file tells could not be; nothing is written then.
+                let mut trial = tree.clone();
+                for event in &commit.events {
+                    trial.checked(|trial| trial.check_next(event))??;
+                    trial.apply(event);
+                }
                 taken = made;
                 Ok(commit)
             },

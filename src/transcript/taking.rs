@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::session::Session;
-use crate::frame::{Change, FrameStatus, Handle};
+use crate::frame::{Change, Checksums, Frame, Handle, Origin};
+use crate::text::fnv;
 use crate::tree::{Draft, Tree};
 
 /// What has come into a stack from a session.
@@ -50,10 +51,12 @@ pub(crate) fn take_over(draft: &mut Draft<'_>, session: &Session) -> TakenSessio
                 }
             }
             _ if !is_new => {}
+            Change::Added { frame } => {
+                taken.added.push(handle);
+                let frame = Frame { origin: Some(Box::new(origin(own, event.handle))), ..(**frame).clone() };
+                draft.push_at(handle, Change::Added { frame: Box::new(frame) }, event.time);
+            }
             change => {
-                if let Change::Added { .. } = change {
-                    taken.added.push(handle);
-                }
                 taken.requests += usize::from(matches!(change, Change::UsageRecorded { .. }));
                 draft.push_at(handle, change.clone(), event.time);
             }
@@ -85,6 +88,23 @@ fn requests_of(tree: &Tree, handle: Handle) -> u64 {
     tree.node(handle).record().usage.iter().map(|usage| usage.requests).sum()
 }
 
+/// What the session says of a frame at an import: so that the next one knows whether somebody has changed it in the stack.
+fn origin(own: &Tree, at: Handle) -> Origin {
+    let record = own.node(at).record();
+    Origin {
+        plan: own.node(own.root(at)).record().session_id.clone(),
+        id: record.session_id.clone(),
+        status: record.status,
+        checksums: Checksums { results: checksum(record.results.as_deref()), ..Checksums::default() },
+        ..Origin::default()
+    }
+}
+
+fn checksum(text: Option<&str>) -> u64 {
+    // Exact in JSON.
+    text.map_or(0, |text| fnv(text.bytes().map(u64::from)) >> 11)
+}
+
 /// Brings a frame of the stack to where it is in the session, unless somebody has gone on with it.
 fn bring_up_to_date(
     draft: &mut Draft<'_>,
@@ -93,41 +113,25 @@ fn bring_up_to_date(
     places: &[(Handle, bool)],
     taken: &mut TakenSession,
 ) {
-    let (node, frame) = (draft.tree.node(handle), own.node(at).record());
-    let is_as_before =
-        node.status() == frame.status && (node.record().results == frame.results || frame.status.is_unfinished());
-    if is_as_before {
+    let (record, now) = (draft.tree.node(handle).record(), own.node(at).record());
+    let (known, origin) = (record.origin.as_deref().cloned().unwrap_or_default(), origin(own, at));
+    if known == origin && record.title == now.title {
         return;
     }
     let is_of_session = |child: &Handle| places.iter().any(|(known, _)| known == child);
-    // What was interrupted has a question. If it is not blocked any more, or has other results, somebody was at work here.
-    let record = node.record();
-    let was_interrupted = !record.questions.is_empty();
-    let is_ended = !node.status().is_unfinished();
     let is_gone_on = record.held_by().is_some()
         || record.pending_answer().is_some()
-        || node.status() == FrameStatus::Invalidated
-        || was_interrupted && (is_ended || node.status() == FrameStatus::InProgress)
+        || record.status != known.status
+        || checksum(record.results.as_deref()) != known.checksums.results
         || !draft.tree.children(handle).iter().all(is_of_session);
     if is_gone_on {
         taken.kept.push(handle);
         return;
     }
-    let time = frame.updated_at.max(record.updated_at);
-    if is_ended && frame.status.is_unfinished() {
-        draft.push_at(handle, Change::Reopened { reason: "The session goes on.".to_owned() }, time);
-    }
+    let keys = ["status", "results", "resultsCompacted", "questions", "title"];
+    let mut values = now.values(keys);
+    values.insert("origin".to_owned(), serde_json::to_value(&origin).unwrap_or_default());
+    let time = now.updated_at.max(record.updated_at);
+    draft.push_at(handle, Change::Reimported { values, edit: None }, time);
     taken.changed.push(handle);
-    if is_ended && frame.status == FrameStatus::InProgress {
-        return;
-    }
-    draft.push_at(
-        handle,
-        Change::StatusChanged {
-            status: frame.status,
-            results: frame.results.clone(),
-            results_compacted: frame.results_compacted.clone(),
-        },
-        time,
-    );
 }

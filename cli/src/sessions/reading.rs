@@ -43,6 +43,10 @@ pub struct Progress {
 
 /// The form of a session in a file. `None`: it is none that is known.
 pub fn form_of(path: &Path) -> Option<TranscriptForm> {
+    // A pipe can be read once only.
+    if !path.is_file() {
+        return None;
+    }
     let mut reader = BufReader::new(File::open(path).ok()?.take(HEAD));
     let mut line = Vec::new();
     for _ in 0..8 {
