@@ -16,7 +16,7 @@ use callstack_core::{Actor, Error, HolderKind, Stack, StackOptions};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::holding::own_hold;
-use crate::output::note;
+use crate::output::{count, note};
 use crate::repository::in_main_checkout;
 use crate::same_stack::SameStack;
 use crate::server::ServerStack;
@@ -173,7 +173,10 @@ impl StackFolder {
     /// If there is no stack, or only the files of an earlier version; the errors of [`Stack::open`].
     pub fn open_to_read(&self) -> Result<ManuallyDrop<Stack>, Failure> {
         if let Some(session) = &self.session {
-            let opened = sessions::open(session)?;
+            let (opened, unknown) = sessions::open(session)?;
+            if unknown > 0 {
+                note(&format!("left out, because they were not understood: {}", count(unknown, "line")));
+            }
             self.note_opened(&opened);
             return Ok(ManuallyDrop::new(opened));
         }
@@ -430,6 +433,9 @@ impl StackFolder {
     /// # Errors
     /// As [`StackFolder::existing`].
     pub fn shown(&self) -> Result<String, Failure> {
+        if let Some(session) = &self.session {
+            return Ok(session.path.display().to_string());
+        }
         match &self.server {
             Some(server) => Ok(server.shown()),
             None => Ok(self.existing()?.display().to_string()),

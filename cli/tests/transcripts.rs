@@ -1,7 +1,7 @@
 //! Sessions of agents, as the program lists, shows, follows, replays and imports them.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
@@ -119,7 +119,7 @@ impl Place {
         let error: Value = serde_json::from_slice(&output.stderr).unwrap_or_else(|_| {
             panic!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         });
-        let text = |key: &str| error["error"][key].as_str().unwrap_or_default().to_owned();
+        let text = |key: &str| error["data"][key].as_str().unwrap_or_default().to_owned();
         (text("code"), text("message"))
     }
 }
@@ -170,7 +170,7 @@ fn every_command_that_looks_shows_a_session() {
     let path = place.session().display().to_string();
     let by_path = place.data(&["tree", &path]);
     assert_eq!(titles(&by_path)[..3], ["0 The cart of the shop", "1 Build the cart, with tests.", "2 Read the code"]);
-    assert_eq!(place.data(&["tree", &CLAUDE[..8]]), by_path, "by the beginning of its ID");
+    assert_eq!(place.data(&["tree", &CLAUDE[..36]]), by_path, "by its ID");
     assert_eq!(place.data(&["tree", "--session", CLAUDE]), by_path);
     let usage = place.data(&["usage", "--session", CLAUDE]);
     assert_eq!(usage["total"]["models"].as_array().unwrap().len(), 2, "{usage}");
@@ -188,7 +188,7 @@ fn every_command_that_looks_shows_a_session() {
     assert!(trace.contains("Look at taxes"));
     let latest = place.data(&["tree", "--latest", "codex"]);
     assert_eq!(titles(&latest)[..2], ["0 Fix the cart.", "1 Fix the cart."]);
-    assert_eq!(titles(&latest)[4], "2 Atlas");
+    assert_eq!(titles(&latest)[4], "2 explorer");
     for document in ["opencode.json", "atif.json", "swe-agent.traj", "mini-swe-agent.traj.json"] {
         let path = fixtures().join(document).display().to_string();
         assert!(place.data(&["tree", &path])["frames"].as_array().unwrap().len() > 1, "{document}");
@@ -203,7 +203,7 @@ fn every_command_that_looks_shows_a_session() {
 #[test]
 fn what_is_no_session_is_named() {
     let place = Place::new();
-    assert_eq!(place.refused(&["tree", "5e5510"]).0, "ambiguous_session");
+    assert_eq!(place.refused(&["tree", "5e55104e"]).0, "ambiguous_session");
     assert_eq!(place.refused(&["tree", "nothing-like-it"]).0, "unknown_session");
     assert_eq!(place.refused(&["tree", "--session", "no/such/file.jsonl"]).0, "unknown_session");
     let other = place.project().join("notes.jsonl");
@@ -261,26 +261,19 @@ fn a_session_is_followed_as_it_grows() {
     let text = fs::read_to_string(place.session()).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     fs::write(place.session(), format!("{}\n", lines[..9].join("\n"))).unwrap();
-    let mut watch = place
-        .command(&["watch", CLAUDE, "--lines", "--json", "--since", "0", "--count", "30"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut watch =
+        place.command(&["watch", CLAUDE, "--lines", "--json", "--since", "0"]).stdout(Stdio::piped()).spawn().unwrap();
     for line in &lines[9..] {
         let mut file = fs::File::options().append(true).open(place.session()).unwrap();
         writeln!(file, "{line}").unwrap();
         std::thread::sleep(Duration::from_millis(5));
     }
-    let output = {
-        let until = std::time::Instant::now() + Duration::from_secs(20);
-        while watch.try_wait().unwrap().is_none() && std::time::Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let _ = watch.kill();
-        watch.wait_with_output().unwrap()
-    };
-    let seen = String::from_utf8(output.stdout).unwrap();
-    assert!(seen.contains("totals are rounded"), "{seen}");
+    let seen = BufReader::new(watch.stdout.take().unwrap());
+    let is_seen =
+        seen.lines().map_while(Result::ok).any(|line| line.contains("The cart is built; totals are rounded."));
+    let _ = watch.kill();
+    watch.wait().unwrap();
+    assert!(is_seen, "the change was written while the session grew");
 }
 
 #[test]
@@ -294,8 +287,8 @@ fn folding_is_replayed_over_all_sessions_of_a_project() {
         .iter()
         .map(|session| session["requests"].as_u64().unwrap())
         .sum();
-    // But for those that have failed.
-    assert_eq!(all["requests"].as_u64().unwrap() + 2, requests);
+    // But for two that have failed, and those of two sub-agents within the file of their session.
+    assert_eq!(all["requests"].as_u64().unwrap() + 4, requests);
     let policies = all["policies"].as_array().unwrap();
     let names: Vec<&str> = policies.iter().map(|policy| policy["policy"].as_str().unwrap()).collect();
     assert_eq!(names, ["unfolded", "frames", "turns", "turns", "turns"]);

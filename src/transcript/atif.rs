@@ -9,7 +9,8 @@ use crate::frame::ModelRequest;
 /// A step, or the head of the document at `session`.
 pub(super) fn line(value: &Json) -> Option<Line> {
     if let Some(session) = value.get("session") {
-        return Some(Line::of(head(session)));
+        let model = session.pointer("/agent/model_name").and_then(Json::as_str).map(str::to_owned);
+        return Some(Line { model, ..Line::of(head(session)) });
     }
     if value.get("is_copied_context").is_some_and(|is| is == true) {
         return Some(Line::aside());

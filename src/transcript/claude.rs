@@ -10,7 +10,7 @@ use crate::frame::ModelRequest;
 const MADE_UP: &str = "<synthetic>";
 
 /// How words begin that the host has written in the person's place.
-const OF_HOST: [&str; 16] = [
+const OF_HOST: [&str; 15] = [
     "<local-command-",
     "<bash-stdout>",
     "<bash-stderr>",
@@ -25,7 +25,6 @@ const OF_HOST: [&str; 16] = [
     "Stop hook feedback:",
     "Caveat: The messages below were generated",
     "This session is being continued from a previous conversation",
-    "Warmup",
     "[Request interrupted by user",
 ];
 /// What the host shows the model before what the person has written.
@@ -51,7 +50,11 @@ pub(super) fn line(value: &Json) -> Option<Line> {
         _ => Line::aside(),
     };
     if matches!(kind, "user" | "assistant") {
-        let about = [fact(Fact::Folder, text(value, "cwd")), fact(Fact::Version, text(value, "version"))];
+        let about = [
+            fact(Fact::Session, text(value, "sessionId")),
+            fact(Fact::Folder, text(value, "cwd")),
+            fact(Fact::Version, text(value, "version")),
+        ];
         line.facts.splice(0..0, about.into_iter().flatten());
     }
     Some(line)

@@ -9,7 +9,8 @@ use crate::frame::ModelRequest;
 use crate::text::from_json;
 
 /// How words begin that the host has written in the person's place.
-const OF_HOST: [&str; 11] = [
+const OF_HOST: [&str; 12] = [
+    "<user_shell_command",
     "<environment_context",
     "<user_instructions",
     "<permissions",
@@ -27,7 +28,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
     // The first versions had no envelope: the head alone, and bare items.
     let Some(payload) = value.get("payload") else { return bare(value) };
     let kind = value.get("type")?.as_str()?;
-    Some(match kind {
+    let mut line = match kind {
         "response_item" => item(payload)?,
         // What stands for all that came before: the model sees it as words.
         "compacted" => {
@@ -37,11 +38,16 @@ pub(super) fn line(value: &Json) -> Option<Line> {
             Line { messages: vec![words], turn: Turn::Words, by: By::Host, facts, ..Line::default() }
         }
         "turn_context" => Line { model: Some(text(payload, "model").to_owned()), ..Line::default() },
-        "token_usage_record" => Line { requests: vec![request(payload)?], ..Line::default() },
+        "token_usage_record" => {
+            let thread = payload.get("thread_id").and_then(Json::as_str).map(str::to_owned);
+            Line { requests: vec![request(payload)?], thread, ..Line::default() }
+        }
         "session_meta" => Line::of(head(payload)),
         "event_msg" => event(payload),
         _ => Line::aside(),
-    })
+    };
+    line.ordinal = value.get("ordinal").and_then(Json::as_u64);
+    Some(line)
 }
 
 fn bare(value: &Json) -> Option<Line> {
@@ -62,13 +68,14 @@ fn head(head: &Json) -> Vec<Fact> {
         fact(Fact::Parent, parent.and_then(Json::as_str).unwrap_or_default()),
         fact(Fact::Folder, text(head, "cwd")),
         fact(Fact::Version, text(head, "cli_version")),
+        Some(Fact::OwnFrom(number(head, "subagent_history_start_ordinal"))).filter(|from| *from != Fact::OwnFrom(0)),
     ];
     facts.into_iter().flatten().collect()
 }
 
 fn event(event: &Json) -> Line {
     let facts = match text(event, "type") {
-        "user_message" => fact(Fact::Prompt, text(event, "message")),
+        "user_message" => fact(Fact::Prompt, asked(text(event, "message"))),
         "task_started" | "turn_started" => Some(Fact::Begun),
         "task_complete" | "turn_complete" => {
             Some(Fact::Ended(match event.get("error").filter(|error| !error.is_null()) {
@@ -86,6 +93,12 @@ fn event(event: &Json) -> Line {
         _ => None,
     };
     Line::of(facts.into_iter().collect())
+}
+
+/// What the person asks, behind what an editor has added.
+fn asked(words: &str) -> &str {
+    let is_added = words.trim_start().starts_with("# Context from my IDE setup");
+    words.split_once("## My request for Codex:").filter(|_| is_added).map_or(words, |(_, asked)| asked.trim())
 }
 
 fn spawned(call: &str, agent: &str) -> Option<Fact> {

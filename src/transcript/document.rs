@@ -89,11 +89,15 @@ fn of_swe_agent(document: &Json) -> Vec<Json> {
     if document.get("trajectory").is_some_and(Json::is_array) {
         let is_task =
             |message: &&Json| text(message, "role") == "user" && message.get("is_demo").is_none_or(|is| is != true);
-        records.extend(list(document, messages).find(is_task).map(|message| json!({ "message": message })));
+        records.extend(
+            list(document, messages).find(is_task).map(|message| json!({ "message": message, "isTask": true })),
+        );
         let steps = list(document, "trajectory").enumerate();
         records.extend(steps.map(|(number, step)| json!({ "step": step, "number": number })));
     } else {
-        records.extend(list(document, messages).map(|message| json!({ "message": message })));
+        let task = list(document, messages).position(|message| text(message, "role") == "user");
+        let numbered = list(document, messages).enumerate();
+        records.extend(numbered.map(|(number, message)| json!({ "message": message, "isTask": task == Some(number) })));
     }
     let mut end = document["info"].clone();
     if messages == "messages"

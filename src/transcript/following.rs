@@ -75,7 +75,7 @@ impl Session {
     /// A session in one JSON document, such as an export of OpenCode, a `.traj` or an ATIF trajectory. `None`: it is no session that is known.
     /// `id`: its ID, if the document has none.
     pub fn of_document(text: &str, id: &str, with_entries: Option<Option<String>>) -> Option<Self> {
-        let document: Json = from_json(text.trim_start_matches('\u{feff}')).ok()?;
+        let document: Json = from_json(from_brace(text)).ok()?;
         let form = form(&document)?;
         let session = Session::new(form, id);
         let mut session = match with_entries {
@@ -85,9 +85,13 @@ impl Session {
         let Records { own, agents } = records(form, document);
         let mut lines: Vec<(u64, usize, SessionLine)> = Vec::new();
         session.take_records(0, &own, &mut lines);
+        let last = lines.iter().map(|(time, ..)| *time).max().unwrap_or_default();
         for (agent, steps) in agents {
             let file = session.add_agent(agent);
+            let first = lines.len();
             session.take_records(file, &steps, &mut lines);
+            // Without times they come when it is known which call has started them.
+            lines[first..].iter_mut().filter(|(time, ..)| *time == 0).for_each(|(time, ..)| *time = last);
         }
         lines.sort_by_key(|(time, ..)| *time);
         for (_, file, line) in lines {
@@ -109,6 +113,11 @@ impl Session {
             }
         }
     }
+}
+
+/// A document, behind what its program has printed before it.
+fn from_brace(text: &str) -> &str {
+    text.find('{').map_or(text, |start| &text[start..])
 }
 
 impl TranscriptForm {

@@ -146,7 +146,7 @@ impl FromStr for TranscriptForm {
 
     fn from_str(name: &str) -> Result<Self> {
         let expected = "claude, codex, gemini, qwen, copilot, opencode, pi, swe-agent or atif";
-        let unknown = || Error::Setting { name: "transcript".into(), value: name.to_owned(), expected };
+        let unknown = || Error::Setting { name: "agent".into(), value: name.to_owned(), expected };
         Self::ALL.iter().copied().find(|form| form.as_str() == name).ok_or_else(unknown)
     }
 }

@@ -24,6 +24,10 @@ pub(super) struct Line {
     pub model: Option<String>,
     /// What it tells beside the conversation.
     pub facts: Vec<Fact>,
+    /// The thread that it tells of, if it names one: lines of others are copies.
+    pub thread: Option<String>,
+    /// Its place in the thread.
+    pub ordinal: Option<u64>,
     /// The sub-agent that has said it, within the file of the session.
     pub agent: Option<String>,
     /// The model has ended its turn with this answer.
@@ -73,6 +77,8 @@ pub(super) enum Fact {
     Prompt(String),
     /// A turn begins: one that had not ended was interrupted.
     Begun,
+    /// Lines before this place in the thread are copies of another one's.
+    OwnFrom(u64),
     /// The turn has ended.
     Ended(End),
     /// The host has compacted the conversation: what it was before in tokens, and the summary, as far as they are known.
@@ -87,6 +93,8 @@ pub(super) enum Fact {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Done,
+    /// The session went on without an end of it.
+    Left,
     /// By the person.
     Interrupted,
     /// By an error.
@@ -125,14 +133,18 @@ pub(super) fn fact(make: impl FnOnce(String) -> Fact, text: &str) -> Option<Fact
     (!text.trim().is_empty()).then(|| make(text.to_owned()))
 }
 
+/// Times from 2000 to 2200. Others are mistakes.
+const POSSIBLE: std::ops::Range<u64> = 946_684_800_000..7_258_118_400_000;
+
 /// The time of a line in milliseconds since the Unix epoch, if it has one.
 pub(super) fn time(value: &Json) -> Option<u64> {
     let stamp = value.get("timestamp")?;
-    stamp.as_str().and_then(milliseconds).or_else(|| {
+    let time = stamp.as_str().and_then(milliseconds).or_else(|| {
         let number = stamp.as_f64().filter(|number| *number > 0.0)?;
         // Hosts write seconds or milliseconds.
         Some(if number < 1e11 { number * 1e3 } else { number } as u64)
-    })
+    });
+    time.filter(|time| POSSIBLE.contains(time))
 }
 
 /// The text at a key; empty if there is none.
@@ -142,7 +154,10 @@ pub(super) fn text<'a>(value: &'a Json, key: &str) -> &'a str {
 
 /// The number at a key; 0 if there is none.
 pub(super) fn number(value: &Json, key: &str) -> u64 {
-    value.get(key).and_then(Json::as_u64).unwrap_or_default()
+    let given = value.get(key).unwrap_or(&Json::Null);
+    let lenient = || given.as_str().map_or_else(|| given.as_f64(), |text| text.trim().parse().ok());
+    // Larger ones are mistakes, too.
+    given.as_u64().or_else(|| Some(lenient()? as u64)).filter(|number| *number < 1 << 53).unwrap_or_default()
 }
 
 /// The elements of the list at a key.

@@ -61,8 +61,9 @@ fn answered(value: &Json, info: &Json) -> Line {
                     facts.push(Fact::Agent { call: call.to_owned(), id: agent.to_owned(), goes_on: false });
                 }
                 let content = match text(state, "status") {
-                    "completed" => &state["output"],
-                    "error" => &state["error"],
+                    "completed" if text(part, "tool") == "task" => answer_of_agent(&state["output"]),
+                    "completed" => state["output"].clone(),
+                    "error" => state["error"].clone(),
                     // It runs, or the host was killed.
                     _ => continue,
                 };
@@ -85,7 +86,12 @@ fn answered(value: &Json, info: &Json) -> Line {
     let time = |key: &str| info.pointer(&format!("/time/{key}")).and_then(Json::as_u64);
     let duration = time("completed").zip(time("created")).map_or(0, |(end, begin)| end.saturating_sub(begin));
     let mut requests: Vec<Request> = match steps.is_empty() {
-        true => info.get("tokens").map(|tokens| used(id, 0, tokens, info)).into_iter().collect(),
+        true => info
+            .get("tokens")
+            .filter(|tokens| has_used(tokens))
+            .map(|tokens| used(id, 0, tokens, info))
+            .into_iter()
+            .collect(),
         false => steps.iter().enumerate().map(|(step, part)| used(id, step, &part["tokens"], part)).collect(),
     };
     for request in &mut requests {
@@ -100,6 +106,20 @@ fn answered(value: &Json, info: &Json) -> Line {
     facts.extend(ended.map(Fact::Ended));
     let is_last = !is_summary && matches!(text(info, "finish"), "stop" | "length");
     Line { messages, turn: Turn::Answer(Some(id.to_owned())), requests, is_last, facts, ..Line::default() }
+}
+
+/// Messages of commands that a person has run have no request.
+fn has_used(tokens: &Json) -> bool {
+    ["/input", "/output", "/reasoning", "/cache/read", "/cache/write"]
+        .iter()
+        .any(|place| tokens.pointer(place).and_then(Json::as_f64).is_some_and(|number| number > 0.0))
+}
+
+/// What a sub-agent has answered, without what the host has put around it.
+fn answer_of_agent(output: &Json) -> Json {
+    let text = output.as_str().unwrap_or_default();
+    let within = || Some(text.split_once("<task_result>")?.1.split_once("</task_result>")?.0.trim());
+    within().map_or_else(|| output.clone(), Json::from)
 }
 
 fn used(id: &str, step: usize, tokens: &Json, costs: &Json) -> Request {

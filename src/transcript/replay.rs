@@ -98,6 +98,8 @@ pub struct Replay {
     prompt: f64,
     base: f64,
     asked: u64,
+    /// The file is that of a sub-agent.
+    is_aside: Option<bool>,
     /// Tokens that were written to the cache.
     written: u64,
     names: HashMap<u64, Name>,
@@ -188,6 +190,7 @@ impl Replay {
             prompt: 0.0,
             base: 0.0,
             asked: 0,
+            is_aside: None,
             written: 0,
             names: HashMap::new(),
             policies: [None].into_iter().chain(FLOORS.map(Some)).map(named).collect(),
@@ -206,6 +209,11 @@ impl Replay {
 
     /// Follows a record that is no line of its own.
     pub fn follow_record(&mut self, value: &Json) {
+        // Old versions of Claude Code write sub-agents into the file of the session.
+        let is_aside = value.get("isSidechain").is_some_and(|is| is == true);
+        if value.get("message").is_some() && *self.is_aside.get_or_insert(is_aside) != is_aside {
+            return;
+        }
         let Some(line) = self.form.line(value).filter(|line| line.agent.is_none()) else { return };
         let at = time(value).unwrap_or(self.asked);
         let Line { messages, turn, by, requests, counts, .. } = line;

@@ -22,8 +22,13 @@ use crate::frame::{
 use crate::text::{beginning, one_line};
 use crate::tree::{Command, Draft, Tree, decide};
 
+/// The longest ID of a session, and the length of a UUID, in characters.
+const LONGEST_ID: usize = 200;
+const UUID: usize = 36;
 /// The longest title that is made of words, in characters.
 const TITLE: usize = 72;
+/// How long the copy of a thread takes, in milliseconds.
+const COPY: u64 = 1_500;
 /// What frames of to-do lists and of compactions are.
 const ENTRY: &str = "to-do";
 const COMPACTION: &str = "compaction";
@@ -153,6 +158,12 @@ struct Stream {
     prompt: Option<String>,
     request: Option<(Request, Handle)>,
     model: String,
+    /// The thread of Codex, where its own lines begin, and when it has copied those of another one.
+    thread: String,
+    own_from: u64,
+    copied_at: Option<u64>,
+    /// The host has said that the turn has begun, and will say that it has ended.
+    is_begun: bool,
     /// The answer that was followed last, and the number of its parts.
     answer: Option<(String, usize)>,
     /// What an answer has used is told by records, not by counts; and the last count.
@@ -178,12 +189,13 @@ struct OpenCall {
 impl Session {
     /// A session of which nothing was read. `id`: its ID until a line tells it.
     pub fn new(form: TranscriptForm, id: impl Into<String>) -> Self {
+        let id: String = id.into();
         Self {
             form,
             tree: Tree::new(),
             events: Vec::new(),
             now: 0,
-            facts: SessionFacts { id: id.into(), ..SessionFacts::default() },
+            facts: SessionFacts { id: beginning(&id, LONGEST_ID).to_owned(), ..SessionFacts::default() },
             title_by_person: false,
             root: None,
             is_unnamed: false,
@@ -261,6 +273,9 @@ impl Session {
     pub fn follow(&mut self, file: usize, line: SessionLine) {
         let SessionLine { line, time } = line;
         let file = line.agent.as_ref().filter(|_| file == 0).map_or(file, |agent| self.inline_agent(agent));
+        if self.form == TranscriptForm::Codex && self.is_copied(file, &line, time) {
+            return;
+        }
         let stream = &mut self.streams[file];
         stream.time = time.unwrap_or(stream.time).max(stream.time);
         self.now = self.now.max(stream.time);
@@ -279,9 +294,8 @@ impl Session {
         }
         // What the person has written is a part of the message.
         let is_told = facts.iter().any(|fact| matches!(fact, Fact::Prompt(_))) && !messages.is_empty();
-        for fact in facts {
-            self.note(file, fact);
-        }
+        let (ends, others): (Vec<Fact>, Vec<Fact>) = facts.into_iter().partition(|fact| matches!(fact, Fact::Ended(_)));
+        others.into_iter().for_each(|fact| self.note(file, fact));
         let mut followed = 0;
         for part in messages.iter().flat_map(parts) {
             followed += 1;
@@ -291,6 +305,7 @@ impl Session {
                 _ => {}
             }
         }
+        ends.into_iter().for_each(|fact| self.note(file, fact));
         if let Turn::Answer(Some(id)) = &turn {
             self.streams[file].answer = Some((id.clone(), followed.max(skipped)));
         }
@@ -314,6 +329,35 @@ impl Session {
         }
     }
 
+    /// True if a line of Codex repeats what another thread has said: a fork, and a sub-agent that knows what its caller does, begin with that. In
+    /// a copy all lines have nearly the same time.
+    fn is_copied(&mut self, file: usize, line: &Line, time: Option<u64>) -> bool {
+        let stream = &mut self.streams[file];
+        for fact in &line.facts {
+            match fact {
+                Fact::Session(id) if stream.thread.is_empty() => stream.thread.clone_from(id),
+                Fact::Session(id) if *id != stream.thread => {
+                    stream.copied_at = Some(time.unwrap_or_default());
+                    return true;
+                }
+                Fact::OwnFrom(ordinal) if *ordinal > 0 => stream.own_from = *ordinal,
+                _ => {}
+            }
+        }
+        if line.thread.as_ref().is_some_and(|thread| !stream.thread.is_empty() && *thread != stream.thread) {
+            return true;
+        }
+        if line.ordinal.is_some_and(|ordinal| ordinal > 0 && ordinal < stream.own_from) {
+            return true;
+        }
+        let Some(copied) = stream.copied_at else { return false };
+        let is_later = time.is_some_and(|time| time > copied + COPY);
+        if is_later && line.facts.contains(&Fact::Begun) {
+            stream.copied_at = None;
+        }
+        stream.copied_at.is_some()
+    }
+
     /// The number of parts of an answer that were followed before. Gemini CLI writes an answer again when its calls have ended.
     fn skipped(&self, file: usize, turn: &Turn) -> usize {
         let known = self.streams[file].answer.as_ref().filter(|_| self.form == TranscriptForm::Gemini);
@@ -331,7 +375,8 @@ impl Session {
             if is_over || self.streams[file].end.is_some() {
                 self.count_request(file);
             }
-            if self.streams[file].is_answered && self.streams[file].end.is_none() && is_over {
+            let stream = &self.streams[file];
+            if stream.is_answered && !stream.is_begun && stream.end.is_none() && is_over {
                 let time = self.streams[file].time;
                 self.streams[file].end = Some((End::Done, time));
             }
@@ -464,7 +509,9 @@ impl Session {
     fn note(&mut self, file: usize, fact: Fact) {
         let is_own = file == 0;
         match fact {
-            Fact::Session(id) if is_own && self.root.is_none() => self.facts.id = id,
+            // A session of Claude Code can have lines of others; its file has its name.
+            Fact::Session(_) if self.form == TranscriptForm::Claude && self.facts.id.len() == UUID => {}
+            Fact::Session(id) if is_own && self.root.is_none() => self.facts.id = beginning(&id, LONGEST_ID).to_owned(),
             Fact::Parent(id) if is_own => self.facts.parent = Some(id),
             Fact::Folder(folder) if is_own => drop(self.facts.folder.get_or_insert(folder)),
             Fact::Version(version) if is_own => self.facts.version = Some(version),
@@ -475,14 +522,16 @@ impl Session {
             Fact::Begun => {
                 let stream = &mut self.streams[file];
                 if stream.turn.is_some() && stream.end.is_none() && is_own {
-                    let end = if stream.is_answered { End::Done } else { End::Interrupted };
+                    let end = if stream.is_answered { End::Done } else { End::Left };
                     stream.end = Some((end, stream.time));
                 }
                 self.end_turn(file);
+                self.streams[file].is_begun = true;
             }
             // An agent that has ended is not interrupted any more.
             Fact::Ended(End::Interrupted) if matches!(self.streams[file].end, Some((End::Done, _))) => {}
             Fact::Ended(end) => {
+                self.streams[file].is_begun = false;
                 let time = self.streams[file].time;
                 self.streams[file].end = Some((end, time));
             }
@@ -496,6 +545,7 @@ impl Session {
     fn end_frame(&mut self, frame: Handle, end: &End, results: String) {
         let (status, results) = match end {
             End::Done => (PopStatus::Completed, results),
+            End::Left => (PopStatus::Failed, joined("The session went on without an end of this.", &results)),
             End::Interrupted => (PopStatus::Failed, joined("Interrupted by the person.", &results)),
             End::Failed(why) => (PopStatus::Failed, joined(why, &results)),
         };
@@ -564,9 +614,9 @@ impl Session {
                 self.command(Command::Reopen { frame: frame.into(), reason: shortened(words) });
             }
             self.streams[file].end = None;
-        } else if !(goes_on && (by == By::PersonMeanwhile || !stream.calls.is_empty())) {
+        } else if !(goes_on && (by == By::PersonMeanwhile || stream.is_begun)) {
             if goes_on {
-                let end = if stream.is_answered { End::Done } else { End::Interrupted };
+                let end = if stream.is_answered { End::Done } else { End::Left };
                 self.streams[file].end = Some((end, self.streams[file].time));
             }
             self.end_turn(file);

@@ -4,7 +4,6 @@ use serde_json::{Value as Json, json};
 
 use super::line::{By, End, Fact, Line, Request, Turn, fact, number, text};
 use super::pi::micro;
-use crate::fold::transcript::said as text_in;
 use crate::frame::ModelRequest;
 
 /// A step at `step`, a message at `message`, or the head of the document at `session`.
@@ -17,7 +16,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
     }
     match value.get("step") {
         Some(step) => Some(stepped(step, &value["number"].to_string())),
-        None => said(value.get("message")?),
+        None => said(value.get("message")?, value.get("isTask").is_some_and(|is| is == true)),
     }
 }
 
@@ -39,9 +38,13 @@ fn ended(info: &Json) -> Line {
     };
     let requests = if used == ModelRequest::default() { Vec::new() } else { vec![Request::new("run", used)] };
     let status = text(info, "exit_status");
-    let is_done = status.is_empty() || status.to_ascii_lowercase().starts_with("submitted");
-    let end = if is_done { End::Done } else { End::Failed(status.to_owned()) };
-    Line { requests, facts: vec![Fact::Ended(end)], ..Line::default() }
+    let end = match status.to_ascii_lowercase().starts_with("submitted") {
+        true => End::Done,
+        false => End::Failed(status.to_owned()),
+    };
+    // Without a status it goes on, or was killed.
+    let facts = if status.is_empty() { Vec::new() } else { vec![Fact::Ended(end)] };
+    Line { requests, facts, ..Line::default() }
 }
 
 fn stepped(step: &Json, id: &str) -> Line {
@@ -57,12 +60,12 @@ fn stepped(step: &Json, id: &str) -> Line {
 }
 
 /// A message of mini-swe-agent, or of the history of a run.
-fn said(message: &Json) -> Option<Line> {
+fn said(message: &Json, is_task: bool) -> Option<Line> {
     match text(message, "role") {
         "system" => Some(Line::aside()),
         "user" => {
-            let is_first = !text_in(message).trim_start().starts_with("<returncode>");
-            let by = if is_first { By::Person } else { By::Host };
+            // The others are observations.
+            let by = if is_task { By::Person } else { By::Host };
             Some(Line { messages: vec![message.clone()], turn: Turn::Words, by, ..Line::default() })
         }
         "assistant" => {

@@ -106,13 +106,24 @@ struct Sums {
     /// In US dollars, as far as the prices of its models are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<f64>,
+    /// False: some of its models have no price.
+    #[serde(skip_serializing_if = "is_true")]
+    is_complete: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_true(is: &bool) -> bool {
+    *is
 }
 
 impl Sums {
     fn of(models: &[ModelUsage], prices: Option<&Prices>) -> Self {
         let sum: ModelUsage = models.iter().sum();
-        let cost = prices.map(|prices| models.iter().filter_map(|usage| prices.cost(usage)).sum());
-        Self { requests: sum.requests, input: sum.input(), output: sum.answer(), cost }
+        let costs: Option<Vec<Option<f64>>> =
+            prices.map(|prices| models.iter().map(|usage| prices.cost(usage)).collect());
+        let is_complete = costs.iter().flatten().all(Option::is_some);
+        let cost = costs.map(|costs| costs.into_iter().flatten().fold(0.0, |sum, cost| sum + cost));
+        Self { requests: sum.requests, input: sum.input(), output: sum.answer(), cost, is_complete }
     }
 }
 
@@ -137,11 +148,11 @@ pub fn run(arguments: &Arguments) -> Result<Sessions, Failure> {
     let further = found.len().saturating_sub(arguments.limit);
     let found: Vec<FoundSession> = found.into_iter().take(arguments.limit).collect();
     let summaries = summarized(&found, &mut index);
-    let sessions: Vec<ListedSession> = found
+    let mut sessions: Vec<ListedSession> = found
         .into_iter()
         .zip(summaries)
         .filter_map(|(found, summary)| {
-            let summary = summary?;
+            let summary = summary.filter(|summary| summary.turns > 0 || !summary.models.is_empty())?;
             Some(ListedSession {
                 agent: found.form.to_string(),
                 path: found.path.display().to_string(),
@@ -152,6 +163,8 @@ pub fn run(arguments: &Arguments) -> Result<Sessions, Failure> {
             })
         })
         .collect();
+    // A file can be younger than what was said in it.
+    sessions.sort_by_key(|session| std::cmp::Reverse(session.summary.written));
     let models: Vec<ModelUsage> = sessions.iter().flat_map(|session| session.summary.models.clone()).collect();
     Ok(Sessions { further, total: Sums::of(&models, prices.as_ref()), is_of_all: arguments.all, sessions })
 }
@@ -264,7 +277,12 @@ const LONG_AGO: u64 = 7 * 24 * 3_600_000;
 impl Sums {
     fn words(&self) -> String {
         let requests = count(usize::try_from(self.requests).unwrap_or(usize::MAX), "request");
-        let cost = self.cost.map(|cost| format!(", {}", money(cost))).unwrap_or_default();
+        let cost = match self.cost {
+            None => String::new(),
+            Some(cost) if self.is_complete => format!(", ${}", money(cost)),
+            Some(cost) if cost > 0.0 => format!(", ${} and more: models without a price", money(cost)),
+            Some(_) => ", no prices of its models".to_owned(),
+        };
         format!("{requests}, {} tokens in, {} out{cost}", number(self.input), number(self.output))
     }
 }
@@ -299,7 +317,9 @@ impl Report for Sessions {
             let head = Line::new().styled(EMPHASIS, session.agent.clone()).plain(" ").said(&session.summary.title);
             page.line_with_end(head, Line::new().styled(FAINT, format!("  {mark}")))?;
             page.line(Line::new().plain("  ").plain(session.words()))?;
-            page.line(Line::new().styled(FAINT, format!("  {}", session.id)))?;
+            let folder = session.summary.folder.as_deref().filter(|_| self.is_of_all);
+            let folder = folder.map(|folder| format!("  {folder}")).unwrap_or_default();
+            page.line(Line::new().styled(FAINT, format!("  {}{folder}", session.id)))?;
         }
         page.gap()?;
         let total = format!("{}: {}", count(self.sessions.len(), "session"), self.total.words());

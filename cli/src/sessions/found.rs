@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use callstack_core::transcript::{Session, TranscriptForm};
 
-use super::reading::spawned;
+use super::reading::is_of_program;
 use crate::host_files::HostFiles;
 use crate::repository::in_main_checkout;
 
@@ -29,7 +29,7 @@ pub struct FoundSession {
 
 impl FoundSession {
     /// A shorter beginning of an ID names no session.
-    pub const SHORTEST_ID: usize = 6;
+    pub const SHORTEST_ID: usize = 4;
 
     /// True if the session has this ID, or one that begins so.
     pub fn has_id(&self, id: &str) -> bool {
@@ -57,7 +57,7 @@ impl FoundSession {
 
     /// True if the file is that of a sub-agent, which is among the files of its session.
     pub fn is_of_agent(&self) -> bool {
-        self.form == TranscriptForm::Codex && spawned(&self.path).is_some()
+        self.form == TranscriptForm::Codex && is_of_program(&self.path)
     }
 
     /// What the beginning of the file tells of the session. `None`: nothing.

@@ -18,6 +18,9 @@ pub use found::{FoundSession, all, is_of_project, latest_first, project_folder};
 pub use reading::{SessionFiles, form_of, is_written};
 use store::SessionStore;
 
+/// The number of sessions that a message names.
+const SHOWN: usize = 10;
+
 /// The session that a command looks at in place of a stack.
 #[derive(Args, Clone, Default)]
 pub struct SessionChoice {
@@ -59,13 +62,23 @@ pub fn find(name: &str) -> Result<SessionFiles, Failure> {
     matching.sort_by_key(|found| std::cmp::Reverse(found.changed));
     match &matching[..] {
         [] => {
-            let message = format!("there is no session `{name}`: no such file, and no ID that begins so");
+            let why = match (path.is_dir(), name.len() < FoundSession::SHORTEST_ID) {
+                (true, _) => "that is a folder; name a file in it".to_owned(),
+                (_, true) => {
+                    format!("no such file, and fewer than {} characters name no ID", FoundSession::SHORTEST_ID)
+                }
+                _ => "no such file, and no ID that begins so".to_owned(),
+            };
+            let message = format!("there is no session `{name}`: {why}");
             Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"))
         }
         [one] => SessionFiles::of_form(one.form, &one.path),
         several => {
-            let shown: Vec<String> = several.iter().take(5).map(|found| found.id.clone()).collect();
-            let message = format!("several sessions begin with `{name}`: {}", shown.join(", "));
+            let shown: Vec<String> = several.iter().take(SHOWN).map(|found| found.id.clone()).collect();
+            let more = several.len().saturating_sub(SHOWN);
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let message =
+                format!("the IDs of {} sessions begin with `{name}`: {}{more}", several.len(), shown.join(", "));
             Err(Failure::new(Exit::Refused, "ambiguous_session", message).next("write more of the ID"))
         }
     }
@@ -77,9 +90,12 @@ pub fn is_session(name: &str) -> bool {
     if path.is_file() {
         return reading::form_of(path).is_some();
     }
-    name.len() >= FoundSession::SHORTEST_ID
-        && !name.contains(['/', ' '])
-        && all(None).iter().any(|found| found.has_id(name))
+    let is_like_id =
+        !name.is_empty() && name.chars().all(|character| character.is_ascii_hexdigit() || character == '-');
+    is_like_id
+        || name.len() >= FoundSession::SHORTEST_ID
+            && !name.contains(['/', ' '])
+            && all(None).iter().any(|found| found.has_id(name))
 }
 
 fn latest(agent: &str) -> Result<SessionFiles, Failure> {
@@ -100,11 +116,12 @@ fn latest(agent: &str) -> Result<SessionFiles, Failure> {
     }
 }
 
-/// A stack that shows a session, and goes on with it as it grows. It cannot be changed.
+/// A stack that shows a session, and goes on with it as it grows, and the number of lines that were not understood. It cannot be changed.
 ///
 /// # Errors
 /// Those of reading.
-pub fn open(files: &SessionFiles) -> Result<Stack, Failure> {
+pub fn open(files: &SessionFiles) -> Result<(Stack, usize), Failure> {
     let store = SessionStore::open(files.clone())?;
-    Ok(Stack::with_store(store, StackOptions::default())?)
+    let unknown = store.unknown();
+    Ok((Stack::with_store(store, StackOptions::default())?, unknown))
 }

@@ -201,9 +201,10 @@ impl SessionFiles {
     fn threads(&self, id: &str) -> Vec<(PathBuf, AgentFile)> {
         let mut known = vec![if id.is_empty() { self.id.clone() } else { id.to_owned() }];
         // The folders of the days from this one on.
-        let Some(root) = self.path.ancestors().nth(4) else { return Vec::new() };
+        let of_days = self.path.ancestors().nth(4).filter(|folder| folder.ends_with("sessions"));
+        let Some(root) = of_days.or_else(|| self.path.parent()) else { return Vec::new() };
         let mut paths = Vec::new();
-        files(root, 4, &mut paths);
+        files(root, if of_days.is_some() { 4 } else { 1 }, &mut paths);
         paths.retain(|path| path > &self.path && path.extension().is_some_and(|extension| extension == "jsonl"));
         paths.sort();
         let mut found = Vec::new();
@@ -214,19 +215,62 @@ impl SessionFiles {
                 found.push((path, AgentFile { id: thread, ..AgentFile::default() }));
             }
         }
+        if !found.is_empty() {
+            let callers: Vec<PathBuf> =
+                [self.path.clone()].into_iter().chain(found.iter().map(|(path, _)| path.clone())).collect();
+            callers.iter().for_each(|caller| note_calls(caller, &mut found));
+        }
         found
     }
 }
 
 /// The thread in a file of Codex that another thread has started, and that other one.
 pub(super) fn spawned(path: &Path) -> Option<(String, String)> {
-    let mut line = Vec::new();
-    BufReader::new(File::open(path).ok()?.take(HEAD)).read_until(b'\n', &mut line).ok()?;
-    let head: Value = from_json(&String::from_utf8_lossy(&line)).ok()?;
+    let head = first_line(path)?;
     let payload = head.get("payload")?;
     let parent = payload.pointer("/source/subagent/thread_spawn/parent_thread_id");
     let parent = parent.or_else(|| payload.get("parent_thread_id")).and_then(Value::as_str)?;
     Some((payload.get("id")?.as_str()?.to_owned(), parent.to_owned()))
+}
+
+/// True if another thread or the program itself has started the thread in a file of Codex.
+pub(super) fn is_of_program(path: &Path) -> bool {
+    let read = || {
+        let head = first_line(path)?;
+        let payload = head.get("payload")?;
+        Some(
+            payload.pointer("/source/subagent").is_some()
+                || payload.get("parent_thread_id").is_some_and(Value::is_string),
+        )
+    };
+    read().unwrap_or(false)
+}
+
+fn first_line(path: &Path) -> Option<Value> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(path).ok()?.take(HEAD)).read_until(b'\n', &mut line).ok()?;
+    from_json(&String::from_utf8_lossy(&line)).ok()
+}
+
+/// Notes the calls in a thread of Codex that have started other threads.
+fn note_calls(caller: &Path, threads: &mut [(PathBuf, AgentFile)]) {
+    let Ok(file) = File::open(caller) else { return };
+    for line in BufReader::new(file).split(b'\n').map_while(Result::ok) {
+        let text = String::from_utf8_lossy(&line);
+        let named = threads
+            .iter_mut()
+            .filter(|(path, thread)| path != caller && thread.call.is_none() && text.contains(&thread.id));
+        for (_, thread) in named {
+            let payload = from_json::<Value>(&text).ok().and_then(|mut line| line.get_mut("payload").map(Value::take));
+            let kind = payload.as_ref().and_then(|payload| payload.get("type")?.as_str());
+            let key = match kind {
+                Some("function_call_output" | "collab_agent_spawn_end") => "call_id",
+                Some("sub_agent_activity") => "event_id",
+                _ => continue,
+            };
+            thread.call = payload.as_ref().and_then(|payload| payload.get(key)?.as_str()).map(str::to_owned);
+        }
+    }
 }
 
 /// The ID of a sub-agent of Claude Code in a file. A copy of the conversation for a summary or a suggestion is none.
@@ -238,13 +282,7 @@ fn is_agent(path: &Path) -> Option<String> {
 
 /// True if a file of a sub-agent names this session in its first line.
 fn names_session(path: &Path, id: &str) -> bool {
-    let read = || {
-        let mut line = Vec::new();
-        BufReader::new(File::open(path).ok()?.take(HEAD)).read_until(b'\n', &mut line).ok()?;
-        let line: Value = from_json(&String::from_utf8_lossy(&line)).ok()?;
-        Some(line.get("sessionId")?.as_str()? == id)
-    };
-    read().unwrap_or(false)
+    first_line(path).is_some_and(|line| line.get("sessionId").and_then(Value::as_str) == Some(id))
 }
 
 /// True if somebody has written a file a short time ago.

@@ -77,6 +77,11 @@ impl SessionStore {
         Ok(store)
     }
 
+    /// The number of lines that were not understood.
+    pub fn unknown(&self) -> usize {
+        self.followed.reading().0.facts().unknown
+    }
+
     fn catch_up(&mut self) -> Result<bool> {
         let news = self.followed.news()?;
         self.events.append(&news)?;

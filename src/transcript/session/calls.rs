@@ -18,7 +18,10 @@ impl Session {
             file,
             json!({ "role": "assistant", "text": "", "calls": [{ "id": id, "name": name, "arguments": arguments }] }),
         );
-        if let Some(started) = called::started(name, &arguments) {
+        if let Some((agent, frame)) = self.resumed(name, &arguments) {
+            let call = AgentCall { frame, task: String::new(), stream: Some(agent), goes_on: false };
+            self.agents.insert(id.to_owned(), call);
+        } else if let Some(started) = called::started(name, &arguments) {
             let frame_id = format!("{}.call-{id}", self.root_id());
             self.facts.agents += 1;
             if let Some(frame) = self.push(frame_id, place, &started.title, "", &started.task) {
@@ -44,6 +47,20 @@ impl Session {
         self.streams[file]
             .calls
             .insert(id.to_owned(), OpenCall { name: name.to_owned(), arguments, time, frame: place });
+    }
+
+    /// The sub-agent that a call lets go on, and its frame, which goes on.
+    fn resumed(&mut self, name: &str, arguments: &Json) -> Option<(usize, Handle)> {
+        called::started(name, arguments)?;
+        let keys = ["resume", "task_id", "session_id", "agent_id"];
+        let named = keys.iter().find_map(|key| arguments.get(key)?.as_str())?;
+        let is = |stream: &super::Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == named);
+        let agent = self.streams.iter().position(is)?;
+        let frame = self.streams[agent].frame?;
+        if !self.is_open(frame) {
+            self.command(Command::Reopen { frame: frame.into(), reason: "It was called again.".to_owned() });
+        }
+        Some((agent, frame))
     }
 
     /// An entry of the agent's to-do list, as a record below the turn.
