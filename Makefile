@@ -356,6 +356,10 @@ demo-run-svg: $(call needs,dist typescript)
 	$(NPM) install --prefix bindings/hosts
 	CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node bindings/hosts/picture.mjs
 
+# Writes docs/session.svg, the picture of a session in the README.
+demo-session-svg: $(call needs,build)
+	UPDATE_GOLDEN=1 $(CARGO) test -q -p callstack-cli --all-features --test transcripts the_picture
+
 # The packages of five agents, each installed by its own installer, and a short job in each. Installs the agents; takes two minutes.
 test-packages-of-hosts: $(call needs,build)
 	$(NPM) install --prefix bindings/hosts

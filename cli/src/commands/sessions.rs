@@ -327,6 +327,7 @@ impl Report for Sessions {
         if self.further > 0 {
             page.line(Line::new().styled(FAINT, format!("and {} more; --limit shows more", self.further)))?;
         }
-        page.line(Line::new().styled(FAINT, "callstack view ID shows one as a flame chart"))
+        let costs = if self.total.cost.is_none() { "; --prices FILE adds costs" } else { "" };
+        page.line(Line::new().styled(FAINT, format!("callstack view ID shows one as a flame chart{costs}")))
     }
 }

@@ -69,7 +69,13 @@ pub struct ServedView {
 
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match arguments.serve {
-        Some(port) => serve(port, arguments, folder, output),
+        Some(port) => {
+            if let Some(file) = arguments.named.as_deref().filter(|_| arguments.named_session().is_none()) {
+                let message = format!("with --serve the page is not written: `{}` is no session", file.display());
+                return Err(Failure::new(Exit::Usage, "arguments", message).next("leave the file out, or --serve"));
+            }
+            serve(port, arguments, folder, output)
+        }
         None => {
             output.report(&write(arguments, folder)?)?;
             Ok(Exit::Done)
