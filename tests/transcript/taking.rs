@@ -2,7 +2,8 @@
 
 use callstack_core::frame::ModelUsage;
 use callstack_core::transcript::{Session, TranscriptForm};
-use callstack_core::{EventQuery, FrameStatus, MemoryStore, PopStatus, Stack, StackOptions};
+use callstack_core::{EventQuery, FrameStatus, MemoryStore, NewFrame, PopStatus, Stack, StackOptions};
+use proptest::prelude::*;
 
 use super::{CLAUDE, FIXTURES, text};
 
@@ -23,7 +24,7 @@ fn first(lines: usize) -> Session {
 fn what_was_taken_over_is_the_session_and_comes_once() {
     for fixture in &FIXTURES {
         let (session, stack) = (fixture.read(), stack());
-        let other = stack.push(callstack_core::NewFrame::new("Own work")).unwrap();
+        let other = stack.push(NewFrame::new("Own work")).unwrap();
         let taken = stack.take_over(&session).unwrap();
         let name = fixture.name;
         assert_eq!((taken.added.len(), taken.is_update), (session.tree().len(), false), "{name}");
@@ -100,4 +101,56 @@ fn what_somebody_has_gone_on_with_stays() {
     let taken = stack.take_over(&first(19)).unwrap();
     assert_eq!(taken.kept, [turn]);
     assert_eq!(stack.frame(turn).unwrap().results.as_deref(), Some("Built by another agent."));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A session grows, is imported again and again, and persons work on its frames between: the history always fits together, and what they
+    /// have done stays.
+    #[test]
+    fn persons_at_work_between_imports_break_nothing(
+        steps in prop::collection::vec((1usize..6, 0u8..8, any::<usize>()), 1..10),
+        choice in any::<usize>(),
+    ) {
+        let fixtures: Vec<_> = FIXTURES.iter().filter(|fixture| !fixture.is_document()).collect();
+        let fixture = fixtures[choice % fixtures.len()];
+        let text = text(fixture.files[0]);
+        let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+        let stack = stack();
+        let mut read = 0;
+        for (more, step, at) in steps {
+            read = (read + more).min(lines.len());
+            let mut session = Session::new(fixture.form(), "x");
+            lines[..read].iter().for_each(|line| session.follow_line(0, line));
+            session.settle(true);
+            let before: Vec<_> = stack.state().frames.iter().map(|frame| (frame.session_id.clone(), frame.status)).collect();
+            let taken = stack.take_over(&session).unwrap();
+            for kept in &taken.kept {
+                let frame = stack.frame(*kept).unwrap();
+                let was = before.iter().find(|(id, _)| *id == frame.session_id).map(|(_, status)| *status);
+                prop_assert_eq!(was, Some(frame.status), "what somebody has gone on with stays");
+            }
+            let frames = stack.state().frames.len();
+            if frames == 0 {
+                continue;
+            }
+            let frame = stack.read(|tree| tree.handles().nth(at % frames).unwrap());
+            match step {
+                0 => drop(stack.pop(frame, PopStatus::Completed, "By hand")),
+                1 => drop(stack.pop(frame, PopStatus::Failed, "By hand")),
+                2 => drop(stack.retry(frame, None)),
+                3 => drop(stack.invalidate(frame, "Nobody needs it")),
+                4 => drop(stack.answer(frame, "Go on")),
+                5 => drop(stack.set_status(frame, FrameStatus::InProgress, None)),
+                6 => drop(stack.push(NewFrame::new("Own work").below(frame))),
+                _ => drop(stack.reopen(frame, "It is wrong")),
+            }
+            let mut history = Vec::new();
+            stack.export_history(&mut history).unwrap();
+            let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, StackOptions::default());
+            prop_assert!(copy.is_ok(), "{}: {:?}", fixture.name, copy.err());
+            prop_assert_eq!(copy.unwrap().state(), stack.state());
+        }
+    }
 }
