@@ -1,7 +1,10 @@
 //! Each format becomes the tree that its session was: goldens, and sums of what was used.
 
+use std::collections::BTreeMap;
+
 use callstack_core::transcript::{Session, TranscriptForm};
 use callstack_core::{OutlineOptions, Stack};
+use serde_json::Value;
 use support::assert_golden;
 
 use super::{CLAUDE, FIXTURES, Fixture, text};
@@ -43,9 +46,21 @@ fn shown(session: &mut Session) -> String {
         }
     }
     for (frame, entry) in entries {
-        shown.push_str(&format!("{frame} {entry}\n"));
+        shown.push_str(&format!("{frame} {}\n", sorted(&entry)));
     }
     shown
+}
+
+/// A value with the keys of its objects in their order, whatever order the library keeps.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(values) => values.iter().map(sorted).collect(),
+        Value::Object(object) => {
+            let object: BTreeMap<&String, Value> = object.iter().map(|(key, value)| (key, sorted(value))).collect();
+            object.into_iter().map(|(key, value)| (key.clone(), value)).collect::<serde_json::Map<_, _>>().into()
+        }
+        other => other.clone(),
+    }
 }
 
 #[test]
@@ -73,10 +88,10 @@ fn every_form_is_known_by_its_beginning() {
 fn sums_equal_what_was_recorded() {
     let session = FIXTURES[0].read();
     let mut expected = [0; 4];
-    let mut answers = std::collections::BTreeMap::new();
+    let mut answers = BTreeMap::new();
     for file in FIXTURES[0].files {
         for line in String::from_utf8(text(file)).unwrap().lines() {
-            let line: serde_json::Value = serde_json::from_str(&line.replace("\\ud83d", "")).unwrap();
+            let line: Value = serde_json::from_str(&line.replace("\\ud83d", "")).unwrap();
             if line["message"]["usage"].is_object() && line["isApiErrorMessage"] != true {
                 answers.insert(line["message"]["id"].as_str().unwrap().to_owned(), line["message"]["usage"].clone());
             }
