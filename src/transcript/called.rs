@@ -82,8 +82,8 @@ fn status(word: &str) -> Option<FrameStatus> {
 
 /// The ID of a new entry of a list, in the outcome of the call: `Task #3 created`, `{"id": "a1"}`.
 pub(super) fn entry_id(outcome: &str) -> Option<String> {
-    let number =
-        outcome.split_once('#').map(|(_, rest)| rest.chars().take_while(char::is_ascii_alphanumeric).collect());
+    let name = |text: &str| text.chars().take_while(char::is_ascii_alphanumeric).collect::<String>();
+    let number = outcome.split_once('#').map(|(_, rest)| name(rest)).filter(|number| !number.is_empty());
     let in_json = || {
         let (_, rest) = outcome.split_once("\"id\"")?;
         Some(rest.trim_start_matches([':', ' ', '"']).chars().take_while(char::is_ascii_alphanumeric).collect())
@@ -121,7 +121,10 @@ pub(super) struct Started {
 
 /// The sub-agent that a call starts.
 pub(super) fn started(name: &str, arguments: &Json) -> Option<Started> {
-    if !matches!(&*plain(name), "agent" | "task" | "spawnagent" | "subagent" | "runsubagent" | "delegatetask") {
+    if !matches!(
+        &*plain(name),
+        "agent" | "task" | "spawnagent" | "invokeagent" | "subagent" | "runsubagent" | "delegatetask"
+    ) {
         return None;
     }
     let task = first(arguments, &["prompt", "message", "task", "instructions", "objective", "request"]).to_owned();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::line::{End, Fact, Line, Request, Turn, fact, list, number, text};
+use super::line::{By, End, Fact, Line, Request, Turn, fact, list, number, text};
 use crate::frame::ModelRequest;
 
 pub(super) fn line(value: &Json) -> Option<Line> {
@@ -15,7 +15,15 @@ pub(super) fn line(value: &Json) -> Option<Line> {
         "session.usage_record" => used(data.get("usage")?, is_of_agent),
         "user.message" => {
             let message = json!({ "role": "user", "content": text(data, "content") });
-            Line { messages: vec![message], turn: Turn::Words, ..Line::default() }
+            let is_of_person = matches!(text(data, "source"), "" | "user")
+                && data.get("isAutopilotContinuation").is_none_or(|is| is != true)
+                && !text(data, "content").trim_start().starts_with("<system_notification>");
+            let by = match (is_of_person || is_of_agent, text(data, "delivery")) {
+                (false, _) => By::Host,
+                (true, "steering") => By::PersonMeanwhile,
+                (true, _) => By::Person,
+            };
+            Line { messages: vec![message], turn: Turn::Words, by, ..Line::default() }
         }
         "assistant.message" => answered(data),
         "tool.execution_complete" => ended(data),

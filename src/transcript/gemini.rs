@@ -69,7 +69,12 @@ fn answered(value: &Json) -> Line {
     });
     // It is written again with its calls, if it has some.
     let is_last = calls.is_empty() && parts.iter().any(|part| part.get("thought").is_none());
-    Line { is_last, ..answer(id, parts, calls, request) }
+    let agents = list(value, "toolCalls").filter_map(|call| {
+        let of = |id| Fact::Agent { call: text(call, "id").to_owned(), id, goes_on: false };
+        fact(of, text(call, "agentId"))
+    });
+    let facts = agents.collect();
+    Line { is_last, facts, ..answer(id, parts, calls, request) }
 }
 
 /// What the model has answered.

@@ -13,6 +13,7 @@ mod atif;
 mod called;
 mod claude;
 mod codex;
+mod copies;
 mod copilot;
 mod document;
 mod following;

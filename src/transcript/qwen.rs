@@ -18,10 +18,12 @@ pub(super) fn line(value: &Json) -> Option<Line> {
         }
         _ => Line::aside(),
     };
-    if !text(value, "subtype").is_empty() {
+    line.by = match text(value, "subtype") {
+        "" => By::Person,
+        "mid_turn_user_message" => By::PersonMeanwhile,
         // Notes of the host, such as those of its tasks.
-        line.by = By::Host;
-    }
+        _ => By::Host,
+    };
     let about = [
         fact(Fact::Session, text(value, "sessionId")),
         fact(Fact::Folder, text(value, "cwd")),

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use super::copies::Copies;
 use super::document::{self, Records};
 use super::form::TranscriptForm;
 use super::line::{By, Line, Request, Turn, time};
@@ -106,6 +107,11 @@ pub struct Replay {
     policies: Vec<Policy>,
     replayed: Replayed,
     is_new_turn: bool,
+    /// The number of the turn that is seen, counted since the last compaction.
+    turn: usize,
+    copies: Copies,
+    /// Sub-agents within the file of the session.
+    agents: Vec<(String, Replay)>,
 }
 
 /// The scaled tokens of a turn.
@@ -196,6 +202,9 @@ impl Replay {
             policies: [None].into_iter().chain(FLOORS.map(Some)).map(named).collect(),
             replayed: Replayed::default(),
             is_new_turn: false,
+            turn: 0,
+            copies: Copies::default(),
+            agents: Vec::new(),
         }
     }
 
@@ -211,11 +220,23 @@ impl Replay {
     pub fn follow_record(&mut self, value: &Json) {
         // Old versions of Claude Code write sub-agents into the file of the session.
         let is_aside = value.get("isSidechain").is_some_and(|is| is == true);
-        if value.get("message").is_some() && *self.is_aside.get_or_insert(is_aside) != is_aside {
+        let is_agent = value.get("message").is_some() && *self.is_aside.get_or_insert(is_aside) != is_aside;
+        let Some(mut line) = self.form.line(value) else { return };
+        if let Some(agent) = line.agent.take().or_else(|| is_agent.then(String::new)) {
+            let place = self.agents.iter().position(|(known, _)| *known == agent).unwrap_or_else(|| {
+                self.agents.push((agent, Self::new(self.form)));
+                self.agents.len() - 1
+            });
+            return self.agents[place].1.follow(line, time(value));
+        }
+        self.follow(line, time(value));
+    }
+
+    fn follow(&mut self, line: Line, at: Option<u64>) {
+        if self.form == TranscriptForm::Codex && self.copies.follow(&line, at) {
             return;
         }
-        let Some(line) = self.form.line(value).filter(|line| line.agent.is_none()) else { return };
-        let at = time(value).unwrap_or(self.asked);
+        let at = at.unwrap_or(self.asked);
         let Line { messages, turn, by, requests, counts, .. } = line;
         if let Turn::Answer(id) = &turn
             && (!self.is_answering || id.is_some() && *id != self.answer)
@@ -230,7 +251,9 @@ impl Replay {
         }
         if matches!(turn, Turn::Words | Turn::Outcomes) {
             self.end_request();
-            self.is_new_turn |= matches!(turn, Turn::Words) && by == By::Person;
+            let begins = matches!(turn, Turn::Words) && by == By::Person && !self.is_new_turn;
+            self.is_new_turn |= begins;
+            self.turn += usize::from(begins);
         }
         for part in messages.iter().flat_map(parts) {
             self.part(&part);
@@ -267,7 +290,7 @@ impl Replay {
 
     /// Notes the names of a text.
     fn see(&mut self, text: &str, tokens: f64, stays: bool) {
-        let (turn, request) = (self.turns.len() - 1, self.replayed.requests);
+        let (turn, request) = (self.turn, self.replayed.requests);
         let tokens = tokens.min(f64::from(u32::MAX)) as u32;
         for name in names(text) {
             let seen = self.names.entry(name).or_insert(Name { turn, request, stays: false, tokens });
@@ -321,6 +344,11 @@ impl Replay {
         if is_first || is_compacted {
             self.base = (prompt - estimated).max(0.0);
             self.turns = vec![Tokens::default()];
+            if is_compacted {
+                // What was seen before is in the summary, or is not.
+                self.names.clear();
+                self.turn = usize::from(said.iter().any(|said| said.begins_turn));
+            }
             self.replayed.compactions += usize::from(is_compacted);
             for policy in &mut self.policies {
                 (policy.folded, policy.read_again) = (0, 0.0);
@@ -413,6 +441,7 @@ impl Replay {
             PolicyOutcome { cost: [0, 1].map(|place| cost(place).round() as u64), ..policy.outcome }
         };
         self.replayed.policies = self.policies.into_iter().map(priced).collect();
+        self.agents.into_iter().for_each(|(_, agent)| self.replayed.add(&agent.finish()));
         self.replayed
     }
 }

@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value as Json, json};
 
+use super::copies::Copies;
 use super::form::TranscriptForm;
 use super::line::{By, End, Fact, Line, Request, Turn};
 use super::parts::{Part, parts};
@@ -27,8 +28,6 @@ const LONGEST_ID: usize = 200;
 const UUID: usize = 36;
 /// The longest title that is made of words, in characters.
 const TITLE: usize = 72;
-/// How long the copy of a thread takes, in milliseconds.
-const COPY: u64 = 1_500;
 /// What frames of to-do lists and of compactions are.
 const ENTRY: &str = "to-do";
 const COMPACTION: &str = "compaction";
@@ -147,8 +146,8 @@ struct Stream {
     /// The frame of the sub-agent.
     frame: Option<Handle>,
     turn: Option<Handle>,
-    /// Frames that the agent has pushed in this turn, the innermost one last.
-    own: Vec<Handle>,
+    /// Frames that the agent has begun in this turn with the stack's tools, the innermost one last, by their handles in that stack.
+    own: Vec<(String, Handle)>,
     calls: HashMap<String, OpenCall>,
     last_answer: String,
     /// How the turn has ended, unless it goes on.
@@ -158,10 +157,8 @@ struct Stream {
     prompt: Option<String>,
     request: Option<(Request, Handle)>,
     model: String,
-    /// The thread of Codex, where its own lines begin, and when it has copied those of another one.
-    thread: String,
-    own_from: u64,
-    copied_at: Option<u64>,
+    /// Of Codex: which lines are copies.
+    copies: Copies,
     /// The host has said that the turn has begun, and will say that it has ended.
     is_begun: bool,
     /// The answer that was followed last, and the number of its parts.
@@ -273,7 +270,7 @@ impl Session {
     pub fn follow(&mut self, file: usize, line: SessionLine) {
         let SessionLine { line, time } = line;
         let file = line.agent.as_ref().filter(|_| file == 0).map_or(file, |agent| self.inline_agent(agent));
-        if self.form == TranscriptForm::Codex && self.is_copied(file, &line, time) {
+        if self.form == TranscriptForm::Codex && self.streams[file].copies.follow(&line, time) {
             return;
         }
         let stream = &mut self.streams[file];
@@ -327,35 +324,6 @@ impl Session {
                 self.note_request(file, Request { id: String::new(), ..count });
             }
         }
-    }
-
-    /// True if a line of Codex repeats what another thread has said: a fork, and a sub-agent that knows what its caller does, begin with that. In
-    /// a copy all lines have nearly the same time.
-    fn is_copied(&mut self, file: usize, line: &Line, time: Option<u64>) -> bool {
-        let stream = &mut self.streams[file];
-        for fact in &line.facts {
-            match fact {
-                Fact::Session(id) if stream.thread.is_empty() => stream.thread.clone_from(id),
-                Fact::Session(id) if *id != stream.thread => {
-                    stream.copied_at = Some(time.unwrap_or_default());
-                    return true;
-                }
-                Fact::OwnFrom(ordinal) if *ordinal > 0 => stream.own_from = *ordinal,
-                _ => {}
-            }
-        }
-        if line.thread.as_ref().is_some_and(|thread| !stream.thread.is_empty() && *thread != stream.thread) {
-            return true;
-        }
-        if line.ordinal.is_some_and(|ordinal| ordinal > 0 && ordinal < stream.own_from) {
-            return true;
-        }
-        let Some(copied) = stream.copied_at else { return false };
-        let is_later = time.is_some_and(|time| time > copied + COPY);
-        if is_later && line.facts.contains(&Fact::Begun) {
-            stream.copied_at = None;
-        }
-        stream.copied_at.is_some()
     }
 
     /// The number of parts of an answer that were followed before. Gemini CLI writes an answer again when its calls have ended.
@@ -499,7 +467,7 @@ impl Session {
     /// The frame in which the agent of a file works.
     fn place(&mut self, file: usize) -> Handle {
         let stream = &self.streams[file];
-        match stream.own.last().copied().or(stream.turn) {
+        match stream.own.last().map(|(_, frame)| *frame).or(stream.turn) {
             Some(frame) => frame,
             None if stream.agent.is_some() => self.agent_frame(file, ""),
             None => self.root(""),

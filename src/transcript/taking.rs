@@ -62,10 +62,13 @@ pub(crate) fn take_over(draft: &mut Draft<'_>, session: &Session) -> TakenSessio
             }
         }
     }
-    for at in own.handles() {
+    let mut sorted = places.clone();
+    sorted.sort_unstable();
+    // Those below before those above: a frame does not end over what somebody works on.
+    for at in own.handles().rev() {
         let (handle, is_new) = places[at.index()];
         if !is_new {
-            bring_up_to_date(draft, (own, at), handle, &places, &mut taken);
+            bring_up_to_date(draft, (own, at), handle, &sorted, &mut taken);
         }
     }
     taken
@@ -95,7 +98,11 @@ fn origin(own: &Tree, at: Handle) -> Origin {
         plan: own.node(own.root(at)).record().session_id.clone(),
         id: record.session_id.clone(),
         status: record.status,
-        checksums: Checksums { results: checksum(record.results.as_deref()), ..Checksums::default() },
+        checksums: Checksums {
+            title: checksum(Some(&record.title)),
+            results: checksum(record.results.as_deref()),
+            ..Checksums::default()
+        },
         ..Origin::default()
     }
 }
@@ -110,26 +117,33 @@ fn bring_up_to_date(
     draft: &mut Draft<'_>,
     (own, at): (&Tree, Handle),
     handle: Handle,
+    // In the order of their handles in the stack.
     places: &[(Handle, bool)],
     taken: &mut TakenSession,
 ) {
     let (record, now) = (draft.tree.node(handle).record(), own.node(at).record());
     let (known, origin) = (record.origin.as_deref().cloned().unwrap_or_default(), origin(own, at));
-    if known == origin && record.title == now.title {
+    if known == origin {
         return;
     }
-    let is_of_session = |child: &Handle| places.iter().any(|(known, _)| known == child);
+    let is_left = |below: Handle| {
+        let is_of_session = places.binary_search_by_key(&below, |(known, _)| *known).is_ok();
+        let is_unfinished = draft.tree.node(below).status().is_unfinished();
+        !is_of_session || is_unfinished && taken.kept.contains(&below)
+    };
     let is_gone_on = record.held_by().is_some()
         || record.pending_answer().is_some()
         || record.status != known.status
         || checksum(record.results.as_deref()) != known.checksums.results
-        || !draft.tree.children(handle).iter().all(is_of_session);
+        || draft.tree.subtree(handle).any(is_left);
     if is_gone_on {
         taken.kept.push(handle);
         return;
     }
-    let keys = ["status", "results", "resultsCompacted", "questions", "title"];
-    let mut values = now.values(keys);
+    let keys = ["status", "results", "resultsCompacted", "questions"];
+    // A person can have given it another title.
+    let is_titled = checksum(Some(&record.title)) != known.checksums.title;
+    let mut values = now.values(keys.into_iter().chain(Some("title").filter(|_| !is_titled)));
     values.insert("origin".to_owned(), serde_json::to_value(&origin).unwrap_or_default());
     let time = now.updated_at.max(record.updated_at);
     draft.push_at(handle, Change::Reimported { values, edit: None }, time);

@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use callstack_core::frame::ModelUsage;
 use callstack_core::transcript::{Replay, Replayed, TranscriptForm};
 use serde_json::json;
+
+use super::{FIXTURES, text};
 
 fn replayed(form: TranscriptForm, text: &[u8]) -> Replayed {
     let mut replay = Replay::new(form);
@@ -63,6 +66,24 @@ fn the_model_of_the_cache_is_within_two_percent_of_recorded_costs() {
     }
 }
 
+/// A replay counts the requests that the tree has, but for those that have failed.
+#[test]
+fn a_replay_has_the_requests_of_the_tree() {
+    for fixture in &FIXTURES {
+        let session = fixture.read();
+        let tree = session.tree();
+        let total: ModelUsage =
+            tree.roots().iter().flat_map(|root| tree.usage(*root).total).collect::<Vec<_>>().iter().sum();
+        let mut sum = Replayed::default();
+        match fixture.is_document() {
+            true => sum.add(&Replay::of_document(&String::from_utf8(text(fixture.files[0])).unwrap()).unwrap()),
+            false => fixture.files.iter().for_each(|file| sum.add(&replayed(fixture.form(), &text(file)))),
+        }
+        let expected = (total.requests - total.failed, total.input(), total.answer());
+        assert_eq!((sum.requests as u64, sum.prompt_tokens, sum.answer_tokens), expected, "{}", fixture.name);
+    }
+}
+
 #[test]
 fn turns_that_fold_save_prompts_and_a_higher_floor_folds_less() {
     let replayed = replayed(TranscriptForm::Claude, &session(30, 10, 800));
@@ -90,5 +111,16 @@ fn a_name_that_is_used_after_its_turn_was_folded_is_hidden() {
     text.extend(format!("{call}\n").bytes());
     let now = hidden(&text);
     assert_eq!(now[..2], [0, 1], "{now:?}");
+    // Within its turn a name is never hidden.
     text.truncate(before);
+    for (id, path) in [("late1", "/src/other_module.rs"), ("late2", "/src/other_module.rs")] {
+        let mut call = call.clone();
+        call["message"]["id"] = id.into();
+        call["message"]["content"][0]["input"]["file_path"] = path.into();
+        if id == "late1" {
+            text.extend(format!("{words}\n").bytes());
+        }
+        text.extend(format!("{call}\n").bytes());
+    }
+    assert_eq!(hidden(&text), [0, 0, 0, 0, 0]);
 }

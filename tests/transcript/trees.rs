@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callstack_core::transcript::{Session, TranscriptForm};
 use callstack_core::{OutlineOptions, Stack};
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::assert_golden;
 
 use super::{CLAUDE, FIXTURES, Fixture, text};
@@ -132,4 +132,39 @@ fn a_session_that_grows_has_the_same_tree_in_the_end() {
     }
     growing.settle(true);
     assert_eq!(statuses(&growing), statuses(&at_once));
+}
+
+/// Calls of the stack's tools and what they have answered: each frame has its own results, whatever order they end in.
+#[test]
+fn frames_of_the_stack_s_own_tools_are_as_they_were() {
+    let call = |id: &str, tool: &str, arguments: Value| {
+        json!({"type": "assistant", "message": {"id": id, "role": "assistant", "content": [
+            {"type": "tool_use", "id": id, "name": format!("mcp__callstack__{tool}"), "input": arguments}]}})
+    };
+    let answer = |id: &str, text: &str| json!({"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text}]}});
+    let mut session = Session::new(TranscriptForm::Claude, "x");
+    for line in [
+        json!({"type": "user", "message": {"role": "user", "content": "Build the shop."}}),
+        call("1", "push", json!({"title": "Shop", "successCriteria": "It sells"})),
+        answer("1", "f1 (Shop) has begun: work in it now, then finish it with pop."),
+        call("2", "plan", json!({"frames": [{"title": "Cart", "successCriteria": "Totals"}]})),
+        answer("2", "f2 (Cart) is planned."),
+        call("3", "activate", json!({"frame": "f2"})),
+        answer("3", "f2 (Cart) has begun: work in it now, then finish it with pop.\nYou are in f2 (Cart)."),
+        call("4", "push", json!({"title": "Refused"})),
+        json!({"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "4", "is_error": true, "content": "refused"}]}}),
+        call("5", "pop", json!({"frame": "f1", "results": "SHOP"})),
+        answer("5", "f1 (Shop) is completed."),
+        call("6", "pop", json!({"results": "CART"})),
+        answer("6", "f2 (Cart) is completed."),
+    ] {
+        session.follow_line(0, line.to_string().as_bytes());
+    }
+    session.settle(true);
+    let tree = session.tree();
+    let frames: Vec<(&str, &str, Option<&str>)> = { tree.handles().skip(2) }
+        .map(|frame| tree.node(frame).record())
+        .map(|record| (&*record.title, &*record.success_criteria, record.results.as_deref()))
+        .collect();
+    assert_eq!(frames, [("Shop", "It sells", Some("SHOP")), ("Cart", "", Some("CART"))]);
 }

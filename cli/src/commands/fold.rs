@@ -130,12 +130,10 @@ impl Report for FoldReport {
             number(recorded_cost[1])
         );
         page.text(0, &recorded)?;
-        page.line(
-            Line::new().styled(
-                FAINT,
-                "Costs are in uncached tokens: read 0.1, written 1.25 or 2, answered 5. See docs/fold.md.",
-            ),
-        )
+        page.line(Line::new().styled(
+            FAINT,
+            "Costs are in uncached tokens: read 0.1, written 1.25 or 2, answered 5. See docs/sessions.md.",
+        ))
     }
 }
 

@@ -266,7 +266,11 @@ pub fn run(mut arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Fa
     let session = match arguments.session.take() {
         Some(session) => Some(session),
         None if sessions::form_of(&named).is_some() => Some(SessionFiles::of(&named)?),
-        None => None,
+        // The ID of a session.
+        None => match named.to_str().filter(|name| !named.exists() && *name != "-" && sessions::is_session(name)) {
+            Some(name) => Some(sessions::find(name)?),
+            None => None,
+        },
     };
     if let Some(session) = session {
         for (option, is_given) in [

@@ -19,14 +19,14 @@ use crate::failure::Failure;
 use crate::host_files;
 use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, duration, moment, money, number};
 use crate::prices::PricesFile;
-use crate::sessions::{FoundSession, SessionFiles, is_of_project, is_written, latest_first, project_folder};
+use crate::sessions::{self, FoundSession, SessionFiles, is_of_project, is_written, latest_first, project_folder};
 
 /// The number of sessions that are listed.
 const USUAL: usize = 20;
 /// Sessions in the index that nobody has looked for leave it above this number.
 const MOST_INDEXED: usize = 20_000;
-/// The form of the index. Another one is made anew.
-const INDEX_VERSION: u32 = 1;
+/// The version of the program that has made the index: another one reads sessions in another way.
+const INDEX_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Args)]
 pub struct Arguments {
@@ -132,17 +132,22 @@ impl Sums {
 struct Indexed {
     changed: u64,
     bytes: u64,
+    /// Somebody was writing the session or a sub-agent's file: it is read anew the next time.
+    is_written: bool,
     summary: Summary,
 }
 
 #[derive(Serialize, Deserialize, Default)]
 struct Index {
-    version: u32,
+    version: String,
     sessions: HashMap<String, Indexed>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<Sessions, Failure> {
     let prices = arguments.prices.read()?;
+    if let Some(agent) = arguments.agent {
+        sessions::check_listed(agent)?;
+    }
     let mut index = Index::read();
     let found = selected(arguments, &index);
     let further = found.len().saturating_sub(arguments.limit);
@@ -198,8 +203,8 @@ fn summarized(found: &[FoundSession], index: &mut Index) -> Vec<Option<Summary>>
         let reading = || {
             let mut read = Vec::new();
             while let Some(found) = next() {
-                if let Some(summary) = summary_of(found) {
-                    let entry = Indexed { changed: found.changed, bytes: found.bytes, summary };
+                if let Some((summary, is_written)) = summary_of(found) {
+                    let entry = Indexed { changed: found.changed, bytes: found.bytes, is_written, summary };
                     read.push((found.path.display().to_string(), entry));
                 }
             }
@@ -213,14 +218,18 @@ fn summarized(found: &[FoundSession], index: &mut Index) -> Vec<Option<Summary>>
     if is_new {
         index.write();
     }
-    found.iter().zip(known).map(|(found, known)| known.or_else(|| index.of(found).cloned())).collect()
+    let read = |found: &FoundSession| Some(index.sessions.get(&found.path.display().to_string())?.summary.clone());
+    found.iter().zip(known).map(|(found, known)| known.or_else(|| read(found))).collect()
 }
 
-fn summary_of(found: &FoundSession) -> Option<Summary> {
-    let session = SessionFiles::of_form(found.form, &found.path).ok()?.read(None).ok()?;
+/// What there is of a session, and whether somebody writes one of its files.
+fn summary_of(found: &FoundSession) -> Option<(Summary, bool)> {
+    let files = SessionFiles::of_form(found.form, &found.path).ok()?;
+    let is_written = files.paths().iter().any(|path| is_written(path));
+    let session = files.read(None).ok()?;
     let (facts, tree) = (session.facts(), session.tree());
     let root = tree.roots().first().copied();
-    Some(Summary {
+    let summary = Summary {
         title: root.map(|root| tree.node(root).title().to_owned()).unwrap_or_default(),
         folder: facts.folder.clone(),
         begun: facts.begun,
@@ -230,7 +239,8 @@ fn summary_of(found: &FoundSession) -> Option<Summary> {
         compactions: facts.compactions,
         unknown: facts.unknown,
         models: root.map(|root| tree.usage(root).total).unwrap_or_default(),
-    })
+    };
+    Some((summary, is_written))
 }
 
 impl Index {
@@ -243,14 +253,14 @@ impl Index {
     fn read() -> Self {
         let text = Self::path().and_then(|path| fs::read_to_string(path).ok());
         let index: Option<Self> = text.and_then(|text| from_json(&text).ok());
-        let new = || Self { version: INDEX_VERSION, ..Self::default() };
+        let new = || Self { version: INDEX_VERSION.to_owned(), ..Self::default() };
         index.filter(|index| index.version == INDEX_VERSION).unwrap_or_else(new)
     }
 
     fn of(&self, found: &FoundSession) -> Option<&Summary> {
         let known = self.sessions.get(&found.path.display().to_string())?;
-        // Sub-agents write into files of their own, after which the session's own file changes too.
-        ((known.changed, known.bytes) == (found.changed, found.bytes)).then_some(&known.summary)
+        let is_same = (known.changed, known.bytes) == (found.changed, found.bytes);
+        (is_same && !known.is_written).then_some(&known.summary)
     }
 
     /// Writes the index. A failure costs time, and nothing else.

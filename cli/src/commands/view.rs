@@ -144,7 +144,10 @@ fn look(stack: &Stack, timeline: &mut Timeline) -> callstack_core::Result<bool> 
 impl Arguments {
     /// The session that is named in place of a file.
     pub fn named_session(&self) -> Option<&str> {
-        self.named.as_deref().and_then(Path::to_str).filter(|named| sessions::is_session(named))
+        let is_page = |named: &str| Path::new(named).extension().is_some_and(|extension| extension == "html");
+        let named = self.named.as_deref().and_then(Path::to_str)?;
+        let is_session = sessions::is_session(named) || !is_page(named) && !Path::new(named).exists();
+        is_session.then_some(named)
     }
 
     /// The file to write.

@@ -98,11 +98,28 @@ pub fn is_session(name: &str) -> bool {
             && all(None).iter().any(|found| found.has_id(name))
 }
 
+/// Checks that the sessions of an agent are found, and not only read.
+///
+/// # Errors
+/// If they have to be named.
+pub fn check_listed(form: TranscriptForm) -> Result<(), Failure> {
+    if !form.is_document() {
+        return Ok(());
+    }
+    let message = format!("sessions of {} are not looked for", form.as_str());
+    let next = match form {
+        TranscriptForm::OpenCode => "opencode export SESSION > FILE, then name the file",
+        _ => "name the file",
+    };
+    Err(Failure::new(Exit::Refused, "not_listed", message).next(next))
+}
+
 fn latest(agent: &str) -> Result<SessionFiles, Failure> {
     let form = match agent {
         "" => None,
         name => Some(TranscriptForm::from_str(name).map_err(Failure::from)?),
     };
+    form.map_or(Ok(()), check_listed)?;
     let found = latest_first(form);
     let project = project_folder();
     let of_project = found.iter().find(|found| is_of_project(found, &project));

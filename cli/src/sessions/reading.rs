@@ -19,6 +19,8 @@ const SILENCE: Duration = Duration::from_secs(120);
 const LONGEST_DOCUMENT: u64 = 1 << 30;
 /// How much of a file is read to learn its form, in bytes.
 const HEAD: u64 = 4 << 20;
+/// The length of a part of a file that is read at once, in bytes.
+const BUFFER: usize = 1 << 15;
 /// The most threads of sub-agents that are looked for.
 const MOST_THREADS: usize = 5_000;
 
@@ -39,6 +41,25 @@ pub struct Progress {
     /// The files of sub-agents that are known, with their numbers.
     files: Vec<(PathBuf, usize, u64)>,
     offset: u64,
+    /// The length of all of them when they were read last, and whether the session was over.
+    length: u64,
+    is_over: bool,
+}
+
+/// A file that is open only while a part of it is read: a session can have more sub-agents than a process may have open files.
+struct PartsOfFile {
+    path: PathBuf,
+    offset: u64,
+}
+
+impl Read for PartsOfFile {
+    fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(self.offset))?;
+        let read = file.read(part)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
 }
 
 /// The form of a session in a file. `None`: it is none that is known.
@@ -73,7 +94,7 @@ impl SessionFiles {
             Some(form) => Self::of_form(form, path),
             None => {
                 let message = format!("{} is no session of an agent that is known", path.display());
-                let known: Vec<&str> = TranscriptForm::ALL.iter().map(|form| form.host()).collect();
+                let known: Vec<&str> = TranscriptForm::ALL.iter().map(|form| form.as_str()).collect();
                 Err(Failure::new(Exit::Refused, "no_session", message).next(format!("known are: {}", known.join(", "))))
             }
         }
@@ -82,7 +103,17 @@ impl SessionFiles {
     pub fn of_form(form: TranscriptForm, path: &Path) -> Result<Self, Failure> {
         let path = std::path::absolute(path).map_err(|error| Failure::of_file("find", path.display(), &error))?;
         let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let id = FoundSession::of(form, path.clone()).map_or(name, |found| found.id);
+        let id = match form.is_document() {
+            // Runs of one task have files of the same name.
+            true => format!(
+                "{name}-{:08x}",
+                path.display()
+                    .to_string()
+                    .bytes()
+                    .fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
+            ),
+            false => FoundSession::of(form, path.clone()).map_or(name, |found| found.id),
+        };
         Ok(Self { form, path, id, is_over: false })
     }
 
@@ -102,6 +133,13 @@ impl SessionFiles {
     /// # Errors
     /// Those of reading.
     pub fn read_on(&self, session: &mut Session, progress: &mut Progress) -> Result<(), Failure> {
+        let known = [&self.path].into_iter().chain(progress.files.iter().map(|(path, ..)| path));
+        let is_over = self.is_over || !known.clone().any(|path| is_written(path));
+        let length: u64 = known.filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum();
+        if (length, is_over) == (progress.length, progress.is_over) && length > 0 {
+            return Ok(());
+        }
+        (progress.length, progress.is_over) = (length, is_over);
         let failed = |error: io::Error| Failure::of_file("read", self.path.display(), &error);
         for (path, agent) in self.agents(session) {
             if !progress.files.iter().any(|(known, ..)| *known == path) {
@@ -109,16 +147,11 @@ impl SessionFiles {
                 progress.files.push((path, number, 0));
             }
         }
-        let at = |path: &Path, offset: u64| {
-            let mut file = File::open(path)?;
-            file.seek(SeekFrom::Start(offset))?;
-            Ok(BufReader::with_capacity(1 << 16, file))
-        };
-        let mut open = vec![SessionFile::new(0, at(&self.path, progress.offset).map_err(failed)?, progress.offset)];
+        let at = |path: &Path, offset| BufReader::with_capacity(BUFFER, PartsOfFile { path: path.to_owned(), offset });
+        let mut open = vec![SessionFile::new(0, at(&self.path, progress.offset), progress.offset)];
         for (path, number, offset) in &progress.files {
-            open.push(SessionFile::new(*number, at(path, *offset).map_err(failed)?, *offset));
+            open.push(SessionFile::new(*number, at(path, *offset), *offset));
         }
-        let is_over = self.is_over || !is_written(&self.path);
         session.follow_files(&mut open, is_over).map_err(failed)?;
         progress.offset = open[0].offset();
         for (known, file) in progress.files.iter_mut().zip(&open[1..]) {
@@ -171,6 +204,7 @@ impl SessionFiles {
         let mut found = match self.form {
             TranscriptForm::Claude => self.agents_of_claude(),
             TranscriptForm::Codex => self.threads(&session.facts().id),
+            TranscriptForm::Gemini => self.agents_of_gemini(&session.facts().id),
             _ => Vec::new(),
         };
         found.sort_by(|a, b| a.0.cmp(&b.0));
@@ -193,6 +227,19 @@ impl SessionFiles {
             let meta: Value = from_json(&meta).unwrap_or_default();
             let text = |key: &str| meta.get(key).and_then(Value::as_str).map(str::to_owned);
             Some((path, AgentFile { id, call: text("toolUseId"), title: text("description") }))
+        };
+        paths.into_iter().filter_map(agent).collect()
+    }
+
+    /// They have a folder with the ID of their session.
+    fn agents_of_gemini(&self, id: &str) -> Vec<(PathBuf, AgentFile)> {
+        let mut paths = Vec::new();
+        let is_name = Path::new(id).components().count() == 1 && id.len() > self.id.len();
+        let folder = self.path.parent().filter(|_| is_name).map(|folder| folder.join(id));
+        folder.into_iter().for_each(|folder| files(&folder, 1, &mut paths));
+        let agent = |path: PathBuf| {
+            let id = path.file_name()?.to_str()?.strip_suffix(".jsonl")?.to_owned();
+            Some((path, AgentFile { id, ..AgentFile::default() }))
         };
         paths.into_iter().filter_map(agent).collect()
     }

@@ -1,5 +1,6 @@
 //! A session as the store of a stack: its events come from the files of the session, as they grow. Nobody can write into it.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,7 +8,6 @@ use std::time::Duration;
 use callstack_core::store::StoredLog;
 use callstack_core::transcript::Session;
 use callstack_core::{Error, Event, EventQuery, Handle, HistoryReader, LogReader, MemoryStore, Result, Store};
-use serde_json::Value;
 
 use super::reading::{Progress, SessionFiles};
 use crate::failure::Failure;
@@ -21,8 +21,16 @@ pub struct SessionStore {
 struct Followed {
     files: SessionFiles,
     reading: Mutex<(Session, Progress)>,
-    /// The entries of the log that was read last.
-    log: Mutex<Option<(Handle, u64, Vec<String>)>>,
+    log: Mutex<KeptLogs>,
+}
+
+/// The entries of logs that were read, as the tree was at a revision: of one frame, or of all when a second one was asked for.
+#[derive(Default)]
+struct KeptLogs {
+    revision: u64,
+    asked: Option<Handle>,
+    is_whole: bool,
+    entries: HashMap<Handle, Vec<String>>,
 }
 
 impl Followed {
@@ -53,14 +61,24 @@ impl Followed {
             (tree.revision(), id.unwrap_or_default())
         };
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        if log.as_ref().is_none_or(|(of, at, _)| (*of, *at) != (frame, revision)) {
-            let read = self.files.read(Some(Some(id))).map_err(|failure| self.unreadable(&failure))?;
-            let mut read = read;
-            let entries =
-                read.take_entries().into_iter().map(|(_, entry): (Handle, Value)| entry.to_string()).collect();
-            *log = Some((frame, revision, entries));
+        if log.revision != revision {
+            *log = KeptLogs { revision, ..KeptLogs::default() };
         }
-        Ok(each(log.as_ref().map_or(&[], |(.., entries)| entries)))
+        if !log.is_whole && log.asked != Some(frame) {
+            log.is_whole = log.asked.is_some();
+            let of = Some(id).filter(|_| !log.is_whole);
+            let mut read = self.files.read(Some(of)).map_err(|failure| self.unreadable(&failure))?;
+            log.entries.clear();
+            for (at, entry) in read.take_entries() {
+                // The same files that were read at other times can have other handles.
+                let own = self.reading().0.tree().by_id(&read.tree().node(at).record().session_id);
+                if let Some(own) = own {
+                    log.entries.entry(own).or_default().push(entry.to_string());
+                }
+            }
+            log.asked = Some(frame);
+        }
+        Ok(each(log.entries.get(&frame).map_or(&[], Vec::as_slice)))
     }
 }
 
@@ -71,7 +89,7 @@ impl SessionStore {
     /// Those of reading.
     pub fn open(files: SessionFiles) -> std::result::Result<Self, Failure> {
         let session = if files.is_document() { files.read(None)? } else { files.session() };
-        let followed = Followed { files, reading: Mutex::new((session, Progress::default())), log: Mutex::new(None) };
+        let followed = Followed { files, reading: Mutex::new((session, Progress::default())), log: Mutex::default() };
         let mut store = Self { followed: Arc::new(followed), events: MemoryStore::new() };
         store.catch_up()?;
         Ok(store)

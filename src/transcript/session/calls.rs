@@ -68,16 +68,17 @@ impl Session {
         if self.streams[file].done.contains(title) && wanted == FrameStatus::Completed {
             return;
         }
-        let title = shortened(title);
-        let entry = match self.streams[file].list.get(&title).copied() {
+        let entry = match self.streams[file].list.get(title).copied() {
             Some(entry) => entry,
             None => {
                 let parent = self.streams[file].turn.unwrap_or_else(|| self.root.unwrap_or_else(|| self.root("")));
                 let id = self.new_id('l');
-                let Some(entry) = self.record(id, parent, &title, ENTRY, FrameStatus::Planned, String::new()) else {
+                let Some(entry) =
+                    self.record(id, parent, &shortened(title), ENTRY, FrameStatus::Planned, String::new())
+                else {
                     return;
                 };
-                self.streams[file].list.insert(title, entry);
+                self.streams[file].list.insert(title.to_owned(), entry);
                 entry
             }
         };
@@ -148,7 +149,7 @@ impl Session {
             for path in called::written(&call.name, &call.arguments) {
                 self.command(Command::AddArtifact { frame: call.frame.into(), artifact: path });
             }
-            self.follow_own(file, &call);
+            self.follow_own(file, &call, &text);
         }
         if let Some(agent) = self.agents.get(id).filter(|agent| !agent.goes_on) {
             let (frame, stream) = (agent.frame, agent.stream);
@@ -160,27 +161,39 @@ impl Session {
         }
     }
 
-    /// What a call of the stack's own tools has done.
-    pub(super) fn follow_own(&mut self, file: usize, call: &OpenCall) {
+    /// What a call of the stack's own tools has done. `answer`: the tool's, which names the frame that has begun: `f3 (Cart) has begun`.
+    pub(super) fn follow_own(&mut self, file: usize, call: &OpenCall, answer: &str) {
         let names = ToolNames::default();
         let role = CallNames::new(&names, SERVER).role("", &call.name);
         let given = |key: &str| call.arguments.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
         match role {
-            Some(CallRole::Push | CallRole::Activate) if !given("title").is_empty() => {
+            Some(CallRole::Push | CallRole::Activate) => {
+                let begun = begun(answer);
+                let title = begun.as_ref().map_or_else(|| given("title"), |(_, title)| title.clone());
+                if title.is_empty() {
+                    return;
+                }
                 let place = self.place(file);
                 let id = self.new_id('p');
-                let criteria = given("successCriteria");
-                let pushed = self.push(id, place, &given("title"), &criteria, &given("task"));
-                self.streams[file].own.extend(pushed);
+                let pushed = self.push(id, place, &title, &given("successCriteria"), &given("task"));
+                let handle = begun.map(|(handle, _)| handle).unwrap_or_default();
+                self.streams[file].own.extend(pushed.map(|frame| (handle, frame)));
             }
             Some(CallRole::Pop) => {
-                let Some(frame) = self.streams[file].own.pop() else { return };
-                let results = given("results");
-                match &*given("status") {
-                    "failed" => self.command(pop(frame, PopStatus::Failed, results)),
-                    "blocked" => self.command(pop(frame, PopStatus::Blocked, results)),
-                    _ => self.command(pop(frame, PopStatus::Completed, results)),
+                let named = ["frame", "sessionID"].iter().map(|key| given(key)).find(|name| !name.is_empty());
+                let is = |(handle, frame): &(String, Handle)| {
+                    named.as_ref().is_some_and(|named| named == handle || *named == self.tree.node(*frame).title())
                 };
+                let own = &self.streams[file].own;
+                let place = own.iter().rposition(is).or_else(|| own.len().checked_sub(1));
+                let Some(place) = place.filter(|_| named.is_none() || own.iter().any(is)) else { return };
+                let (_, frame) = self.streams[file].own.remove(place);
+                let status = match &*given("status") {
+                    "failed" => PopStatus::Failed,
+                    "blocked" => PopStatus::Blocked,
+                    _ => PopStatus::Completed,
+                };
+                self.command(pop(frame, status, given("results")));
             }
             _ => {}
         }
@@ -193,4 +206,13 @@ impl Session {
         let id = self.new_id('c');
         self.record(id, parent, &title, COMPACTION, FrameStatus::Completed, summary.to_owned());
     }
+}
+
+/// The frame that has begun, with its title, by the answer of a tool of the stack.
+fn begun(answer: &str) -> Option<(String, String)> {
+    let (named, _) = answer.split_once(") has begun")?;
+    let start = named.rfind('\n').map_or(0, |end| end + 1);
+    let (handle, title) = named[start..].split_once(" (")?;
+    let is_handle = handle.strip_prefix('f').is_some_and(|number| number.parse::<u32>().is_ok());
+    is_handle.then(|| (handle.to_owned(), title.to_owned()))
 }
