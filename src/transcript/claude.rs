@@ -82,7 +82,8 @@ fn said(value: &Json, message: &Json) -> Option<Line> {
     let turn = if outcomes.is_empty() { Turn::Words } else { Turn::Outcomes };
     let mut line = Line { turn, by: By::Host, ..Line::default() };
     if let Some(call) = outcomes.first() {
-        line.facts.extend(agent(call, value.get("toolUseResult").unwrap_or(&Json::Null)));
+        let result = value.get("toolUseResult").unwrap_or(&Json::Null);
+        line.facts.extend(agent(call, result).or_else(|| launched(call, &text_in(content))));
     } else {
         let words = text_in(content);
         line.facts.extend(notified(&words));
@@ -133,6 +134,13 @@ fn agent(call: &str, result: &Json) -> Option<Fact> {
     let id = Some(text(result, "agentId")).filter(|id| !id.is_empty())?;
     let goes_on = text(result, "status") == "async_launched" || result.get("isAsync").is_some_and(|is| is == true);
     Some(Fact::Agent { call: call.to_owned(), id: id.to_owned(), goes_on })
+}
+
+/// The same, by the words of an outcome.
+fn launched(call: &str, words: &str) -> Option<Fact> {
+    let (_, named) = words.strip_prefix("Async agent launched")?.split_once("agentId: ")?;
+    let id = named.split(|character: char| !character.is_ascii_alphanumeric()).next()?.to_owned();
+    Some(Fact::Agent { call: call.to_owned(), id, goes_on: true })
 }
 
 /// The end of a sub-agent of which the host has told.

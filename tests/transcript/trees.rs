@@ -1,13 +1,15 @@
 //! Each format becomes the tree that its session was: goldens, and sums of what was used.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
 
-use callstack_core::transcript::{Session, TranscriptForm};
+use callstack_core::transcript::{AgentFile, Session, SessionFile, TranscriptForm};
 use callstack_core::{OutlineOptions, Stack};
 use serde_json::{Value, json};
 use support::assert_golden;
 
-use super::{CLAUDE, FIXTURES, Fixture, text};
+use super::{CLAUDE, FIXTURES, Fixture, path, text};
 
 /// The whole tree with what each frame has used, and the log of each frame in lines.
 fn shown(session: &mut Session) -> String {
@@ -67,6 +69,27 @@ fn sorted(value: &Value) -> Value {
 fn every_format_becomes_the_tree_of_its_session() {
     for fixture in &FIXTURES {
         assert_golden(&format!("sessions/{}.txt", fixture.name), &shown(&mut fixture.read()));
+    }
+}
+
+/// Short jobs of the real agents with a scripted model: a new version of an agent shows here what has changed.
+#[test]
+fn sessions_of_real_agents_become_their_trees() {
+    use TranscriptForm::{Claude, Codex, Copilot, Gemini, Qwen};
+    for form in [Claude, Codex, Gemini, Qwen, Copilot] {
+        let folder = path("../transcripts");
+        let file = |name: String| BufReader::new(File::open(folder.join(name)).unwrap());
+        let mut session = Session::new(form, "x").with_entries(None);
+        let mut files = vec![SessionFile::new(0, file(format!("{form}.jsonl")), 0)];
+        if form == Claude {
+            let first = std::fs::read_to_string(folder.join("claude-agent.jsonl")).unwrap();
+            let line: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+            let id = line["agentId"].as_str().unwrap_or_default().to_owned();
+            let number = session.add_agent(AgentFile { id, ..AgentFile::default() });
+            files.push(SessionFile::new(number, file("claude-agent.jsonl".to_owned()), 0));
+        }
+        session.follow_files(&mut files, true).unwrap();
+        assert_golden(&format!("sessions/real-{form}.txt"), &shown(&mut session));
     }
 }
 

@@ -129,7 +129,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         refuse_own_file(folder.files()?.as_deref(), file)?;
     }
     let format = arguments.format;
-    let content = content(&stack, format, frame)?;
+    let content = content(&stack, format, frame, folder.has_session())?;
     let mut export = Export { format, revision, file: None, state: None, events: None, document: None, plan: None };
     match (&arguments.file, content) {
         // A stack can be larger than the memory.
@@ -232,7 +232,8 @@ enum Content {
     Document(Document),
 }
 
-fn content(stack: &Stack, format: Format, frame: Option<Handle>) -> Result<Content, Failure> {
+/// `with_logs`: a page has what was said in the frames.
+fn content(stack: &Stack, format: Format, frame: Option<Handle>, with_logs: bool) -> Result<Content, Failure> {
     let document = match (format, frame) {
         (Format::State | Format::Events | Format::Html, Some(_)) => {
             let name = format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
@@ -243,7 +244,7 @@ fn content(stack: &Stack, format: Format, frame: Option<Handle>) -> Result<Conte
         }
         (Format::State, None) => return Ok(Content::State),
         (Format::Events, None) => return Ok(Content::Events),
-        (Format::Html, None) => Document::Html(view::page(stack, None)?.0),
+        (Format::Html, None) => Document::Html(view::page(stack, None, with_logs)?.0),
         (Format::Svg, _) => Document::Svg(of_run(stack, frame, svg::picture)?),
         (Format::Speedscope, _) => Document::Speedscope(of_run(stack, frame, speedscope::file)?),
         (Format::Chrome, _) => Document::Chrome(of_run(stack, frame, chrome::trace)?),

@@ -1,5 +1,6 @@
 //! The page of `callstack view`: a flame chart of a stack in one HTML file, and the server that keeps it up to date.
 
+mod conversations;
 mod live;
 mod page;
 mod requests;
@@ -10,20 +11,22 @@ mod texts;
 use callstack_core::Stack;
 use callstack_core::frame::{Prices, Timeline};
 
+use self::conversations::Conversations;
 use crate::failure::Failure;
 
 pub use page::{MARK_BYTES, is_page};
 pub use server::Server;
 pub use snapshot::Snapshot;
 
-/// The page of a stack as a file that needs nothing else, and what it shows.
+/// The page of a stack as a file that needs nothing else, and what it shows. `with_logs`: also what was said in the frames.
 ///
 /// # Errors
 /// Those of reading the history.
-pub fn page(stack: &Stack, prices: Option<&Prices>) -> Result<(String, Snapshot), Failure> {
+pub fn page(stack: &Stack, prices: Option<&Prices>, with_logs: bool) -> Result<(String, Snapshot), Failure> {
     let mut timeline = Timeline::default();
     stack.update_timeline(&mut timeline)?;
-    let snapshot = Snapshot::of(stack, &timeline, prices);
+    let said = if with_logs { Conversations::of(stack)? } else { Conversations::default() };
+    let snapshot = Snapshot::with(stack, &timeline, prices, &said);
     Ok((page::file(&snapshot), snapshot))
 }
 

@@ -8,6 +8,7 @@ use callstack_core::text::{escape_hidden, one_line};
 use callstack_core::{Handle, Stack, Tree};
 use serde::Serialize;
 
+use super::conversations::Conversations;
 use super::requests::Groups;
 use super::texts::{Limits, NamedText, ShownTexts, Sizes, cut};
 use crate::chart::{Bar, Chart, ChartFrame};
@@ -130,19 +131,24 @@ struct Sums(u64, u64, u64, u64, u64, u64, u64, u64, u64, Option<f64>, bool);
 impl Snapshot {
     /// `timeline`: that of the stack, up to its revision.
     pub fn of(stack: &Stack, timeline: &Timeline, prices: Option<&Prices>) -> Self {
-        stack.read(|tree| Self::of_chart(tree, &Chart::of(tree, timeline), prices))
+        Self::with(stack, timeline, prices, &Conversations::default())
     }
 
-    fn of_chart(tree: &Tree, chart: &Chart, prices: Option<&Prices>) -> Self {
+    /// As [`Snapshot::of`], with what was said in the frames.
+    pub fn with(stack: &Stack, timeline: &Timeline, prices: Option<&Prices>, said: &Conversations) -> Self {
+        stack.read(|tree| Self::of_chart(tree, &Chart::of(tree, timeline), prices, said))
+    }
+
+    fn of_chart(tree: &Tree, chart: &Chart, prices: Option<&Prices>, said: &Conversations) -> Self {
         let origin = chart.from;
         let requests = Groups::of(&chart.requests, origin);
         let numbers: Vec<String> =
             chart.frames.iter().map(|frame| json(&FrameNumbers::of(tree, frame, origin, prices))).collect();
-        let sizes: Vec<Sizes> = chart.frames.iter().map(|frame| sizes(tree, frame)).collect();
+        let sizes: Vec<Sizes> = chart.frames.iter().map(|frame| sizes(tree, frame, said)).collect();
         let taken = requests.bytes() + numbers.iter().map(String::len).sum::<usize>();
         let limits = Limits::of(&sizes, MOST_BYTES.saturating_sub(taken));
         let whole = |(numbers, frame): (&String, &ChartFrame)| {
-            let parts = json(&FrameParts::of(tree, frame, limits, origin));
+            let parts = json(&FrameParts::of(tree, frame, limits, origin, said));
             format!("{},{}", numbers.strip_suffix('}').unwrap_or_default(), parts.strip_prefix('{').unwrap_or_default())
         };
         Self {
@@ -231,8 +237,8 @@ impl FrameNumbers {
 }
 
 impl FrameParts {
-    fn of(tree: &Tree, frame: &ChartFrame, limits: Limits, origin: u64) -> Self {
-        let ShownTexts { title, texts, is_cut } = limits.apply(tree.node(frame.handle).record());
+    fn of(tree: &Tree, frame: &ChartFrame, limits: Limits, origin: u64, said: &Conversations) -> Self {
+        let ShownTexts { title, texts, is_cut } = limits.apply(tree.node(frame.handle).record(), said.at(frame.handle));
         let time = |time: u64| time.saturating_sub(origin);
         let spans = frame.bar.as_ref().map_or(&[][..], |bar| &bar.blocked);
         let older = spans.len().saturating_sub(limits.entries);
@@ -279,9 +285,13 @@ fn end(bar: &Bar, to: Option<u64>) -> Option<u64> {
     to.filter(|to| !(bar.is_open && *to == bar.to))
 }
 
-fn sizes(tree: &Tree, frame: &ChartFrame) -> Sizes {
+fn sizes(tree: &Tree, frame: &ChartFrame, said: &Conversations) -> Sizes {
     let spans = frame.bar.as_ref().map_or(0, |bar| bar.blocked.len());
-    Sizes::of(tree.node(frame.handle).record(), spans.max(tree.newest_dependencies(frame.handle).count()))
+    Sizes::of(
+        tree.node(frame.handle).record(),
+        said.at(frame.handle),
+        spans.max(tree.newest_dependencies(frame.handle).count()),
+    )
 }
 
 /// The frames whose own requests cost most, the costliest first.
@@ -411,7 +421,7 @@ mod tests {
                 parent: None,
             });
             chart.from = 0;
-            let json = Snapshot::of_chart(tree, &chart, None).whole();
+            let json = Snapshot::of_chart(tree, &chart, None, &Conversations::default()).whole();
             let data: Value = serde_json::from_str(&json).unwrap();
             let frame = data["frames"].as_array().unwrap().iter().find(|frame| frame["n"] == 2).unwrap();
             assert_eq!((&frame["w"], &frame["ko"]), (&195.into(), &8.into()), "39 times are over, and 8 are not shown");
@@ -430,7 +440,9 @@ mod tests {
             let blocked = vec![Span { from: 5, to: Some(5) }];
             chart.frames[0].bar = Some(Bar { from: 5, to: 5, is_open: false, blocked, row: 0, parent: None });
             chart.from = 5;
-            let data: Value = serde_json::from_str(&Snapshot::of_chart(tree, &chart, None).whole()).unwrap();
+            let data: Value =
+                serde_json::from_str(&Snapshot::of_chart(tree, &chart, None, &Conversations::default()).whole())
+                    .unwrap();
             assert_eq!(data["frames"][0]["b"], serde_json::json!([0, 0, 0]));
             assert_eq!(data["frames"][0]["k"], serde_json::json!([[0, 0]]));
         });

@@ -6,6 +6,8 @@ use callstack_core::frame::{Frame, Question};
 use callstack_core::text::{lines, one_line, visible};
 use serde::Serialize;
 
+use super::conversations::Said;
+
 /// The room of one frame, the largest first. The page takes the first with which all frames have room, or the last. There are
 /// few, so that a frame more seldom changes all others.
 const LIMITS: [Limits; 13] = [
@@ -64,10 +66,10 @@ const fn limits(title: usize, texts: usize, entries: usize) -> Limits {
 
 impl Sizes {
     /// `entries`: the number of its blocked times or of its dependencies, whichever is larger.
-    pub fn of(frame: &Frame, entries: usize) -> Self {
+    pub fn of(frame: &Frame, said: &[Said], entries: usize) -> Self {
         let [Limits { title, texts, .. }, ..] = LIMITS;
         let size_of = |(name, text): (&str, &str)| around(name) + size(text, texts);
-        Self { title: size(&frame.title, title), texts: named(frame).map(size_of).sum(), entries }
+        Self { title: size(&frame.title, title), texts: named(frame).chain(spoken(said)).map(size_of).sum(), entries }
     }
 
     fn within(&self, limits: &Limits) -> usize {
@@ -85,14 +87,14 @@ impl Limits {
     }
 
     /// The texts of a frame within these limits.
-    pub fn apply(self, frame: &Frame) -> ShownTexts {
+    pub fn apply(self, frame: &Frame, said: &[Said]) -> ShownTexts {
         let line = one_line(cut(&frame.title, self.title).0);
         let (title, mut is_cut) = cut(&line, self.title);
         let title = title.to_owned();
         is_cut |= size(&frame.title, self.title + 1) > self.title;
         let mut left = self.texts;
         let mut texts = Vec::new();
-        for (name, text) in named(frame) {
+        for (name, text) in named(frame).chain(spoken(said)) {
             let Some(room) = left.checked_sub(around(name)) else {
                 is_cut = true;
                 break;
@@ -135,6 +137,11 @@ fn named(frame: &Frame) -> impl Iterator<Item = (&'static str, &str)> {
     let artifacts = frame.artifacts.iter().map(|text| ("Artifact", text.as_str()));
     let all = one.into_iter().flatten().chain(earlier).chain(decisions).chain(artifacts);
     all.filter(|(_, text)| !text.trim().is_empty())
+}
+
+/// What was said in a frame, behind all else.
+fn spoken(said: &[Said]) -> impl Iterator<Item = (&'static str, &str)> {
+    said.iter().map(|(author, text)| (*author, text.as_str()))
 }
 
 fn asked(question: &Question) -> &'static str {
@@ -187,19 +194,20 @@ mod tests {
     #[test]
     fn small_stacks_keep_their_texts_and_large_ones_share_the_room() {
         let of = |frames: &[Frame]| {
-            let sizes: Vec<Sizes> = frames.iter().map(|frame| Sizes::of(frame, 0)).collect();
+            let sizes: Vec<Sizes> = frames.iter().map(|frame| Sizes::of(frame, &[], 0)).collect();
             Limits::of(&sizes, 3_000_000)
         };
         let one = frame("Cart", &"a".repeat(60_000));
-        let shown = of(std::slice::from_ref(&one)).apply(&one);
+        let shown = of(std::slice::from_ref(&one)).apply(&one, &[]);
         assert_eq!((shown.title.as_str(), shown.is_cut, shown.texts[0].1.len()), ("Cart", false, 60_000));
         let many = vec![frame(&"<".repeat(10_000), &"<".repeat(10_000)); 10_000];
-        let shown = of(&many).apply(&many[0]);
+        let shown = of(&many).apply(&many[0], &[]);
         let bytes: usize = shown.title.len() * 6 + shown.texts.iter().map(|text| text.1.len() * 6).sum::<usize>();
         assert!(shown.is_cut, "nothing says that texts were cut");
         assert!((100..=300).contains(&bytes), "{bytes} bytes for each of 10,000 frames");
         let short = Frame { decisions: vec!["Use".into(); 100], ..frame("Cart", "") };
-        let shown = of(&vec![short; 10_000]).apply(&Frame { decisions: vec!["Use".into(); 100], ..frame("Cart", "") });
+        let shown =
+            of(&vec![short; 10_000]).apply(&Frame { decisions: vec!["Use".into(); 100], ..frame("Cart", "") }, &[]);
         let bytes: usize = shown.texts.iter().map(|text| serde_json::to_string(text).unwrap().len() + 1).sum();
         assert!(shown.is_cut && (50..=300).contains(&bytes), "{bytes} bytes of decisions, with the signs around them");
     }
@@ -214,7 +222,7 @@ mod tests {
         let mut frame = frame("Tax\u{202E}es\n", "a\rb\u{200F}");
         frame.status = callstack_core::FrameStatus::Blocked;
         frame.questions = vec![asked("Which country?", Some("France")), asked("Which rate?", None)];
-        let shown = LIMITS[0].apply(&frame);
+        let shown = LIMITS[0].apply(&frame, &[]);
         assert_eq!(shown.title, "Tax\u{FFFD}es");
         let texts: Vec<(&str, &str)> = shown.texts.iter().map(|text| (text.0, text.1.as_str())).collect();
         let expected = [
