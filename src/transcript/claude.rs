@@ -27,6 +27,31 @@ const OF_HOST: [&str; 15] = [
     "This session is being continued from a previous conversation",
     "[Request interrupted by user",
 ];
+/// Commands that the program carries out by itself, without a turn of the agent.
+const OF_PROGRAM: [&str; 22] = [
+    "add-dir",
+    "agents",
+    "bug",
+    "clear",
+    "compact",
+    "config",
+    "context",
+    "cost",
+    "doctor",
+    "exit",
+    "export",
+    "help",
+    "hooks",
+    "login",
+    "logout",
+    "mcp",
+    "memory",
+    "model",
+    "permissions",
+    "resume",
+    "status",
+    "usage",
+];
 /// What the host shows the model before what the person has written.
 const BEFORE_WORDS: [&str; 4] = ["ide_opened_file", "ide_selection", "ide_diagnostics", "system-reminder"];
 
@@ -121,6 +146,9 @@ fn spoken(words: &str) -> String {
     };
     if rest.starts_with("<command-") {
         let command = within("command-name").or_else(|| within("command-message")).unwrap_or_default();
+        if OF_PROGRAM.contains(&command.trim_start_matches('/')) {
+            return String::new();
+        }
         return format!("{command} {}", within("command-args").unwrap_or_default()).trim().to_owned();
     }
     if rest.starts_with("<bash-input>") {

@@ -146,6 +146,7 @@ struct Stream {
     /// The frame of the sub-agent.
     frame: Option<Handle>,
     turn: Option<Handle>,
+    last_turn: Option<Handle>,
     /// Frames that the agent has begun in this turn with the stack's tools, the innermost one last, by their handles in that stack.
     own: Vec<(String, Handle)>,
     calls: HashMap<String, OpenCall>,
@@ -538,14 +539,9 @@ impl Session {
         if stream.agent.is_none() {
             stream.turn = None;
         }
+        stream.last_turn = turn.or(stream.last_turn);
         stream.own.clear();
-        let of_list: Vec<(String, Handle)> = stream.list.drain().collect();
         let results = std::mem::take(&mut stream.last_answer);
-        for (title, entry) in of_list {
-            if self.tree.node(entry).status() == FrameStatus::Completed {
-                self.streams[file].done.insert(title);
-            }
-        }
         let time = time.max(self.last_time());
         let now = std::mem::replace(&mut self.now, time);
         if let Some(turn) = turn.filter(|turn| self.is_open(*turn)) {
@@ -589,6 +585,11 @@ impl Session {
             }
             self.end_turn(file);
             let root = self.root(words);
+            let of_list: Vec<(String, Handle)> = self.streams[file].list.drain().collect();
+            let is_done = |entry: Handle| self.tree.node(entry).status() == FrameStatus::Completed;
+            let done: Vec<String> =
+                of_list.into_iter().filter(|(_, entry)| is_done(*entry)).map(|(title, _)| title).collect();
+            self.streams[file].done.extend(done);
             self.facts.turns += 1;
             let id = format!("{}.t{}", self.root_id(), self.facts.turns);
             let turn = self.push(id, root, "", "", words).unwrap_or(root);
@@ -636,6 +637,17 @@ impl Session {
     fn goes_on(&mut self, file: usize) {
         let stream = &mut self.streams[file];
         stream.end = None;
+        // What the host has said, such as the end of a sub-agent, lets the last turn go on.
+        if let (None, None, Some(last)) = (stream.turn, &stream.agent, stream.last_turn) {
+            stream.turn = Some(last);
+            let root = self.root("");
+            for frame in [root, last] {
+                if !self.tree.node(frame).status().is_unfinished() {
+                    self.command(Command::Reopen { frame: frame.into(), reason: "It goes on.".to_owned() });
+                }
+            }
+        }
+        let stream = &self.streams[file];
         if let Some(turn) = stream.turn.filter(|turn| self.tree.node(*turn).status() == FrameStatus::Blocked) {
             self.command(Command::SetStatus {
                 frame: turn.into(),

@@ -204,7 +204,7 @@ impl SessionFiles {
         let mut found = match self.form {
             TranscriptForm::Claude => self.agents_of_claude(),
             TranscriptForm::Codex => self.threads(&session.facts().id),
-            TranscriptForm::Gemini => self.agents_of_gemini(&session.facts().id),
+            TranscriptForm::Gemini => self.agents_of_gemini(),
             _ => Vec::new(),
         };
         found.sort_by(|a, b| a.0.cmp(&b.0));
@@ -232,11 +232,16 @@ impl SessionFiles {
     }
 
     /// They have a folder with the ID of their session.
-    fn agents_of_gemini(&self, id: &str) -> Vec<(PathBuf, AgentFile)> {
+    fn agents_of_gemini(&self) -> Vec<(PathBuf, AgentFile)> {
+        let Some(folder) = self.path.parent() else { return Vec::new() };
         let mut paths = Vec::new();
-        let is_name = Path::new(id).components().count() == 1 && id.len() > self.id.len();
-        let folder = self.path.parent().filter(|_| is_name).map(|folder| folder.join(id));
-        folder.into_iter().for_each(|folder| files(&folder, 1, &mut paths));
+        files(folder, 2, &mut paths);
+        // The name of the session's own file has the beginning of its ID.
+        let is_of_session = |path: &PathBuf| {
+            let name = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+            path.parent() != Some(folder) && name.is_some_and(|name| name.starts_with(&self.id))
+        };
+        paths.retain(is_of_session);
         let agent = |path: PathBuf| {
             let id = path.file_name()?.to_str()?.strip_suffix(".jsonl")?.to_owned();
             Some((path, AgentFile { id, ..AgentFile::default() }))
