@@ -85,7 +85,8 @@ fn main() -> ExitCode {
         Subcommand::Hook(arguments) => mcp::run_hook(&arguments, &StackFolder::new(stack, is_repeated)),
         Subcommand::Completions(arguments) => shell::write_completions(&arguments, arguments::command(), output),
         Subcommand::Man(arguments) => shell::write_man_pages(&arguments, arguments::command(), output),
-        Subcommand::Stack(command) => session.find(command.named_session()).and_then(|session| {
+        Subcommand::Stack(mut command) => command.take_session().and_then(|named| {
+            let session = session.find(named.as_deref())?;
             let (command, session) = command.with_session(session);
             let folder = StackFolder::new(stack, is_repeated).with_session(session);
             commands::run(command, &folder, output)

@@ -187,6 +187,13 @@ fn every_command_that_looks_shows_a_session() {
     }
     place.done(&["view", CLAUDE, "--output", "other.html"]);
     assert!(place.project().join("other.html").is_file());
+    // In place of a frame or a file.
+    assert_eq!(place.data(&["usage", CLAUDE]), usage);
+    assert_eq!(place.done(&["log", CLAUDE, "f2", "--search", "rounded"]), log);
+    assert!(place.done(&["show", CLAUDE, "f5"]).contains("Prices are in cents."));
+    place.done(&["export", "--format", "svg", CLAUDE, "other.svg"]);
+    assert!(fs::read_to_string(place.project().join("other.svg")).unwrap().contains("<svg"));
+    fs::remove_file(place.project().join("other.svg")).unwrap();
     let trace = place.done(&["export", "--format", "chrome", "--session", CLAUDE]);
     assert!(trace.contains("Look at taxes"));
     let latest = place.data(&["tree", "--latest", "codex"]);
@@ -217,6 +224,9 @@ fn what_is_no_session_is_named() {
     let (code, message) = place.refused(&["push", "More", "--session", CLAUDE]);
     assert!(code == "session" && message.contains("only be looked at"), "{code}: {message}");
     assert_eq!(place.refused(&["fold", "--session", "nothing-like-it"]).0, "unknown_session");
+    assert_eq!(place.refused(&["log", CLAUDE]).0, "no_frame");
+    assert_eq!(place.refused(&["log", "nothing-like-it", "f2"]).0, "unknown_session");
+    assert_eq!(place.refused(&["export", "a.html", "b.html"]).0, "arguments");
 }
 
 #[test]

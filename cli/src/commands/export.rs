@@ -28,8 +28,12 @@ const SHOWN: usize = 20;
 #[derive(Args)]
 pub struct Arguments {
     /// The file to write. Default: the standard output. With the formats `beads` and `task-master` it is the file that was imported: what
-    /// was done since is written into it.
-    file: Option<PathBuf>,
+    /// was done since is written into it. Or a session of an agent to export, by its file or its ID, and the file behind it.
+    #[arg(value_name = "FILE or SESSION")]
+    pub file: Option<PathBuf>,
+    /// The file to write, behind a session.
+    #[arg(value_name = "FILE", hide = true)]
+    pub to: Option<PathBuf>,
     /// The format of the file.
     #[arg(long, value_enum, default_value_t = Format::State)]
     format: Format,

@@ -23,7 +23,12 @@ const BELOW_CALL: &str = "     ";
 
 #[derive(Args)]
 pub struct Arguments {
-    frame: FrameRef,
+    /// The frame; or a session of an agent, by its file or its ID, and the frame behind it.
+    #[arg(value_name = "FRAME or SESSION")]
+    pub frame: FrameRef,
+    /// The frame of the session.
+    #[arg(value_name = "FRAME", hide = true)]
+    pub within: Option<FrameRef>,
     /// Only the last entries of those that match.
     #[arg(long, value_name = "ENTRIES")]
     tail: Option<usize>,
@@ -60,7 +65,7 @@ pub struct Log {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Log, Failure> {
-    let Arguments { frame, tail, search, from, to, full, raw } = arguments;
+    let Arguments { frame, within: _, tail, search, from, to, full, raw } = arguments;
     let stack = folder.open_to_read()?;
     let handle = stack.resolve(frame)?;
     let mut query = LogQuery::default();

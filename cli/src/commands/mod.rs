@@ -42,6 +42,10 @@ mod view;
 mod watch;
 mod work;
 
+use std::path::Path;
+
+use callstack_core::FrameRef;
+
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -159,13 +163,58 @@ impl StackCommand {
         }
     }
 
-    /// The session that the command names itself, in place of a frame or a file.
-    pub fn named_session(&self) -> Option<&str> {
-        match self {
-            Self::Tree(arguments) => arguments.session_named.as_deref(),
-            Self::Watch(arguments) => arguments.session_named.as_deref(),
-            Self::View(arguments) => arguments.named_session(),
+    /// The session that the command names itself. In place of a frame or a file it is taken out of the command.
+    ///
+    /// # Errors
+    /// If a frame of the session has to be named.
+    pub fn take_session(&mut self) -> Result<Option<String>, Failure> {
+        let session = |frame: &FrameRef| match frame {
+            FrameRef::Text(name) if crate::sessions::names_session(name) => Some(name.clone()),
             _ => None,
+        };
+        match self {
+            Self::Tree(arguments) => Ok(arguments.session_named.clone()),
+            Self::Watch(arguments) => Ok(arguments.session_named.clone()),
+            Self::View(arguments) => Ok(arguments.named_session().map(str::to_owned)),
+            Self::Usage(arguments) => {
+                let named = arguments.frame.as_ref().and_then(session);
+                arguments.frame = arguments.frame.take().filter(|_| named.is_none());
+                Ok(named)
+            }
+            Self::Log(log::Arguments { frame, within, .. }) | Self::Show(show::Arguments { frame, within }) => {
+                match (session(frame), within.take()) {
+                    (Some(named), Some(own)) => {
+                        *frame = own;
+                        Ok(Some(named))
+                    }
+                    (Some(named), None) => {
+                        let message = format!("`{named}` is a session: name one of its frames behind it");
+                        Err(Failure::new(Exit::Usage, "no_frame", message).next(format!("callstack tree {named}")))
+                    }
+                    (None, Some(own)) => {
+                        let message = format!("there is no session `{frame}`, of which `{own}` could be a frame");
+                        Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"))
+                    }
+                    (None, None) => Ok(None),
+                }
+            }
+            Self::Export(arguments) => {
+                let named = arguments
+                    .file
+                    .as_deref()
+                    .and_then(Path::to_str)
+                    .filter(|name| crate::sessions::names_session(name));
+                let named = named.map(str::to_owned);
+                if let (None, Some(to)) = (&named, &arguments.to) {
+                    let message = format!("one file is written; what is `{}`?", to.display());
+                    return Err(Failure::new(Exit::Usage, "arguments", message).next("callstack export --help"));
+                }
+                if named.is_some() {
+                    arguments.file = arguments.to.take();
+                }
+                Ok(named)
+            }
+            _ => Ok(None),
         }
     }
 

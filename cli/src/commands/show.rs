@@ -18,7 +18,12 @@ use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status, u
 
 #[derive(Args)]
 pub struct Arguments {
-    frame: FrameRef,
+    /// The frame; or a session of an agent, by its file or its ID, and the frame behind it.
+    #[arg(value_name = "FRAME or SESSION")]
+    pub frame: FrameRef,
+    /// The frame of the session.
+    #[arg(value_name = "FRAME", hide = true)]
+    pub within: Option<FrameRef>,
 }
 
 /// A frame, with the frames around it.

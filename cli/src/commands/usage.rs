@@ -18,8 +18,9 @@ use crate::prices::PricesFile;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Only this frame, and what is below it. Default: all frames.
-    frame: Option<FrameRef>,
+    /// Only this frame, and what is below it. Default: all frames. Or a session of an agent: its file or its ID.
+    #[arg(value_name = "FRAME or SESSION")]
+    pub frame: Option<FrameRef>,
     #[command(flatten)]
     prices: PricesFile,
 }

@@ -18,6 +18,8 @@ pub use found::{FoundSession, all, is_of_project, latest_first, project_folder};
 pub use reading::{SessionFiles, form_of, is_written};
 use store::SessionStore;
 
+/// So much of an ID is no name of a frame.
+const SUREST_ID: usize = 8;
 /// The number of sessions that a message names.
 const SHOWN: usize = 10;
 
@@ -112,6 +114,15 @@ pub fn check_listed(form: TranscriptForm) -> Result<(), Failure> {
         _ => "name the file",
     };
     Err(Failure::new(Exit::Refused, "not_listed", message).next(next))
+}
+
+/// True if a name is surely that of a session, where it could be that of something else.
+pub fn names_session(name: &str) -> bool {
+    let path = Path::new(name);
+    if path.is_file() {
+        return reading::form_of(path).is_some();
+    }
+    name.len() >= SUREST_ID && !name.contains(['/', ' ', '.']) && all(None).iter().any(|found| found.has_id(name))
 }
 
 fn latest(agent: &str) -> Result<SessionFiles, Failure> {
