@@ -35,6 +35,9 @@ const LOG: &str = "stack.db-wal";
 /// Shortest time for which a change in a program that goes on waits for a server, in milliseconds.
 const SERVER_PATIENCE: u64 = 3_000;
 
+/// The longest session whose page has what was said, in bytes.
+const LONGEST_WITH_TEXTS: u64 = 32 << 20;
+
 /// Number of frames above which `state.json` is left to processes that stay: writing it would take longer than all else.
 const STATE_FILE_FRAMES: usize = 500;
 
@@ -85,6 +88,11 @@ impl StackFolder {
     /// True if a session is looked at.
     pub fn has_session(&self) -> bool {
         self.session.is_some()
+    }
+
+    /// True if a page has what was said, too: of a session whose texts fit into the memory.
+    pub fn has_conversations(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.bytes() <= LONGEST_WITH_TEXTS)
     }
 
     /// Refuses to change a session.

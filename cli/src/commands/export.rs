@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         refuse_own_file(folder.files()?.as_deref(), file)?;
     }
     let format = arguments.format;
-    let content = content(&stack, format, frame, folder.has_session())?;
+    let content = content(&stack, format, frame, folder.has_conversations())?;
     let mut export = Export { format, revision, file: None, state: None, events: None, document: None, plan: None };
     match (&arguments.file, content) {
         // A stack can be larger than the memory.

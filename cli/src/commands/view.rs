@@ -88,7 +88,7 @@ fn write(arguments: &Arguments, folder: &StackFolder) -> Result<WrittenView, Fai
     let file = arguments.file();
     let stack = folder.open_to_read()?;
     refuse_own_file(folder.files()?.as_deref(), file)?;
-    let (page, snapshot) = view::page(&stack, prices.as_ref(), folder.has_session())?;
+    let (page, snapshot) = view::page(&stack, prices.as_ref(), folder.has_conversations())?;
     let written = write_file(file, arguments.force || is_page(file), |writer| {
         writer.write_all(page.as_bytes()).map_err(|error| Failure::of_file("write", file.display(), &error))
     })?;

@@ -199,6 +199,11 @@ impl SessionFiles {
         [self.path.clone()].into_iter().chain(agents.into_iter().map(|(path, _)| path)).collect()
     }
 
+    /// The length of its files, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.paths().iter().filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum()
+    }
+
     /// The files of the sub-agents that there are now.
     fn agents(&self, session: &Session) -> Vec<(PathBuf, AgentFile)> {
         let mut found = match self.form {
