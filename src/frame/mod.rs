@@ -40,6 +40,7 @@ pub use holder::{Actor, Finish, Finished, Hold, Holder, HolderKind, NewHold, Rel
 pub use limits::{ConversationCost, FrameLimits};
 pub(crate) use limits::{common_tools, covers, exact_dollars, tools_of_all};
 pub use message::{Message, ToolCall};
+pub(crate) use origin::checksum;
 pub use origin::{Checksums, Origin};
 pub use prices::{Price, Prices, TotalCost};
 pub use priority::Priority;

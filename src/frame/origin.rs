@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::FrameStatus;
+use crate::text::fnv_of;
 
 /// What the file of a plan said of a frame at the last import or export. It tells what has changed in the file since from what has changed
 /// here.
@@ -27,6 +28,15 @@ pub struct Origin {
     pub status: FrameStatus,
     /// Checksums of what it says.
     pub checksums: Checksums,
+}
+
+/// The largest checksum: numbers in JSON are exact up to it in every language.
+const LARGEST: u64 = (1 << 53) - 1;
+
+/// The checksum of a text; 0 for an empty one.
+pub(crate) fn checksum(text: &str) -> u64 {
+    let sum = fnv_of(text);
+    if text.is_empty() { 0 } else { (sum ^ (sum >> 53)) & LARGEST | 1 }
 }
 
 /// Checksums of what the file of a plan said of a frame. Each is less than 2^53, and 0, absent in JSON, for what the file does not have.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::line::{By, End, Fact, Line, Request, Turn, fact, list, number, text};
+use super::line::{By, End, Fact, Line, Request, Turn, about, fact, list, number, text};
 use crate::fold::transcript::said as text_in;
 use crate::frame::ModelRequest;
 
@@ -75,12 +75,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
         _ => Line::aside(),
     };
     if matches!(kind, "user" | "assistant") {
-        let about = [
-            fact(Fact::Session, text(value, "sessionId")),
-            fact(Fact::Folder, text(value, "cwd")),
-            fact(Fact::Version, text(value, "version")),
-        ];
-        line.facts.splice(0..0, about.into_iter().flatten());
+        line.facts.splice(0..0, about(value));
     }
     Some(line)
 }

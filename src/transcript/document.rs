@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use super::form::TranscriptForm;
 use super::line::{list, text};
 use super::session::AgentFile;
+use crate::text::from_json;
 
 /// The records of a document: those of the session, and those of each sub-agent in it.
 pub(super) struct Records {
@@ -29,8 +30,16 @@ pub(super) fn form(document: &Json) -> Option<TranscriptForm> {
     (has("sessionId") && has("messages")).then_some(TranscriptForm::Gemini)
 }
 
+/// The form and the records of a document, behind what its program has printed before it. `None`: it is no session that is known.
+pub(super) fn read(text: &str) -> Option<(TranscriptForm, Records)> {
+    let start = text.find('{').unwrap_or_default();
+    let document: Json = from_json(&text[start..]).ok()?;
+    let form = form(&document)?;
+    Some((form, records(form, document)))
+}
+
 /// The records of a document.
-pub(super) fn records(form: TranscriptForm, document: Json) -> Records {
+fn records(form: TranscriptForm, document: Json) -> Records {
     let mut agents = Vec::new();
     let own = match form {
         TranscriptForm::Atif => {
@@ -52,7 +61,7 @@ pub(super) fn records(form: TranscriptForm, document: Json) -> Records {
 }
 
 /// A message of OpenCode with the time of its end, or of its beginning.
-pub(super) fn timed(message: &Json) -> Json {
+fn timed(message: &Json) -> Json {
     let mut message = message.clone();
     let time = ["/info/time/completed", "/info/time/created"].iter().find_map(|place| message.pointer(place));
     let time = time.cloned();

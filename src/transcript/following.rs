@@ -5,10 +5,9 @@ use std::io::{self, BufRead, Read};
 use serde_json::Value as Json;
 
 use super::LONGEST_TRANSCRIPT_LINE;
-use super::document::{Records, form, records};
+use super::document::{self, Records};
 use super::form::TranscriptForm;
 use super::session::{Session, SessionLine};
-use crate::text::from_json;
 
 /// A file of a session, from the place at which the reading has stopped.
 pub struct SessionFile<R> {
@@ -75,14 +74,12 @@ impl Session {
     /// A session in one JSON document, such as an export of OpenCode, a `.traj` or an ATIF trajectory. `None`: it is no session that is known.
     /// `id`: its ID, if the document has none.
     pub fn of_document(text: &str, id: &str, with_entries: Option<Option<String>>) -> Option<Self> {
-        let document: Json = from_json(from_brace(text)).ok()?;
-        let form = form(&document)?;
+        let (form, Records { own, agents }) = document::read(text)?;
         let session = Session::new(form, id);
         let mut session = match with_entries {
             Some(of) => session.with_entries(of),
             None => session,
         };
-        let Records { own, agents } = records(form, document);
         let mut lines: Vec<(u64, usize, SessionLine)> = Vec::new();
         session.take_records(0, &own, &mut lines);
         let last = lines.iter().map(|(time, ..)| *time).max().unwrap_or_default();
@@ -113,11 +110,6 @@ impl Session {
             }
         }
     }
-}
-
-/// A document, behind what its program has printed before it.
-fn from_brace(text: &str) -> &str {
-    text.find('{').map_or(text, |start| &text[start..])
 }
 
 impl TranscriptForm {

@@ -136,6 +136,16 @@ pub(super) fn fact(make: impl FnOnce(String) -> Fact, text: &str) -> Option<Fact
 /// Times from 2000 to 2200. Others are mistakes.
 const POSSIBLE: std::ops::Range<u64> = 946_684_800_000..7_258_118_400_000;
 
+/// What each line of some hosts says of the session.
+pub(super) fn about(line: &Json) -> impl Iterator<Item = Fact> {
+    let facts = [
+        fact(Fact::Session, text(line, "sessionId")),
+        fact(Fact::Folder, text(line, "cwd")),
+        fact(Fact::Version, text(line, "version")),
+    ];
+    facts.into_iter().flatten()
+}
+
 /// The time of a line in milliseconds since the Unix epoch, if it has one.
 pub(super) fn time(value: &Json) -> Option<u64> {
     let stamp = value.get("timestamp")?;

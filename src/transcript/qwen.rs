@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::gemini::{answer, said};
-use super::line::{By, Fact, Line, Request, fact, list, number, text};
+use super::line::{By, Fact, Line, Request, about, list, number, text};
 use crate::frame::ModelRequest;
 
 pub(super) fn line(value: &Json) -> Option<Line> {
@@ -24,12 +24,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
         // Notes of the host, such as those of its tasks.
         _ => By::Host,
     };
-    let about = [
-        fact(Fact::Session, text(value, "sessionId")),
-        fact(Fact::Folder, text(value, "cwd")),
-        fact(Fact::Version, text(value, "version")),
-    ];
-    line.facts.splice(0..0, about.into_iter().flatten());
+    line.facts.splice(0..0, about(value));
     Some(line)
 }
 

@@ -17,7 +17,7 @@ use super::line::{By, Line, Request, Turn, time};
 use super::parts::{Part, parts, text_of};
 use crate::context::{Approx, TokenCounter};
 use crate::frame::ModelRequest;
-use crate::text::{fnv, from_json};
+use crate::text::{fnv_of, from_json};
 
 /// A shorter name can be in a text by chance, in characters.
 const SHORTEST_NAME: usize = 8;
@@ -328,7 +328,7 @@ impl Replay {
 
     fn end_request(&mut self) {
         let Some((request, at)) = self.request.take() else { return };
-        let number = fnv(request.id.bytes().map(u64::from));
+        let number = fnv_of(&request.id);
         if !request.used.failed && (request.id.is_empty() || self.counted.insert(number)) {
             let said = std::mem::take(&mut self.asked_with);
             self.count_request(&request.used, at, &said);
@@ -416,9 +416,7 @@ impl Replay {
 
     /// The replay of a session in one JSON document. `None`: it is no session that is known.
     pub fn of_document(text: &str) -> Option<Replayed> {
-        let document: Json = from_json(text.trim_start_matches('\u{feff}')).ok()?;
-        let form = document::form(&document)?;
-        let Records { own, agents } = document::records(form, document);
+        let (form, Records { own, agents }) = document::read(text)?;
         let mut sum = Replayed::default();
         for records in [own].into_iter().chain(agents.into_iter().map(|(_, records)| records)) {
             let mut replay = Self::new(form);
@@ -494,5 +492,5 @@ fn names(text: &str) -> HashSet<u64> {
     let words = text.split(|character: char| !is_of_name(character)).map(|word| word.trim_matches(['.', '-', '/']));
     let is_name =
         |word: &&str| word.len() >= SHORTEST_NAME && word.contains(|character: char| !character.is_lowercase());
-    words.filter(is_name).map(|word| fnv(word.bytes().map(u64::from))).collect()
+    words.filter(is_name).map(fnv_of).collect()
 }

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use super::session::Session;
-use crate::frame::{Change, Checksums, Frame, Handle, Origin};
-use crate::text::fnv;
+use crate::frame::{Change, Checksums, Frame, Handle, Origin, checksum};
 use crate::tree::{Draft, Tree};
 
 /// What has come into a stack from a session.
@@ -99,17 +98,12 @@ fn origin(own: &Tree, at: Handle) -> Origin {
         id: record.session_id.clone(),
         status: record.status,
         checksums: Checksums {
-            title: checksum(Some(&record.title)),
-            results: checksum(record.results.as_deref()),
+            title: checksum(&record.title),
+            results: checksum(record.results.as_deref().unwrap_or_default()),
             ..Checksums::default()
         },
         ..Origin::default()
     }
-}
-
-fn checksum(text: Option<&str>) -> u64 {
-    // Exact in JSON.
-    text.map_or(0, |text| fnv(text.bytes().map(u64::from)) >> 11)
 }
 
 /// Brings a frame of the stack to where it is in the session, unless somebody has gone on with it.
@@ -134,7 +128,7 @@ fn bring_up_to_date(
     let is_gone_on = record.held_by().is_some()
         || record.pending_answer().is_some()
         || record.status != known.status
-        || checksum(record.results.as_deref()) != known.checksums.results
+        || checksum(record.results.as_deref().unwrap_or_default()) != known.checksums.results
         || draft.tree.subtree(handle).any(is_left);
     if is_gone_on {
         taken.kept.push(handle);
@@ -142,7 +136,7 @@ fn bring_up_to_date(
     }
     let keys = ["status", "results", "resultsCompacted", "questions"];
     // A person can have given it another title.
-    let is_titled = checksum(Some(&record.title)) != known.checksums.title;
+    let is_titled = checksum(&record.title) != known.checksums.title;
     let mut values = now.values(keys.into_iter().chain(Some("title").filter(|_| !is_titled)));
     values.insert("origin".to_owned(), serde_json::to_value(&origin).unwrap_or_default());
     let time = now.updated_at.max(record.updated_at);

@@ -1,6 +1,6 @@
 //! `callstack fold`: what folding would have saved in sessions of agents.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -35,7 +35,7 @@ impl Arguments {
     }
 }
 
-/// What folding would have saved.
+/// The sessions, and what each policy of folding would have made of their requests.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FoldReport {
@@ -78,9 +78,7 @@ pub fn run(arguments: Arguments) -> Result<FoldReport, Failure> {
 /// A session with its sub-agents: each is a conversation of its own.
 fn replayed(session: &SessionFiles) -> Result<Replayed, Failure> {
     if session.is_document() {
-        let text = fs::read_to_string(&session.path)
-            .map_err(|error| Failure::of_file("read", session.path.display(), &error))?;
-        return Ok(Replay::of_document(&text).unwrap_or_default());
+        return Ok(Replay::of_document(&session.document_text()?).unwrap_or_default());
     }
     let mut sum = Replayed::default();
     for path in session.paths() {

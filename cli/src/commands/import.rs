@@ -263,14 +263,16 @@ pub enum Outcome {
 
 pub fn run(mut arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Failure> {
     let named = arguments.file.clone().unwrap_or_default();
-    let session = match arguments.session.take() {
-        Some(session) => Some(session),
-        None if sessions::form_of(&named).is_some() => Some(SessionFiles::of(&named)?),
+    let session = match (arguments.session.take(), sessions::form_of(&named)) {
+        (Some(session), _) => Some(session),
+        (None, Some(form)) => Some(SessionFiles::of_form(form, &named)?),
         // The ID of a session.
-        None => match named.to_str().filter(|name| !named.exists() && *name != "-" && sessions::is_session(name)) {
-            Some(name) => Some(sessions::find(name)?),
-            None => None,
-        },
+        (None, None) => {
+            match named.to_str().filter(|name| !named.exists() && *name != "-" && sessions::is_session(name)) {
+                Some(name) => Some(sessions::find(name)?),
+                None => None,
+            }
+        }
     };
     if let Some(session) = session {
         for (option, is_given) in [

@@ -175,7 +175,7 @@ impl StackCommand {
         match self {
             Self::Tree(arguments) => Ok(arguments.session_named.clone()),
             Self::Watch(arguments) => Ok(arguments.session_named.clone()),
-            Self::View(arguments) => Ok(arguments.named_session().map(str::to_owned)),
+            Self::View(arguments) => Ok(arguments.take_session()),
             Self::Usage(arguments) => {
                 let named = arguments.frame.as_ref().and_then(session);
                 arguments.frame = arguments.frame.take().filter(|_| named.is_none());
@@ -192,7 +192,7 @@ impl StackCommand {
                         Err(Failure::new(Exit::Usage, "no_frame", message).next(format!("callstack tree {named}")))
                     }
                     (None, Some(own)) => {
-                        let message = format!("there is no session `{frame}`, of which `{own}` could be a frame");
+                        let message = format!("`{frame}` is no session, so `{own}` cannot be one of its frames");
                         Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"))
                     }
                     (None, None) => Ok(None),

@@ -225,8 +225,7 @@ fn summarized(found: &[FoundSession], index: &mut Index) -> Vec<Option<Summary>>
 /// What there is of a session, and whether somebody writes one of its files.
 fn summary_of(found: &FoundSession) -> Option<(Summary, bool)> {
     let files = SessionFiles::of_form(found.form, &found.path).ok()?;
-    let is_written = files.paths().iter().any(|path| is_written(path));
-    let session = files.read(None).ok()?;
+    let (session, is_written) = files.read_now(None).ok()?;
     let (facts, tree) = (session.facts(), session.tree());
     let root = tree.roots().first().copied();
     let summary = Summary {

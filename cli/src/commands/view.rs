@@ -70,7 +70,7 @@ pub struct ServedView {
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match arguments.serve {
         Some(port) => {
-            if let Some(file) = arguments.named.as_deref().filter(|_| arguments.named_session().is_none()) {
+            if let Some(file) = arguments.named.as_deref() {
                 let message = format!("with --serve the page is not written: `{}` is no session", file.display());
                 return Err(Failure::new(Exit::Usage, "arguments", message).next("leave the file out, or --serve"));
             }
@@ -142,18 +142,19 @@ fn look(stack: &Stack, timeline: &mut Timeline) -> callstack_core::Result<bool> 
 }
 
 impl Arguments {
-    /// The session that is named in place of a file.
-    pub fn named_session(&self) -> Option<&str> {
+    /// The session that is named in place of a file. It is taken out of the arguments.
+    pub fn take_session(&mut self) -> Option<String> {
         let is_page = |named: &str| Path::new(named).extension().is_some_and(|extension| extension == "html");
         let named = self.named.as_deref().and_then(Path::to_str)?;
         let is_session = sessions::is_session(named) || !is_page(named) && !Path::new(named).exists();
-        is_session.then_some(named)
+        let session = is_session.then(|| named.to_owned());
+        self.named = self.named.take().filter(|_| session.is_none());
+        session
     }
 
     /// The file to write.
     fn file(&self) -> &Path {
-        let named = self.named.as_deref().filter(|_| self.named_session().is_none());
-        self.output.as_deref().or(named).unwrap_or(Path::new(USUAL_FILE))
+        self.output.as_deref().or(self.named.as_deref()).unwrap_or(Path::new(USUAL_FILE))
     }
 }
 

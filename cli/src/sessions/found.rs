@@ -147,11 +147,7 @@ pub fn is_of_project(found: &FoundSession, project: &Path) -> bool {
     let real = fs::canonicalize(project).ok();
     is_below(project)
         || real.is_some_and(|real| is_below(&real))
-        || in_main_checkout(&folder).is_some_and(|twin| is_below_twin(&twin.folder, project))
-}
-
-fn is_below_twin(twin: &Path, project: &Path) -> bool {
-    twin.starts_with(project)
+        || in_main_checkout(&folder).is_some_and(|twin| twin.folder.starts_with(project))
 }
 
 /// Gemini CLI notes the folder of a project beside its chats.

@@ -94,10 +94,7 @@ pub fn is_session(name: &str) -> bool {
     }
     let is_like_id =
         !name.is_empty() && name.chars().all(|character| character.is_ascii_hexdigit() || character == '-');
-    is_like_id
-        || name.len() >= FoundSession::SHORTEST_ID
-            && !name.contains(['/', ' '])
-            && all(None).iter().any(|found| found.has_id(name))
+    is_like_id || is_known_id(name, FoundSession::SHORTEST_ID)
 }
 
 /// Checks that the sessions of an agent are found, and not only read.
@@ -122,7 +119,12 @@ pub fn names_session(name: &str) -> bool {
     if path.is_file() {
         return reading::form_of(path).is_some();
     }
-    name.len() >= SUREST_ID && !name.contains(['/', ' ', '.']) && all(None).iter().any(|found| found.has_id(name))
+    is_known_id(name, SUREST_ID)
+}
+
+/// True if a host has a session with this ID, or one that begins so. `shortest`: the length of the beginning.
+fn is_known_id(name: &str, shortest: usize) -> bool {
+    name.len() >= shortest && !name.contains(['/', ' ', '.']) && all(None).iter().any(|found| found.has_id(name))
 }
 
 fn latest(agent: &str) -> Result<SessionFiles, Failure> {

@@ -165,16 +165,25 @@ impl SessionFiles {
     /// # Errors
     /// Those of reading.
     pub fn read(&self, entries: Option<Option<String>>) -> Result<Session, Failure> {
+        self.read_now(entries).map(|(session, _)| session)
+    }
+
+    /// As [`SessionFiles::read`], and whether somebody writes one of the files.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read_now(&self, entries: Option<Option<String>>) -> Result<(Session, bool), Failure> {
         if self.is_document() {
-            return self.document(entries);
+            return Ok((self.document(entries)?, is_written(&self.path)));
         }
         let session = self.session();
         let mut session = match entries {
             Some(of) => session.with_entries(of),
             None => session,
         };
-        self.read_on(&mut session, &mut Progress::default())?;
-        Ok(session)
+        let mut progress = Progress::default();
+        self.read_on(&mut session, &mut progress)?;
+        Ok((session, !progress.is_over))
     }
 
     /// True if the session is one JSON document.
@@ -183,14 +192,21 @@ impl SessionFiles {
     }
 
     fn document(&self, entries: Option<Option<String>>) -> Result<Session, Failure> {
-        let failed = |error: io::Error| Failure::of_file("read", self.path.display(), &error);
-        let mut bytes = Vec::new();
-        File::open(&self.path).map_err(failed)?.take(LONGEST_DOCUMENT).read_to_end(&mut bytes).map_err(failed)?;
-        let text = String::from_utf8_lossy(&bytes);
-        Session::of_document(&text, &self.id, entries).ok_or_else(|| {
+        Session::of_document(&self.document_text()?, &self.id, entries).ok_or_else(|| {
             let message = format!("{} cannot be read: it is cut, or is no session", self.path.display());
             Failure::new(Exit::Failed, "no_session", message)
         })
+    }
+
+    /// The text of the document that the session is.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn document_text(&self) -> Result<String, Failure> {
+        let failed = |error: io::Error| Failure::of_file("read", self.path.display(), &error);
+        let mut bytes = Vec::new();
+        File::open(&self.path).map_err(failed)?.take(LONGEST_DOCUMENT).read_to_end(&mut bytes).map_err(failed)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Its own file, and those of its sub-agents.

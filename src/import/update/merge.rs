@@ -3,13 +3,9 @@
 use std::collections::HashMap;
 
 use super::PlanField;
-use crate::frame::{Checksums, Frame, FrameStatus, Handle, Origin, Question};
+use crate::frame::{Checksums, Frame, FrameStatus, Handle, Origin, Question, checksum};
 use crate::import::collector::is_made;
-use crate::text::fnv_of;
 use crate::tree::{TAKEN_BACK, Tree};
-
-/// The largest checksum: numbers in JSON are exact up to it in every language.
-const LARGEST: u64 = (1 << 53) - 1;
 
 /// The fields that have checksums of their own. The status has that of what the frame waits for, and the order has none.
 pub(super) const FIELDS: [PlanField; 7] = [
@@ -75,12 +71,6 @@ pub(in crate::import) fn verdict<T: PartialEq>(base: Option<T>, file: T, here: T
         Some(base) if base == here => Verdict::File,
         _ => Verdict::Both,
     }
-}
-
-/// The checksum of a text; 0 for an empty one.
-fn checksum(text: &str) -> u64 {
-    let sum = fnv_of(text);
-    if text.is_empty() { 0 } else { (sum ^ (sum >> 53)) & LARGEST | 1 }
 }
 
 fn wait_of(question: Option<&Question>) -> u64 {

@@ -1,15 +1,19 @@
 //! Sub-agents: which frame and which call the file of one belongs to.
 
-use super::{AgentCall, End, Session, Stream};
+use super::{AgentCall, End, Session};
 use crate::frame::Handle;
 use crate::transcript::AgentFile;
 
 impl Session {
+    /// The number of the sub-agent with this ID.
+    pub(super) fn stream_of(&self, agent: &str) -> Option<usize> {
+        self.streams.iter().position(|stream| stream.agent.as_ref().is_some_and(|known| known.id == agent))
+    }
+
     /// The number of a sub-agent whose lines are in the file of the session.
     pub(super) fn inline_agent(&mut self, id: &str) -> usize {
-        let is = |stream: &Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == id);
-        let known = self.streams.iter().position(is);
-        known.unwrap_or_else(|| self.add_agent(AgentFile { id: id.to_owned(), call: Some(id.to_owned()), title: None }))
+        self.stream_of(id)
+            .unwrap_or_else(|| self.add_agent(AgentFile { id: id.to_owned(), call: Some(id.to_owned()), title: None }))
     }
 
     /// The frame of the sub-agent of a file, with what it was told first.
@@ -44,11 +48,10 @@ impl Session {
 
     /// A call has named the sub-agent that it has started.
     pub(super) fn started(&mut self, call: &str, id: &str, goes_on: bool) {
+        let stream = self.stream_of(id).filter(|file| self.streams[*file].frame.is_none());
         let Some(known) = self.agents.get_mut(call) else { return };
         known.goes_on = goes_on;
-        let of_agent =
-            |stream: &Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == id) && stream.frame.is_none();
-        if let Some(file) = self.streams.iter().position(of_agent) {
+        if let Some(file) = stream {
             known.stream = Some(file);
             let frame = known.frame;
             (self.streams[file].frame, self.streams[file].turn) = (Some(frame), Some(frame));
@@ -56,8 +59,8 @@ impl Session {
     }
 
     pub(super) fn agent_ended(&mut self, agent: &str, end: End, result: String) {
-        let by_stream = self.streams.iter().find(|stream| stream.agent.as_ref().is_some_and(|file| file.id == agent));
-        let frame = by_stream.and_then(|stream| stream.frame).or_else(|| self.agents.get(agent).map(|call| call.frame));
+        let by_stream = self.stream_of(agent).and_then(|file| self.streams[file].frame);
+        let frame = by_stream.or_else(|| self.agents.get(agent).map(|call| call.frame));
         if let Some(frame) = frame.filter(|frame| self.is_open(*frame)) {
             self.end_frame(frame, &end, result);
         }

@@ -54,8 +54,7 @@ impl Session {
         called::started(name, arguments)?;
         let keys = ["resume", "task_id", "session_id", "agent_id"];
         let named = keys.iter().find_map(|key| arguments.get(key)?.as_str())?;
-        let is = |stream: &super::Stream| stream.agent.as_ref().is_some_and(|agent| agent.id == named);
-        let agent = self.streams.iter().position(is)?;
+        let agent = self.stream_of(named)?;
         let frame = self.streams[agent].frame?;
         if !self.is_open(frame) {
             self.command(Command::Reopen { frame: frame.into(), reason: "It was called again.".to_owned() });

@@ -1,8 +1,7 @@
 //! What answers have used: each once, with its last numbers.
 
 use super::{Request, Session};
-use crate::frame::{Handle, ModelRequest};
-use crate::text::fnv;
+use crate::text::fnv_of;
 use crate::tree::Command;
 
 impl Session {
@@ -32,15 +31,11 @@ impl Session {
 
     pub(super) fn count_request(&mut self, file: usize) {
         let Some((request, frame)) = self.streams[file].request.take() else { return };
-        let number = fnv(request.id.bytes().map(u64::from));
+        let number = fnv_of(&request.id);
         if request.id.is_empty() || self.counted.insert(number) {
             let now = std::mem::replace(&mut self.now, request.time);
-            self.usage(frame, request.used);
+            self.command(Command::RecordUsage { frame: frame.into(), request: Box::new(request.used) });
             self.now = now;
         }
-    }
-
-    pub(super) fn usage(&mut self, frame: Handle, request: ModelRequest) {
-        self.command(Command::RecordUsage { frame: frame.into(), request: Box::new(request) });
     }
 }

@@ -135,7 +135,7 @@ impl Report for ImportedSession {
         }
         if !self.kept.is_empty() {
             let kept = self.kept.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            page.text(4, &format!("left as they are, because somebody has gone on with them here: {kept}"))?;
+            page.text(4, &format!("left as they are, because work on them went on in this stack: {kept}"))?;
         }
         if self.unknown > 0 {
             page.text(4, &format!("{} not understood", count(self.unknown, "line")))?;
