@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use callstack_core::transcript::{Session, TranscriptForm};
 
-use super::reading::is_of_program;
+use super::first_line::is_of_program;
 use crate::host_files::HostFiles;
 use crate::repository::in_main_checkout;
 

@@ -1,5 +1,6 @@
 //! Sessions of agents on this machine: where their hosts keep them, and how one is looked at as if it were a stack.
 
+mod first_line;
 mod found;
 mod reading;
 mod store;

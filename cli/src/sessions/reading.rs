@@ -9,6 +9,7 @@ use callstack_core::text::from_json;
 use callstack_core::transcript::{AgentFile, Session, SessionFile, TranscriptForm};
 use serde_json::Value;
 
+use super::first_line::{HEAD, first_line};
 use super::found::{FoundSession, files};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -17,8 +18,6 @@ use crate::failure::Failure;
 const SILENCE: Duration = Duration::from_secs(120);
 /// The longest document that is read, in bytes.
 const LONGEST_DOCUMENT: u64 = 1 << 30;
-/// How much of a file is read to learn its form, in bytes.
-const HEAD: u64 = 4 << 20;
 /// The length of a part of a file that is read at once, in bytes.
 const BUFFER: usize = 1 << 15;
 /// The most threads of sub-agents that are looked for.
@@ -304,25 +303,6 @@ pub(super) fn spawned(path: &Path) -> Option<(String, String)> {
     let parent = payload.pointer("/source/subagent/thread_spawn/parent_thread_id");
     let parent = parent.or_else(|| payload.get("parent_thread_id")).and_then(Value::as_str)?;
     Some((payload.get("id")?.as_str()?.to_owned(), parent.to_owned()))
-}
-
-/// True if another thread or the program itself has started the thread in a file of Codex.
-pub(super) fn is_of_program(path: &Path) -> bool {
-    let read = || {
-        let head = first_line(path)?;
-        let payload = head.get("payload")?;
-        Some(
-            payload.pointer("/source/subagent").is_some()
-                || payload.get("parent_thread_id").is_some_and(Value::is_string),
-        )
-    };
-    read().unwrap_or(false)
-}
-
-fn first_line(path: &Path) -> Option<Value> {
-    let mut line = Vec::new();
-    BufReader::new(File::open(path).ok()?.take(HEAD)).read_until(b'\n', &mut line).ok()?;
-    from_json(&String::from_utf8_lossy(&line)).ok()
 }
 
 /// Notes the calls in a thread of Codex that have started other threads.

@@ -2,21 +2,19 @@
 //!
 //! They are checked one by one on a copy of the tree, so each is possible after those before it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
 use super::conflicts::{Sides, advice};
-use super::known::Known;
-use super::leaving::Doubt;
 use super::merge::{FIELDS, Here, Verdict, begun_here, said_by, status_verdict, verdict};
 use super::order;
+use super::updater::{Updater, named};
 use super::{Becomes, PlanChange, PlanConflict, PlanField, PlanUpdate};
 use crate::error::Result;
-use crate::frame::{Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Origin};
-use crate::import::Imported;
+use crate::frame::{Change, Event, Frame, FrameEdit, FrameStatus, Handle, Origin};
 use crate::import::collector::is_made;
-use crate::tree::{Draft, Tree};
+use crate::tree::Draft;
 
 /// What becomes of one frame that was there.
 pub(super) struct Merge<'a> {
@@ -30,37 +28,9 @@ pub(super) struct Merge<'a> {
     origin: Origin,
 }
 
-/// Makes the events.
-pub(super) struct Updater<'a, 'tree> {
-    pub(super) draft: &'a mut Draft<'tree>,
-    /// The tree after the events so far.
-    pub(super) tree: Tree,
-    pub(super) plan: &'a Imported,
-    /// Where the top of the plan is: below a given frame, or beside what was imported before.
-    top: Option<Handle>,
-    pub(super) known: Known,
-    /// The frames of the file by their IDs in it.
-    pub(super) file: HashMap<&'a str, &'a Frame>,
-    /// The IDs of the frames in the plan.
-    pub(super) ids: HashMap<Handle, String>,
-    /// Why nothing leaves the plan.
-    pub(super) doubt: Option<Doubt>,
-    pub(super) outcome: PlanUpdate,
-}
-
-impl<'a, 'tree> Updater<'a, 'tree> {
-    pub(super) fn new(draft: &'a mut Draft<'tree>, known: Known, plan: &'a Imported, below: Option<Handle>) -> Self {
-        let tree = draft.tree.clone();
-        let file: HashMap<&str, &Frame> = plan.frames.iter().map(|frame| (frame.session_id.as_str(), frame)).collect();
-        let ids = known.handles.iter().map(|(id, handle)| (*handle, id.clone())).collect();
-        let top = below.or_else(|| top_before(&tree, plan, &known, &file));
-        let outcome = PlanUpdate::default();
-        let mut updater = Self { draft, tree, plan, top, known, file, ids, doubt: None, outcome };
-        updater.doubt = updater.doubt();
-        updater
-    }
-
+impl<'a> Updater<'a, '_> {
     pub(super) fn update(mut self) -> Result<PlanUpdate> {
+        self.doubt = self.doubt();
         let was_known: HashSet<Handle> = self.known.handles.values().copied().collect();
         let orders = order::in_file(self.plan);
         let reordered = order::reordered(&self.tree, &self.known.handles, &orders);
@@ -98,21 +68,6 @@ impl<'a, 'tree> Updater<'a, 'tree> {
             self.tree.node(conflict.frame).title().clone_into(&mut conflict.title);
         }
         Ok(self.outcome)
-    }
-
-    /// Adds an event, unless it cannot be after those before it.
-    pub(super) fn push(&mut self, handle: Handle, change: Change) -> Result<()> {
-        let revision = self.tree.revision().saturating_add(1);
-        let event = Event { revision, time: self.draft.now, handle, change };
-        self.tree.check_next(&event)?;
-        self.tree.apply(&event);
-        self.draft.push(handle, event.change);
-        Ok(())
-    }
-
-    /// The parent of a frame within the file. `None`: it is at the top of the plan.
-    pub(super) fn parent_in_file(&self, frame: &Frame) -> Option<&'a Frame> {
-        frame.parent_session_id.as_deref().and_then(|parent| self.file.get(parent)).copied()
     }
 
     /// The ID of the parent within the file; empty at the top.
@@ -365,22 +320,6 @@ impl<'a, 'tree> Updater<'a, 'tree> {
             _ => None,
         }
     }
-}
-
-/// The frame below which the top of a plan was.
-fn top_before(tree: &Tree, plan: &Imported, known: &Known, file: &HashMap<&str, &Frame>) -> Option<Handle> {
-    let is_top = |frame: &&Frame| frame.parent_session_id.as_deref().is_none_or(|parent| !file.contains_key(parent));
-    let was_top = |handle: &Handle| {
-        let origin = tree.node(*handle).record().origin.as_ref();
-        origin.is_some_and(|origin| origin.checksums.parent == 0)
-    };
-    let mut tops = plan.frames.iter().filter(is_top).filter_map(|frame| known.handles.get(&frame.session_id).copied());
-    tree.node(tops.find(was_top)?).parent()
-}
-
-/// A frame by its handle, as a text: equal to what is read from a store.
-pub(super) fn named(handle: Handle) -> FrameRef {
-    FrameRef::Text(handle.to_string())
 }
 
 fn put_results(values: &mut Map<String, Value>, file: &Frame) {

@@ -2,23 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::changes::Updater;
 use super::merge::begun_here;
+use super::updater::{Doubt, Updater};
 use super::{Becomes, PlanChange, PlanConflict, PlanField};
 use crate::error::Result;
 use crate::frame::{Change, Frame, FrameStatus, Handle, Origin};
 
 /// The reason with which a frame is invalidated that the file does not have any more.
 const REMOVED: &str = "The plan does not have it any more.";
-
-/// Why nothing leaves the plan, although the file does not have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doubt {
-    /// Parts of the file cannot be read.
-    Incomplete,
-    /// The file has lost most of what is unfinished.
-    MostIsMissing,
-}
 
 impl Updater<'_, '_> {
     /// The frames that the file does not have any more, with their IDs.

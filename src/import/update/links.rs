@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::changes::{Merge, Updater, named};
+use super::changes::Merge;
 use super::merge::{Here, begun_here};
+use super::updater::{Updater, named};
 use super::{PlanConflict, PlanField};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameEdit, FrameStatus, Handle, Question};

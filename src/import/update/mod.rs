@@ -11,13 +11,14 @@ mod leaving;
 mod links;
 mod merge;
 mod order;
+mod updater;
 
 use serde::Serialize;
 
-use self::changes::Updater;
 pub(super) use self::conflicts::Sides;
 pub(super) use self::known::Known;
 pub(super) use self::merge::{Here, Verdict, begun_here, said_by, status_verdict, verdict};
+use self::updater::Updater;
 use super::Imported;
 use crate::error::Result;
 use crate::frame::{FrameStatus, Handle};

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Map;
 
-use super::changes::{Updater, named};
+use super::updater::{Updater, named};
 use super::{Becomes, PlanChange, PlanConflict, PlanField};
 use crate::error::Result;
 use crate::frame::{Change, FrameEdit, Handle};
