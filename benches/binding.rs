@@ -49,7 +49,7 @@ fn main() {
     let own = tempfile::tempdir().unwrap();
     let given = std::env::args().nth(1).filter(|argument| !argument.starts_with('-'));
     let folder = given.map_or_else(|| own.path().to_owned(), PathBuf::from);
-    std::fs::write(folder.join("state.json"), stack.state().to_json()).unwrap();
+    std::fs::write(folder.join("state.json"), stack.state().unwrap().to_json()).unwrap();
     let cached = time(20_000, |_| drop(black_box(stack.context(&frame, &settings).unwrap())));
     let cold = time(5_000, |_| {
         stack.clear_cache(None).unwrap();

@@ -26,7 +26,7 @@ fn uncached(group: &mut BenchmarkGroup<'_, WallTime>, parameter: usize, make: im
     let stack = LazyCell::new(make);
     let settings = Settings::default();
     group.bench_function(BenchmarkId::from_parameter(parameter), |bencher| {
-        let frame = stack.read(|tree| tree.handles().last().unwrap());
+        let frame = stack.read(|tree| tree.handles().last().unwrap()).unwrap();
         bencher.iter(|| stack.context_uncached(black_box(frame), &settings).unwrap());
     });
 }
@@ -38,7 +38,7 @@ fn tour(criterion: &mut Criterion) {
     for count in [1_000, 100_000] {
         let stack = LazyCell::new(|| trees::full(count, 8, Texts::Small));
         group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
-            let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect());
+            let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect()).unwrap();
             // A step that has no factor in common with the number of frames visits all of them before any twice.
             let mut places = (0..).map(|step: usize| step * 38_197 % frames.len());
             bencher.iter(|| stack.context_uncached(frames[places.next().unwrap()], &settings).unwrap());
@@ -53,13 +53,13 @@ fn shapes(criterion: &mut Criterion) {
 
 /// Measures the first context of a tree, when no frame is rendered and no sibling is indexed yet.
 fn first(criterion: &mut Criterion) {
-    let state = trees::full(63, 8, Texts::Large).state();
+    let state = trees::full(63, 8, Texts::Large).state().unwrap();
     let settings = Settings::default();
     criterion.benchmark_group("context/first").bench_function(BenchmarkId::from_parameter(63), |bencher| {
         bencher.iter_batched(
             || Stack::from_state(state.clone(), StackOptions::default()).0,
             |stack| {
-                let frame = stack.read(|tree| tree.handles().last().unwrap());
+                let frame = stack.read(|tree| tree.handles().last().unwrap()).unwrap();
                 (stack.context_uncached(frame, &settings).unwrap(), stack)
             },
             BatchSize::LargeInput,

@@ -37,7 +37,7 @@ fn messages(criterion: &mut Criterion) {
     }
     let full = Register::ALL.iter().map(|register| (*register, "a note to work by, ".repeat(60)));
     stack.update_registers(run, full.collect()).unwrap();
-    while stack.read(|tree| tree.node(run).conversation().map_or(0, |own| own.messages().len())) < 100 {
+    while stack.read(|tree| tree.node(run).conversation().map_or(0, |own| own.messages().len())).unwrap() < 100 {
         let call = reply(&stack, run, "read_file");
         stack.run(run).answer(&call, "def add(a, b):\n    return a + b\n".repeat(63), false).unwrap();
     }

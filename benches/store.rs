@@ -48,7 +48,7 @@ fn texts(size: usize) -> Texts {
 fn history_of(size: usize, texts: Texts) -> Vec<u8> {
     let finished = trees::full(size, 8, texts);
     let worked = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
-    let frames = finished.state().frames;
+    let frames = finished.state().unwrap().frames;
     for frame in &frames {
         let Frame { session_id, parent_session_id, title, success_criteria, success_criteria_compacted, .. } = frame;
         let new = NewFrame::new(title).id(session_id).criteria(success_criteria);

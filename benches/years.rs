@@ -183,7 +183,7 @@ fn commands(folder: &Path) -> Value {
 /// Fetches frames of finished trees that are not in memory.
 fn fetches(folder: &Path) -> Value {
     let stack = Stack::open(folder, StackOptions::default().mirror(false)).unwrap();
-    let frames = stack.read(|tree| tree.len()) - ACTIVE;
+    let frames = stack.read(|tree| tree.len()).unwrap() - ACTIVE;
     let mut times = Vec::new();
     for place in 0..SAMPLES.min(frames / TREE) {
         let handle = Handle::from_index(place * (frames / SAMPLES.min(frames / TREE))).unwrap();

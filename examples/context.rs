@@ -45,7 +45,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
     let stack = stack_of(&tree);
     let handle = match frame {
         Some(frame) => stack.resolve(frame).map_err(say)?,
-        None => likely_frame(&stack).ok_or("the file contains no frames")?,
+        None => likely_frame(&stack).map_err(say)?.ok_or("the file contains no frames")?,
     };
     let context = stack.context(handle, &settings).map_err(say)?;
 
@@ -76,14 +76,9 @@ fn stack_of(tree: &Tree) -> Stack {
     Stack::from_state(state, StackOptions::default()).0
 }
 
-fn likely_frame(stack: &Stack) -> Option<callstack_core::Handle> {
-    stack
-        .active()
-        .or_else(|| {
-            stack.read(|tree| {
-                tree.with_status(FrameStatus::InProgress).find(|frame| tree.node(*frame).parent().is_some())
-            })
-        })
-        .or_else(|| stack.ready().first().copied())
-        .or_else(|| stack.read(|tree| tree.handles().last()))
+fn likely_frame(stack: &Stack) -> callstack_core::Result<Option<callstack_core::Handle>> {
+    stack.read(|tree| {
+        let below = tree.with_status(FrameStatus::InProgress).find(|frame| tree.node(*frame).parent().is_some());
+        tree.active().or(below).or_else(|| tree.ready().next()).or_else(|| tree.handles().last())
+    })
 }

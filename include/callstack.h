@@ -1614,6 +1614,7 @@ CallstackCode callstack_export_files(const Callstack *stack,
  *   - `details`: also criteria, results, artifacts and decisions; default false;
  *   - `own`: the frame of the reader, which is marked instead of the active frame if it is open; default: the active
  *     frame;
+ *   - `active`: mark the active frame, or that of the reader, and name it below the frames; default true;
  *   - `depth`: number of levels below the first; default: all;
  *   - `width`: maximum length of a line, in characters; 0 is no limit; default 120.
  * - `out_outline`: the text, several lines.

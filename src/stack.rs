@@ -309,20 +309,30 @@ impl Stack {
     /// [`Error::InsideRead`], because `read` would go on with a tree that lacks their changes. It may wait for other
     /// threads, also for their commands.
     ///
-    /// A frame of a finished tree can have to be read from the database. If that fails, a frame without any text stands in its
-    /// place. [`Stack::check_read`] says so, and each query of the frame that returns a [`Result`] fails with the reason.
-    pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
-        let value = self.inner.tree.lend(read);
+    /// # Errors
+    /// If a frame of a finished tree had to be read from the database, and that failed: the errors of the database. What `read` has
+    /// returned is dropped then, since it may lack the frame.
+    pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> Result<T> {
+        self.look(|tree| tree.checked(read))
+    }
+
+    /// As [`Stack::read`], for parts of a call. If a frame cannot be read, a frame without any text stands in its place, and who asks for
+    /// the whole call with [`Tree::checked`] learns of it.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Tree) -> T) -> T {
+        let value = self.inner.tree.lend(look);
         self.drop_finished();
         value
     }
 
-    /// As [`Stack::read`], for callers who cannot ask [`Stack::check_read`]. If a frame cannot be read, because others have changed it and
-    /// have compacted the history since, it is read again with their changes.
+    /// As [`Stack::read`]. If others have changed a frame that cannot be read, and have compacted the history since, it is read again
+    /// with their changes.
+    ///
+    /// # Errors
+    /// [`Error::Broken`]; as [`Stack::read`].
     #[cfg(feature = "capi")]
-    pub(crate) fn read_checked<T>(&self, read: impl Fn(&Tree) -> T) -> Result<T> {
+    pub(crate) fn read_again<T>(&self, read: impl Fn(&Tree) -> T) -> Result<T> {
         self.check_working()?;
-        let looked = || self.read(|tree| tree.checked(&read));
+        let looked = || self.read(&read);
         looked().or_else(|_| self.refresh().and_then(|_| looked()))
     }
 

@@ -43,7 +43,7 @@ fn build(folder: &Path) -> Vec<Handle> {
     let stack = Stack::open(folder, StackOptions::default().mirror(false)).unwrap();
     let root = stack.push(NewFrame::new("Build a shop").criteria("Customers can order and pay").root()).unwrap();
     let mut parts = Vec::new();
-    while stack.read(|tree| tree.len()) < FRAMES {
+    while stack.read(|tree| tree.len()).unwrap() < FRAMES {
         let name = format!("Part {}", parts.len());
         let part = stack.push(NewFrame::new(name).criteria("Totals are right for all rates").below(root)).unwrap();
         for number in 0..99 {

@@ -253,15 +253,6 @@ impl StackFolder {
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(stack.clone());
     }
 
-    /// Whether all frames could be read that the command has asked for.
-    ///
-    /// # Errors
-    /// As [`Stack::check_read`].
-    pub fn check_read(&self) -> Result<(), Failure> {
-        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.as_ref().map_or(Ok(()), |stack| Ok(stack.check_read()?))
-    }
-
     /// The database that is in the folder now.
     ///
     /// # Errors

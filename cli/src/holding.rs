@@ -3,7 +3,7 @@
 use std::env;
 
 use callstack_core::text::one_line;
-use callstack_core::{Actor, Handle, Hold, HolderKind, Stack, Tree};
+use callstack_core::{Actor, Error, Handle, Hold, HolderKind, Stack, Tree};
 
 use crate::clock::now;
 use crate::output::moment;
@@ -19,7 +19,7 @@ fn works_on(tree: &Tree, own: Option<&Actor>, frame: Handle) -> bool {
 }
 
 /// Why nobody else goes on with a frame now: a worker has it. `None`: nothing keeps them from it.
-pub fn with_worker(stack: &Stack, frame: Handle) -> Option<String> {
+pub fn with_worker(stack: &Stack, frame: Handle) -> Result<Option<String>, Error> {
     stack.read(|tree| {
         let holder = tree.holder(frame, now()).filter(|holder| holder.kind == HolderKind::Worker)?;
         let until = holder.until.map_or(String::new(), |until| format!(" until {}", moment(until)));

@@ -91,7 +91,7 @@ fn marks_at_the_beginning_of_files_are_no_part_of_them() {
     let history = String::from_utf8(history).unwrap();
     let titles = |place: &Path| -> Vec<String> {
         let stack = Stack::open(place, StackOptions::default()).unwrap();
-        stack.state().frames.into_iter().map(|frame| frame.title).collect()
+        stack.state().unwrap().frames.into_iter().map(|frame| frame.title).collect()
     };
     for (name, text, arguments, title) in [
         ("lines.txt", "- Schema\n- Login\n", &["plan", "--new", "--root", "--file"][..], "Schema"),
@@ -103,7 +103,7 @@ fn marks_at_the_beginning_of_files_are_no_part_of_them() {
             &["import"],
             "Issue",
         ),
-        ("state.json", &old.state().to_json().replace("Old", "State"), &["import"], "State"),
+        ("state.json", &old.state().unwrap().to_json().replace("Old", "State"), &["import"], "State"),
     ] {
         let file = write(&folder, name, &format!("\u{feff}{text}"));
         said(&place, &[arguments, &[&file]].concat());
@@ -143,7 +143,8 @@ fn files_of_titles_and_check_lists_become_plans() {
         let file = file.to_str().unwrap();
         said(folder.path(), &["plan", "--new", "--root", "--file", file]);
         let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
-        let ready: Vec<String> = stack.ready().into_iter().map(|frame| stack.frame(frame).unwrap().title).collect();
+        let ready: Vec<String> =
+            stack.ready().unwrap().into_iter().map(|frame| stack.frame(frame).unwrap().title).collect();
         assert_eq!(ready, titles, "{name}");
     }
     // The same plan a second time, and below a frame.
@@ -156,7 +157,7 @@ fn files_of_titles_and_check_lists_become_plans() {
     }
     said(&place, &["import", &list]);
     let stack = Stack::open(&place, StackOptions::default()).unwrap();
-    assert_eq!((stack.children("f1").unwrap().len(), stack.state().frames.len()), (2, 7));
+    assert_eq!((stack.children("f1").unwrap().len(), stack.state().unwrap().frames.len()), (2, 7));
     let chained = run(&place, &["plan", "--chain", "--file", &list]);
     assert_eq!(chained.status.code(), Some(2), "{}", String::from_utf8_lossy(&chained.stderr));
     let utf16: Vec<u8> = "\u{feff}Schéma\r\nRoutes".encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -267,7 +267,7 @@ fn a_refused_history_leaves_nothing_and_a_good_one_makes_the_stack_in_any_free_f
 fn an_exported_state_is_the_same_in_a_file_and_on_the_standard_output() {
     let (folder, other) = (folder(), TempDir::new().unwrap());
     let stack = three_tasks(folder.path());
-    let state = stack.state();
+    let state = stack.state().unwrap();
     stack.close().unwrap();
     let file = other.path().join("state.json");
     assert!(run(folder.path(), &["export", file.to_str().unwrap()]).status.success());

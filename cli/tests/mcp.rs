@@ -331,7 +331,7 @@ fn subagents_of_a_host_with_hooks_need_no_call_of_ours() {
         let done = session.frame(frame);
         assert_eq!((done.status, done.results), (FrameStatus::Completed, Some(answer)));
     }
-    assert_eq!(session.project.stack().read(|tree| tree.len()), 3, "no frame of a wrapper is left behind");
+    assert_eq!(session.project.stack().read(|tree| tree.len()).unwrap(), 3, "no frame of a wrapper is left behind");
     let (said, _) = session.run_hook(
         "pre-tool-use",
         None,
@@ -578,7 +578,7 @@ fn a_conversation_goes_down_and_up_the_tree() {
     server.pop("one", "orders.rs");
     ends_with(&server.pop("one", "the shop"), "The task is over.\nYou are in no frame.");
     let stack = project.stack();
-    assert_eq!(stack.with_status(FrameStatus::Completed).len(), 3);
+    assert_eq!(stack.with_status(FrameStatus::Completed).unwrap().len(), 3);
     assert_eq!(stack.frame("f2").unwrap().decisions, ["Cents, so that sums are exact"]);
 }
 
@@ -684,7 +684,7 @@ fn a_pop_begins_the_next_frame_in_the_same_call() {
         popped,
         "f5 (Page) is completed. Nothing is left below f1: check its criteria, then pop it.\nYou are in f1 (Shop)."
     );
-    assert_eq!(project.stack().with_status(FrameStatus::Completed).len(), 4);
+    assert_eq!(project.stack().with_status(FrameStatus::Completed).unwrap().len(), 4);
 }
 
 #[test]
@@ -773,10 +773,12 @@ fn who_has_no_name_is_asked_for_the_frame() {
         assert!(refused.contains("f2 (Cart)") && refused.contains("frame"), "{tool}: {refused}");
     }
     let stack = project.stack();
-    stack.read(|tree| {
-        assert_eq!(tree.roots().len(), 2, "nothing else was begun");
-        assert_eq!(tree.node(tree.node(tree.roots()[0]).children()[0]).title(), "Cart");
-    });
+    stack
+        .read(|tree| {
+            assert_eq!(tree.roots().len(), 2, "nothing else was begun");
+            assert_eq!(tree.node(tree.node(tree.roots()[0]).children()[0]).title(), "Cart");
+        })
+        .unwrap();
 }
 
 #[test]
@@ -814,7 +816,7 @@ fn two_subagents_at_once_do_not_mix() {
     server.done(Some("lead"), "pop", json!({ "status": "completed", "results": "README", "frame": "f5" }));
     ends_with(&server.pop("lead", "the shop"), "You are in no frame.");
     let stack = project.stack();
-    assert_eq!(stack.with_status(FrameStatus::Completed).len(), 5);
+    assert_eq!(stack.with_status(FrameStatus::Completed).unwrap().len(), 5);
     assert_eq!(stack.frame("f3").unwrap().artifacts, ["mail.rs"]);
     assert_eq!(stack.frame("f2").unwrap().results.as_deref(), Some("cart.rs"));
 }
@@ -1244,7 +1246,7 @@ fn a_conversation_that_pops_below_the_frame_of_a_worker_does_not_take_that() {
         ends_with(&server.pop(conversation, "rates.rs"), back);
     }
     stack.refresh().unwrap();
-    stack.read(|tree| tree.check_holds(&held)).unwrap();
+    stack.read(|tree| tree.check_holds(&held)).unwrap().unwrap();
     assert_eq!(stack.frame("f2").unwrap().status, FrameStatus::InProgress);
 }
 
@@ -1883,15 +1885,21 @@ fn many_servers_share_a_stack() {
         }
     });
     let stack = project.stack();
-    assert_eq!(stack.with_status(FrameStatus::Completed).len(), 200);
-    stack.read(|tree| {
-        for root in tree.roots() {
-            let number = tree.node(*root).title().trim_start_matches("Task ").to_owned();
-            for child in tree.node(*root).children() {
-                assert!(tree.node(*child).title().ends_with(&format!(" of {number}")), "{}", tree.node(*child).title());
+    assert_eq!(stack.with_status(FrameStatus::Completed).unwrap().len(), 200);
+    stack
+        .read(|tree| {
+            for root in tree.roots() {
+                let number = tree.node(*root).title().trim_start_matches("Task ").to_owned();
+                for child in tree.node(*root).children() {
+                    assert!(
+                        tree.node(*child).title().ends_with(&format!(" of {number}")),
+                        "{}",
+                        tree.node(*child).title()
+                    );
+                }
             }
-        }
-    });
+        })
+        .unwrap();
 }
 
 #[test]

@@ -375,7 +375,7 @@ fn requests_to_models_are_told_and_a_reader_who_comes_late_has_them_too() {
     let stack = Stack::open(&path, StackOptions::default()).unwrap();
     stack.record_usage("f2", ModelRequest { output: 5, ..ModelRequest::new("alpha") }).unwrap();
     let (recorded, change) = event(&mut reader);
-    assert_eq!((recorded, change["models"][0].as_str()), (stack.read(|tree| tree.revision()), Some("alpha")));
+    assert_eq!((recorded, change["models"][0].as_str()), (stack.read(|tree| tree.revision()).unwrap(), Some("alpha")));
     assert_eq!((change["requests"].as_array().unwrap().len(), &change["requests"][0][0]), (1, &2.into()));
     assert_eq!((&change["costliest"], &change["total"][2]), (&serde_json::json!([2]), &5.into()));
     drop(reader);

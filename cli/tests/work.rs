@@ -128,7 +128,7 @@ fn workers_share_the_frames_of_a_plan_and_do_each_once() {
     done.dedup();
     assert_eq!(done.len(), 52);
     place.stack.refresh().unwrap();
-    for handle in place.stack.with_status(FrameStatus::Completed) {
+    for handle in place.stack.with_status(FrameStatus::Completed).unwrap() {
         let Frame { title, results, .. } = place.stack.frame(handle).unwrap();
         assert_eq!(results.unwrap(), format!("results of {title}"));
     }

@@ -13,12 +13,14 @@ fuzz_target!(|input: (&[u8], &str)| {
     if plan.frames.is_empty() || stack.bring_up_to_date(&plan, None).is_err() {
         return;
     }
-    let Ok(untouched) = stack.read(|tree| import::export(tree, text, "")) else { return };
+    let Ok(untouched) = stack.read(|tree| import::export(tree, text, "")).unwrap() else { return };
     assert_eq!(untouched.text, text, "nothing was done, and no byte changes");
-    let count = stack.read(|tree| tree.len());
+    let count = stack.read(|tree| tree.len()).unwrap();
     for step in steps {
-        let frame =
-            stack.read(|tree| tree.handles().nth(usize::from(*step) % count)).expect("there are so many frames");
+        let frame = stack
+            .read(|tree| tree.handles().nth(usize::from(*step) % count))
+            .unwrap()
+            .expect("there are so many frames");
         // What is not possible is refused.
         drop(match step >> 5 {
             0..=2 => stack.activate(frame).map(drop),
@@ -29,11 +31,12 @@ fuzz_target!(|input: (&[u8], &str)| {
             _ => stack.block(frame, "Which one?", None).map(drop),
         });
     }
-    let exported = stack.read(|tree| import::export(tree, text, "")).expect("what could be exported can be after work");
+    let exported =
+        stack.read(|tree| import::export(tree, text, "")).unwrap().expect("what could be exported can be after work");
     let again = import::frames(&exported.text).expect("the file can be read again");
     stack.note_export(&exported).expect("the stack is in memory");
     let statuses =
-        || stack.state().frames.into_iter().map(|frame| (frame.session_id, frame.status)).collect::<Vec<_>>();
+        || stack.state().unwrap().frames.into_iter().map(|frame| (frame.session_id, frame.status)).collect::<Vec<_>>();
     let before = statuses();
     stack.bring_up_to_date(&again, None).unwrap_or_else(|error| panic!("{}: {error}", exported.text));
     let has_begun = |status: FrameStatus| !matches!(status, FrameStatus::Planned | FrameStatus::Blocked);

@@ -28,7 +28,7 @@ use crate::url::{ServerUrl, StackUrl, check_names, shown_stack};
 /// let server = PostgresServer::connect("postgres://agents@db.example/agents", PostgresOptions::default())?;
 /// for name in ["shop", "blog"] {
 ///     let stack = Stack::with_store(server.store("team", name)?, StackOptions::default())?;
-///     println!("{name}: {} frames", stack.read(|tree| tree.len()));
+///     println!("{name}: {} frames", stack.read(|tree| tree.len())?);
 /// }
 /// # Ok::<(), callstack_core::Error>(())
 /// ```

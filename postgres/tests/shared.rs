@@ -28,7 +28,7 @@ fn open(url: &str, options: StackOptions) -> Stack {
 
 /// Checks that a stack which is opened anew shows the same.
 fn check(url: &str, _: &Stack, state: &StackState) {
-    assert_eq!(open(url, StackOptions::default()).state(), *state);
+    assert_eq!(open(url, StackOptions::default()).state().unwrap(), *state);
 }
 
 /// Does nothing without a role, as in an ordinary test run.

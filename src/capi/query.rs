@@ -99,7 +99,7 @@ pub unsafe extern "C" fn callstack_frame(
     unsafe {
         Callstack::read(stack, out_frame, error, |stack| {
             let frame = FrameRef::from(text("frame", frame, frame_len)?);
-            Ok(to_json(&stack.read_checked(|tree| tree.resolve(&frame).map(|handle| numbered(tree, handle)))??))
+            Ok(to_json(&stack.read_again(|tree| tree.resolve(&frame).map(|handle| numbered(tree, handle)))??))
         })
     }
 }
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn callstack_frames(
             let query: FrameQuery = optional_record("query", query, query_len)?;
             let is_for_interrupted = matches!(query.relation, Relation::Interrupted);
             let interrupted = if is_for_interrupted { stack.interrupted() } else { Vec::new() };
-            let answer = stack.read_checked(|tree| -> Result<String, Error> {
+            let answer = stack.read_again(|tree| -> Result<String, Error> {
                 let frames = query.frames(tree, interrupted.clone())?;
                 Ok(match query.records {
                     false => to_json(&frames),
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn callstack_state(
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe { Callstack::read(stack, out_state, error, |stack| Ok(stack.read_checked(Tree::state)?.to_json())) }
+    unsafe { Callstack::read(stack, out_state, error, |stack| Ok(stack.read_again(Tree::state)?.to_json())) }
 }
 
 /// Writes the documented files, state.json and frames/, to another folder, for other tools or as a copy.
@@ -263,6 +263,7 @@ pub unsafe extern "C" fn callstack_export_files(
 ///   - `details`: also criteria, results, artifacts and decisions; default false;
 ///   - `own`: the frame of the reader, which is marked instead of the active frame if it is open; default: the active
 ///     frame;
+///   - `active`: mark the active frame, or that of the reader, and name it below the frames; default true;
 ///   - `depth`: number of levels below the first; default: all;
 ///   - `width`: maximum length of a line, in characters; 0 is no limit; default 120.
 /// - `out_outline`: the text, several lines.

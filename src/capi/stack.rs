@@ -480,7 +480,7 @@ pub unsafe extern "C" fn callstack_info(
     unsafe {
         let unreadable = stack.as_ref().map_or(&[][..], |callstack| &callstack.unreadable);
         Callstack::read(stack, out_info, error, |stack| {
-            let (revision, frames, active) = stack.read(|tree| (tree.revision(), tree.len(), tree.active()));
+            let (revision, frames, active) = stack.look(|tree| (tree.revision(), tree.len(), tree.active()));
             let repairs = unreadable.iter().chain(stack.repairs()).collect();
             let (cache, mirror) = (stack.cache_statistics(), stack.mirror_status());
             Ok(to_json(&Info { revision, frames, active, cache, mirror, repairs }))

@@ -43,7 +43,7 @@ impl Stack {
         self.check_working()?;
         let frame = frame.into();
         // The token counter is code of the host.
-        self.read(|tree| {
+        self.look(|tree| {
             tree.checked(|tree| {
                 let handle = tree.resolve(&frame)?;
                 self.inner.contexts.assemble(tree, handle, settings, Advice::default())

@@ -115,7 +115,7 @@ impl Stack {
         let database = database_of(folder, patience)?;
         let history_problems = self.check_history()?;
         let mirror = self.mirror_health(folder)?;
-        Ok(self.read(|tree| Health {
+        Ok(self.look(|tree| Health {
             revision: tree.revision(),
             frames: tree.len(),
             database,
@@ -129,13 +129,13 @@ impl Stack {
     fn mirror_health(&self, folder: &Folder) -> Result<MirrorHealth> {
         let mut looks = 0..LOOKS;
         loop {
-            let (known, found) = self.read(|tree| (tree.revision(), mirror_of(folder, tree)));
+            let (known, found) = self.look(|tree| (tree.revision(), mirror_of(folder, tree)));
             let is_newer = matches!(found, MirrorHealth::Different { revision } if revision >= known);
             if !is_newer || looks.next().is_none() {
                 return Ok(found);
             }
             self.refresh()?;
-            if self.read(Tree::revision) == known {
+            if self.look(Tree::revision) == known {
                 return Ok(found);
             }
         }
@@ -164,7 +164,7 @@ impl Stack {
             Err(error) => return Err(error),
         };
         match self.with_journal(|journal, deadline| journal.read_again(deadline)) {
-            Ok(read) => problems.extend(self.read(|tree| difference(tree, &read))),
+            Ok(read) => problems.extend(self.look(|tree| difference(tree, &read))),
             Err(error @ (Error::History { .. } | Error::Damaged { .. })) if problems.is_empty() => {
                 problems.push(error.to_string());
             }

@@ -90,7 +90,7 @@ impl Stack {
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); those of [`Stack::refresh`].
     pub fn standing(&self, hold: &Hold) -> Result<Standing> {
         self.refresh()?;
-        self.read(|tree| tree.standing(hold))
+        self.look(|tree| tree.standing(hold))
     }
 
     /// Lets a frame go, so that another worker can have it at once. It stays in_progress, and the time with this worker does not count as a
@@ -191,7 +191,7 @@ impl Stack {
     /// As [`Stack::note_interruptions`], of what this process knows.
     pub(super) fn note_lapses(&self) -> Vec<Handle> {
         let now = self.now();
-        let lapsed: Vec<Handle> = self.read(|tree| {
+        let lapsed: Vec<Handle> = self.look(|tree| {
             let has_lapsed =
                 |handle: &Handle| tree.node(*handle).record().held_by().is_some_and(|holder| !holder.holds(now));
             tree.held().filter(has_lapsed).collect()
@@ -206,22 +206,22 @@ impl Stack {
     /// [`Stack::import`] do this. A refused record is tried again by the next look.
     pub(super) fn end_waits(&self) {
         // The clock is the host's code, so it is asked only if something waits.
-        let now = self.read(|tree| tree.waiting_to_begin().next().is_some()).then(|| self.now());
+        let now = self.look(|tree| tree.waiting_to_begin().next().is_some()).then(|| self.now());
         let looked_at = self.inner.groups_looked_at.load(Ordering::Relaxed);
-        let done = self.read(|tree| tree.plan_with_done_groups(looked_at));
-        let has_ended = now.is_some_and(|now| self.read(|tree| tree.ended_waits(now).next().is_some()));
+        let done = self.look(|tree| tree.plan_with_done_groups(looked_at));
+        let has_ended = now.is_some_and(|now| self.look(|tree| tree.ended_waits(now).next().is_some()));
         if has_ended || done.is_some() {
             // Whoever has the stack itself lets them begin, not the actor of this clone.
             let _ = Self { actor: None, ..self.clone() }.execute(Command::EndWaits);
         }
-        self.inner.groups_looked_at.store(self.read(Tree::plan_revision), Ordering::Relaxed);
+        self.inner.groups_looked_at.store(self.look(Tree::plan_revision), Ordering::Relaxed);
     }
 
     /// The frames that are in_progress although nobody has heard of the host or the conversation that worked on them until the end of its
     /// lease, in creation order. Each can be run again, in the session that it has.
     pub fn interrupted(&self) -> Vec<Handle> {
         let now = self.now();
-        self.read(|tree| {
+        self.look(|tree| {
             let is_interrupted = |handle: &Handle| {
                 let record = tree.node(*handle).record();
                 record.worker().is_none()
@@ -256,7 +256,7 @@ impl Stack {
         let frames =
             frames.map(|frames| frames.into_iter().map(|frame| self.resolve(frame)).collect::<Result<Vec<_>>>());
         let frames = frames.transpose()?;
-        Ok(self.read(|tree| match frames {
+        Ok(self.look(|tree| match frames {
             Some(frames) => tree.resumption(frames),
             None => tree.resumption(tree.unfinished()),
         }))
@@ -272,7 +272,7 @@ impl Stack {
         let now = self.now();
         self.check_working()?;
         let below = below.map(|below| self.resolve(below)).transpose()?;
-        Ok(self.read(|tree| tree.work_left(below, now)))
+        Ok(self.look(|tree| tree.work_left(below, now)))
     }
 }
 

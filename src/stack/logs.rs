@@ -76,7 +76,7 @@ impl Stack {
     /// The path of a frame's log for the file tools of an agent: absolute, if the file exists and an agent may read it.
     #[cfg(feature = "tools")]
     pub(crate) fn log_file(&self, handle: crate::frame::Handle) -> Option<String> {
-        let log_path = self.read(|tree| tree.node(handle).record().log_path.clone())?;
+        let log_path = self.look(|tree| tree.node(handle).record().log_path.clone())?;
         self.inner.contexts.existing_log(handle, Some(&log_path))
     }
 

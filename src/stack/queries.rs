@@ -20,7 +20,7 @@ impl Stack {
     #[cfg(feature = "tools")]
     pub(crate) fn resolve_near(&self, frame: impl Into<FrameRef>, near: Option<Handle>) -> Result<Handle> {
         self.check_working()?;
-        self.read(|tree| tree.checked(|tree| tree.resolve_near(&frame.into(), near)))?
+        self.read(|tree| tree.resolve_near(&frame.into(), near))?
     }
 
     /// The complete record of a frame.
@@ -77,18 +77,27 @@ impl Stack {
         self.query(frame, Tree::usage)
     }
 
-    /// All frames with this status, in creation order. See [`Stack::check_read`].
-    pub fn with_status(&self, status: FrameStatus) -> Vec<Handle> {
+    /// All frames with this status, in creation order.
+    ///
+    /// # Errors
+    /// As [`Stack::read`].
+    pub fn with_status(&self, status: FrameStatus) -> Result<Vec<Handle>> {
         self.read(|tree| tree.with_status(status).collect())
     }
 
-    /// The planned frames that can begin, in the order of the plan: see [`Tree::can_begin`] for the rule, and [`Stack::check_read`].
-    pub fn ready(&self) -> Vec<Handle> {
+    /// The planned frames that can begin, in the order of the plan: see [`Tree::can_begin`] for the rule.
+    ///
+    /// # Errors
+    /// As [`Stack::read`].
+    pub fn ready(&self) -> Result<Vec<Handle>> {
         self.read(|tree| tree.ready().collect())
     }
 
-    /// The whole tree as the specification's `StackState`. See [`Stack::check_read`].
-    pub fn state(&self) -> StackState {
+    /// The whole tree as the specification's `StackState`.
+    ///
+    /// # Errors
+    /// As [`Stack::read`].
+    pub fn state(&self) -> Result<StackState> {
         self.read(Tree::state)
     }
 
@@ -98,18 +107,7 @@ impl Stack {
     /// [`Error::UnknownFrame`] or [`Error::AmbiguousFrame`] for [`OutlineOptions::root`]; [`Error::Broken`].
     pub fn outline(&self, options: &OutlineOptions) -> Result<String> {
         self.check_working()?;
-        self.read(|tree| tree.checked(|tree| outline(tree, options)))?
-    }
-
-    /// Whether all frames could be read that [`Stack::read`], [`Stack::state`], [`Stack::with_status`] or [`Stack::ready`] have asked
-    /// for, since the stack was opened or its tree was read again. These queries return no [`Result`]: a frame that cannot be
-    /// read is missing there, or stands there without any text. Ask before their answers are written to a file.
-    ///
-    /// # Errors
-    /// The reason why a frame could not be read: the errors of the database; [`Error::Broken`].
-    pub fn check_read(&self) -> Result<()> {
-        self.check_working()?;
-        self.inner.tree.read().failure_since(0).map_or(Ok(()), Err)
+        self.read(|tree| outline(tree, options))?
     }
 
     pub(super) fn query<T>(&self, frame: impl Into<FrameRef>, query: impl FnOnce(&Tree, Handle) -> T) -> Result<T> {

@@ -30,7 +30,7 @@ impl Stack {
 
     /// The root frames of all runs, finished or not, in creation order.
     pub fn runs(&self) -> Vec<Handle> {
-        self.read(|tree| tree.runs().collect())
+        self.look(|tree| tree.runs().collect())
     }
 
     /// Returns the run with this root frame. The frame is looked up when the run is used; a frame that is not the root

@@ -56,7 +56,7 @@ impl Stack {
     pub fn go_on(&self, frame: impl Into<FrameRef>) -> Result<()> {
         let frame = self.resolve(frame)?;
         let now = self.now();
-        let is_taken = self.read(|tree| {
+        let is_taken = self.look(|tree| {
             let is_left = tree.node(frame).record().worker().is_some() && tree.holder(frame, now).is_none();
             let has_name = |actor: &Actor| !actor.kind.is_running() && !actor.name.is_empty();
             let works_on = |actor: &Actor| actor.frame() == Some(frame) && tree.check_hold(actor).is_ok();

@@ -2,12 +2,13 @@
 //! tool and what its answer says; what happens, and what is refused, is here. What differs by the caller is in [`Acting`].
 
 use super::beginning;
-use super::planning::out_of_the_plan;
 use super::popping::{Ended, Ending, Next};
 use crate::error::Error;
-use crate::frame::{Handle, NewFrame, Parent, Results};
+use crate::frame::{FrameStatus, Handle, NewFrame, Parent, Results};
+use crate::session::calls::{self, listed};
 use crate::stack::{Invalidated, Popped, Stack};
-use crate::vocabulary::ToolNames;
+use crate::tree::Tree;
+use crate::vocabulary::{ToolNames, ToolRole};
 
 /// Who calls a tool: a session of a host, or a conversation without one.
 pub(super) trait Acting {
@@ -82,7 +83,7 @@ pub(super) fn invalidate<A: Acting>(
     let stack = caller.stack();
     let done = stack.invalidate(frame, reason)?;
     let tools = caller.names();
-    let text = stack.read(|tree| out_of_the_plan(tree, frame, &done, &tools));
+    let text = stack.look(|tree| out_of_the_plan(tree, frame, &done, &tools));
     Ok((frame, done, text))
 }
 
@@ -99,4 +100,26 @@ pub(super) fn new_frame<A: Acting>(
     let awaited = depends_on.iter().map(|name| caller.named(name)).collect::<Result<Vec<Handle>, _>>()?;
     let parent = parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
     Ok((NewFrame { parent, ..beginning::new_frame(words, awaited.clone()) }, awaited))
+}
+
+/// The answer about a frame that was taken out of the plan: what else is out of it, and what is left.
+fn out_of_the_plan(tree: &Tree, frame: Handle, done: &Invalidated, tools: &ToolNames) -> String {
+    let mut text = format!("{} is out of the plan.", calls::name(tree, frame));
+    let is_planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
+    let (planned, begun): (Vec<Handle>, Vec<Handle>) = done.dependents.iter().partition(|frame| is_planned(frame));
+    let rewire = match tools.get(ToolRole::Edit) {
+        Some(edit) => format!("; {edit} (dependsOn) gives them other dependencies"),
+        None => "; plan them anew without it, or begin them anyway".to_owned(),
+    };
+    for (what, frames, then) in [
+        ("So are the planned frames below it", done.invalidated.get(1..).unwrap_or_default(), ""),
+        ("Still open below it", &done.still_open, ""),
+        ("It was needed by frames that have begun", &begun, ""),
+        ("Planned frames depend on it", &planned, &*rewire),
+    ] {
+        if !frames.is_empty() {
+            text.push_str(&format!(" {what}: {}{then}.", listed(frames)));
+        }
+    }
+    text
 }

@@ -9,7 +9,7 @@ use crate::session::calls::{self, CallOptions, CallPlace, listed, told_task};
 use crate::session::{Effect, Turn, call_title};
 use crate::stack::{Stack, Turns};
 use crate::text::hanging_indent;
-use crate::tree::{Command, OutlineOptions, Tree};
+use crate::tree::{Command, Outline, OutlineOptions, Tree, drawn};
 use crate::vocabulary::{BELOW_FRAME, ToolNames, ToolRole};
 
 /// The session that calls a tool, and the effects that the host must carry out.
@@ -65,7 +65,7 @@ impl<'a> Caller<'a> {
 
     /// A frame in a title, such as `f4 Shopping cart`.
     pub(super) fn in_title(&self, frame: Handle) -> String {
-        self.stack.read(|tree| call_title::name(tree, frame))
+        self.stack.look(|tree| call_title::name(tree, frame))
     }
 
     /// Runs `decide` with a turn, carries out the actions of the turn, and keeps the effects for the host.
@@ -119,13 +119,13 @@ impl<'a> Caller<'a> {
 
     /// The frame of the calling session itself, which its conversation may have left for one below.
     pub(super) fn own_frame(&self) -> Option<Handle> {
-        self.stack.read(|tree| tree.by_id(self.session_id))
+        self.stack.look(|tree| tree.by_id(self.session_id))
     }
 
     /// True if the conversation of the caller can begin a frame, or go on with it: that of its session, or one without a session of its
     /// own.
     pub(super) fn can_enter(&self, frame: Handle) -> bool {
-        self.stack.read(|tree| {
+        self.stack.look(|tree| {
             let record = tree.node(frame).record();
             tree.by_id(self.session_id) == Some(frame) || !record.has_session() || record.conversation().is_some()
         })
@@ -134,7 +134,7 @@ impl<'a> Caller<'a> {
     /// The advice on what comes after a frame that the caller has popped, and whose parent it works on; empty if there is none.
     pub(super) fn advice_after(&mut self, frame: Handle) -> String {
         let tools = self.tools();
-        let next = self.stack.read(|tree| calls::next(tree, frame, &tools));
+        let next = self.stack.look(|tree| calls::next(tree, frame, &tools));
         next.map_or(String::new(), |next| format!(" {next}"))
     }
 
@@ -152,7 +152,7 @@ impl<'a> Caller<'a> {
     /// [`Error::TooDeep`], [`Error::Held`], [`Error::Transition`].
     pub(super) fn enter(&mut self, frame: Handle) -> Result<Begun> {
         let session_id = self.session_id;
-        let (is_own, status) = self.stack.read(|tree| {
+        let (is_own, status) = self.stack.look(|tree| {
             let node = tree.node(frame);
             (node.session_id() == session_id, node.status())
         });
@@ -164,7 +164,7 @@ impl<'a> Caller<'a> {
             self.stack.execute(Command::Enter { frame: frame.into(), session_id: session_id.to_owned() })?;
         }
         let from = self.own();
-        let parent = self.stack.read(|tree| tree.node(frame).parent()).filter(|parent| Some(*parent) != from);
+        let parent = self.stack.look(|tree| tree.node(frame).parent()).filter(|parent| Some(*parent) != from);
         let (is_known, interrupted) =
             self.turn(|turn| (turn.knows(session_id, frame), turn.entered(session_id, frame)));
         Ok(Begun { frame, is_new: status == FrameStatus::Planned, is_known, interrupted, parent })
@@ -175,11 +175,11 @@ impl<'a> Caller<'a> {
     pub(super) fn begun(&mut self, begun: Begun, has_criteria: bool) -> String {
         let Begun { frame, is_new, is_known, interrupted, parent } = begun;
         let tools = self.tools();
-        let mut text = self.stack.read(|tree| beginning::told(tree, frame, is_new, &tools));
+        let mut text = self.stack.look(|tree| beginning::told(tree, frame, is_new, &tools));
         if !interrupted.is_empty() {
             text.push_str(&format!(" Interrupted below it: {}.", listed(&interrupted)));
         }
-        let parts: Vec<Handle> = self.stack.read(|tree| {
+        let parts: Vec<Handle> = self.stack.look(|tree| {
             let children = tree.children(frame).iter().copied();
             children.filter(|child| tree.node(*child).status() == FrameStatus::Planned).collect()
         });
@@ -189,7 +189,7 @@ impl<'a> Caller<'a> {
         if let Some(parent) = parent.filter(|_| interrupted.is_empty()) {
             text.push_str(&format!("{BELOW_FRAME}{}.", self.name(parent)));
         }
-        let ([criteria, task], [asked, answer]) = self.stack.read(|tree| {
+        let ([criteria, task], [asked, answer]) = self.stack.look(|tree| {
             let record = tree.node(frame).record();
             let answered =
                 record.questions.last().and_then(|asked| Some([asked.question.clone(), asked.answer.clone()?]));
@@ -219,7 +219,7 @@ impl<'a> Caller<'a> {
     /// See [`beginning::in_the_plan`].
     pub(super) fn in_the_plan(&mut self, frame: Handle, done: &str) -> String {
         let tools = self.tools();
-        self.stack.read(|tree| beginning::in_the_plan(tree, frame, done, &tools))
+        self.stack.look(|tree| beginning::in_the_plan(tree, frame, done, &tools))
     }
 
     /// Begins a frame in the conversation of the caller, or goes on with it there, and answers with what is to be done: see
@@ -238,7 +238,7 @@ impl<'a> Caller<'a> {
     pub(super) fn misled(&mut self) -> Option<String> {
         let session_id = self.session_id;
         let frame = self.turn(|turn| turn.misled(session_id))?;
-        let why = match self.stack.read(|tree| tree.node(frame).status()) {
+        let why = match self.stack.look(|tree| tree.node(frame).status()) {
             FrameStatus::InProgress => "another conversation works on it".to_owned(),
             status => format!("that is {status}"),
         };
@@ -274,7 +274,7 @@ impl<'a> Caller<'a> {
     pub(super) fn parent_beside(&mut self) -> Result<Option<Handle>> {
         let session_id = self.session_id;
         let from = self.turn(|turn| turn.beside(session_id));
-        match from.and_then(|from| self.stack.read(|tree| tree.nearest_open(from))) {
+        match from.and_then(|from| self.stack.look(|tree| tree.nearest_open(from))) {
             Some(open) => Ok(Some(open)),
             None => self.parent(),
         }
@@ -318,7 +318,7 @@ impl<'a> Caller<'a> {
             Some(open) => Ok(Some(open)),
             None => Err(Error::ParentClosed { handle: served, status: tree.node(served).status() }),
         };
-        self.stack.read(parent)
+        self.stack.read(parent)?
     }
 
     /// Returns the parent that an argument names; without an argument, the default one.
@@ -350,9 +350,10 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// As [`Stack::outline`].
-    pub(super) fn outline(&mut self, all: bool, options: OutlineOptions) -> Result<String> {
-        let Some(own) = self.served() else { return self.stack.outline(&options) };
-        let (root, others) = self.stack.read(|tree| {
+    pub(super) fn outline(&mut self, all: bool, options: OutlineOptions) -> Result<Outline> {
+        let drawn = |options: &OutlineOptions| self.stack.read(|tree| drawn(tree, options))?;
+        let Some(own) = self.served() else { return drawn(&options) };
+        let (root, others) = self.stack.look(|tree| {
             let root = tree.root(own);
             let mut others = tree.root_statuses();
             others[tree.node(root).status() as usize] -= 1;
@@ -361,20 +362,20 @@ impl<'a> Caller<'a> {
         let number: usize = others.iter().sum();
         let is_whole_tree = options.root.is_none() && !all;
         let shown = if is_whole_tree { Some(root.into()) } else { options.root.clone() };
-        let mut text = self.stack.outline(&options.root(shown).own(Some(own.into())))?;
+        let mut outline = drawn(&options.root(shown).own(Some(own.into())))?;
         if is_whole_tree && number > 0 {
             let counted = FrameStatus::ALL.iter().zip(others).filter(|(_, count)| *count > 0);
             let counts = counted.map(|(status, count)| format!("{count} {status}")).collect::<Vec<_>>().join(", ");
             let see = ["stack_status", "stack_tree"].into_iter().find_map(self.naming());
             let see = see.map_or(String::new(), |tool| format!("; {tool} with \"all\": true shows them"));
-            text.push_str(&format!("Trees of other sessions: {number} ({counts}){see}.\n"));
+            outline.text.push_str(&format!("Trees of other sessions: {number} ({counts}){see}.\n"));
         }
-        Ok(text)
+        Ok(outline)
     }
 
     /// Returns the handle and title of a frame, such as `f1 (Shop)`.
     pub(super) fn name(&self, handle: Handle) -> String {
-        self.stack.read(|tree| calls::name(tree, handle))
+        self.stack.look(|tree| calls::name(tree, handle))
     }
 
     /// The options of a call by this session.
@@ -446,6 +447,6 @@ impl Acting for Caller<'_> {
     }
 
     fn is_task(&self, frame: Handle) -> bool {
-        self.own_frame() == Some(frame) && self.stack.read(|tree| tree.node(frame).parent().is_some())
+        self.own_frame() == Some(frame) && self.stack.look(|tree| tree.node(frame).parent().is_some())
     }
 }

@@ -70,7 +70,7 @@ impl AgentTool for Push {
         if works_here {
             let session_id = caller.session_id;
             caller.turn(|turn| turn.planned(session_id, [frame]));
-            if caller.stack.read(|tree| tree.unfinished_dependencies(frame).next().is_some()) {
+            if caller.stack.look(|tree| tree.unfinished_dependencies(frame).next().is_some()) {
                 let text = caller.in_the_plan(frame, "planned");
                 return Ok(caller.placed(text));
             }
@@ -137,15 +137,15 @@ impl AgentTool for Pop {
         let is_own = own == Some(frame);
         caller.finished(&[frame]);
         caller.left();
-        let status = caller.stack.read(|tree| tree.node(frame).status());
+        let status = caller.stack.look(|tree| tree.node(frame).status());
         // The caller has written the results itself, so its conversation holds them.
         if status.is_finished() && popped.parent.is_some() && popped.parent == caller.own() {
             caller.stack.deliver(frame)?;
         }
         // Where each frame has a session, the call that waits for this one tells it.
         let ended = if caller.call_place() == CallPlace::Conversation { vec![frame] } else { Vec::new() };
-        caller.tell(&stack.read(|tree| popping::title(tree, &popped)), ended);
-        let mut text = stack.read(|tree| popping::told(tree, &popped));
+        caller.tell(&stack.look(|tree| popping::title(tree, &popped)), ended);
+        let mut text = stack.look(|tree| popping::told(tree, &popped));
         if let Some(next) = popped.next {
             let begun = caller.enter(next)?.anew();
             text.push_str(&format!("\n{}", caller.begun(begun, false)));
@@ -190,7 +190,7 @@ impl AgentTool for Answer {
         caller.stack.answer(frame, self.answer)?;
         let mut text = format!("{} is answered.", caller.name(frame));
         // Nobody works on it but a conversation, which does so when it goes on with it.
-        let is_in_conversation = caller.stack.read(|tree| tree.node(frame).record().conversation().is_some());
+        let is_in_conversation = caller.stack.look(|tree| tree.node(frame).record().conversation().is_some());
         if let Some(activate) = caller.tools().get(ToolRole::Activate).filter(|_| is_in_conversation) {
             text.push_str(&format!(" Go on with it: {activate} {frame}."));
         }
@@ -216,7 +216,7 @@ impl AgentTool for Status {
         let own = caller.own();
         let mut text = match own {
             Some(own) => {
-                let status = caller.stack.read(|tree| tree.node(own).status());
+                let status = caller.stack.look(|tree| tree.node(own).status());
                 format!("This session works on {}, which is {status}.\n", caller.name(own))
             }
             None => "This session has no frame.\n".to_owned(),
@@ -234,7 +234,7 @@ impl AgentTool for Status {
                 text.push_str(&format!("{label}: {}.\n", listed(&frames)));
             }
         }
-        text.push_str(&caller.outline(self.all, OutlineOptions::default())?);
+        text.push_str(&caller.outline(self.all, OutlineOptions::default())?.text);
         Ok(Reply::Text(text))
     }
 }
@@ -270,12 +270,9 @@ impl AgentTool for ShowTree {
         let own = if self.show_full { None } else { caller.own().map(FrameRef::from) };
         let root = self.root_id.map(FrameRef::from).or(own);
         let options = OutlineOptions { root, details: self.show_details, ..OutlineOptions::default() };
-        let text = caller.outline(self.all, options)?;
-        let counted = text.lines().find_map(|line| line.strip_prefix("Frames: ")?.split_once(':'));
-        if let Some((frames, counts)) = counted {
-            caller.tell(&format!("{frames} frames:{counts}"), Vec::new());
-        }
-        Ok(Reply::Text(text))
+        let outline = caller.outline(self.all, options)?;
+        caller.tell(&outline.counted(" frames"), Vec::new());
+        Ok(Reply::Text(outline.text))
     }
 }
 
@@ -297,7 +294,7 @@ impl AgentTool for Details {
         let frame = caller.resolve(&self.frame_id)?;
         caller.tell(&caller.in_title(frame), Vec::new());
         let record = caller.stack.frame(frame)?;
-        let (parent, previous, next) = caller.stack.read(|tree| {
+        let (parent, previous, next) = caller.stack.look(|tree| {
             let node = tree.node(frame);
             (node.parent(), node.retry_of(), node.retried_as())
         });
@@ -412,6 +409,6 @@ impl AgentTool for GetState {
     const USES_PLACE: bool = false;
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
-        Ok(Reply::Text(escape_hidden(&caller.stack.state().to_json()).into_owned()))
+        Ok(Reply::Text(escape_hidden(&caller.stack.state()?.to_json()).into_owned()))
     }
 }

@@ -85,7 +85,7 @@ impl MemoryTool for ReadFrameLog {
 /// As [`Stack::resolve`]; [`Error::Setting`] for a frame outside of the run; the errors of reading a log.
 pub(super) fn read_in_run(stack: &Stack, run: Handle, frame: String, range: LogRange) -> Result<String, Error> {
     let found = stack.resolve_near(&frame, Some(run))?;
-    if stack.read(|tree| tree.root(found)) != run {
+    if stack.look(|tree| tree.root(found)) != run {
         return Err(Error::Setting { name: "frame".into(), value: frame, expected: "a frame of this task" });
     }
     range.read(stack, found, json!({ "handle": found }))

@@ -46,7 +46,7 @@ impl AgentTool for Allocate {
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let own = caller.named_or_own(None)?;
         let owner = match self.scope {
-            Scope::Tree => caller.stack.read(|tree| tree.root(own)),
+            Scope::Tree => caller.stack.look(|tree| tree.root(own)),
             Scope::Frame => own,
         };
         let Self { name, content, description, .. } = self;

@@ -8,10 +8,7 @@ use super::caller::Caller;
 use super::{AgentTool, InConversation, Reply, acting};
 use crate::error::Error;
 use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, NewFrame, Priority};
-use crate::session::calls::{self, listed};
-use crate::stack::Invalidated;
-use crate::tree::Tree;
-use crate::vocabulary::{ToolNames, ToolRole};
+use crate::session::calls::listed;
 
 /// Plan a frame, to be worked on later.
 #[derive(Deserialize, JsonSchema)]
@@ -60,7 +57,7 @@ impl AgentTool for Plan {
 
 /// Tells people of frames that were planned, such as `3 frames below f1`.
 fn tell_plan(caller: &mut Caller<'_>, planned: &[Handle]) {
-    let parent = caller.stack.read(|tree| planned.first().and_then(|first| tree.node(*first).parent()));
+    let parent = caller.stack.look(|tree| planned.first().and_then(|first| tree.node(*first).parent()));
     let what = match planned {
         [one] => caller.in_title(*one),
         _ => format!("{} frames", planned.len()),
@@ -141,7 +138,7 @@ impl AgentTool for PlanChildren {
             [one] => format!("Planned {}.", caller.name(one)),
             _ => format!("Planned {}, in this order.", in_order(&planned)),
         };
-        let first = caller.stack.read(|tree| beginning::first(tree, &planned));
+        let first = caller.stack.look(|tree| beginning::first(tree, &planned));
         let callable =
             first.filter(|first| self.begin && caller.turn(|turn| turn.check_callable(*first, session_id)).is_ok());
         if let Some(first) = callable {
@@ -252,7 +249,7 @@ impl AgentTool for Activate {
     fn run(mut self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let frame = caller.resolve(&self.session_id)?;
         let session_id = caller.session_id;
-        let status = caller.stack.read(|tree| tree.node(frame).status());
+        let status = caller.stack.look(|tree| tree.node(frame).status());
         let is_here = !self.background && caller.works_here();
         let enters = is_here && caller.can_enter(frame);
         // As long as the frame above has not begun, it does not matter what this one waits for.
@@ -262,7 +259,7 @@ impl AgentTool for Activate {
         })?;
         caller
             .stack
-            .read(|tree| beginning::check_ready(tree, frame, self.retry, self.answer.is_some(), self.anyway))?;
+            .look(|tree| beginning::check_ready(tree, frame, self.retry, self.answer.is_some(), self.anyway))?;
         let mut used = String::new();
         if status == FrameStatus::Completed
             && !self.retry
@@ -324,26 +321,4 @@ impl AgentTool for Invalidate {
         caller.left();
         Ok(caller.placed(text))
     }
-}
-
-/// The answer about a frame that was taken out of the plan: what else is out of it, and what is left.
-pub(super) fn out_of_the_plan(tree: &Tree, frame: Handle, done: &Invalidated, tools: &ToolNames) -> String {
-    let mut text = format!("{} is out of the plan.", calls::name(tree, frame));
-    let is_planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
-    let (planned, begun): (Vec<Handle>, Vec<Handle>) = done.dependents.iter().partition(|frame| is_planned(frame));
-    let rewire = match tools.get(ToolRole::Edit) {
-        Some(edit) => format!("; {edit} (dependsOn) gives them other dependencies"),
-        None => "; plan them anew without it, or begin them anyway".to_owned(),
-    };
-    for (what, frames, then) in [
-        ("So are the planned frames below it", done.invalidated.get(1..).unwrap_or_default(), ""),
-        ("Still open below it", &done.still_open, ""),
-        ("It was needed by frames that have begun", &begun, ""),
-        ("Planned frames depend on it", &planned, &*rewire),
-    ] {
-        if !frames.is_empty() {
-            text.push_str(&format!(" {what}: {}{then}.", listed(frames)));
-        }
-    }
-    text
 }

@@ -151,16 +151,16 @@ impl Next {
         if let Some(next) = named {
             return check(next).map(|()| Some(next));
         }
-        let Some(parent) = stack.read(|tree| tree.node(popped).parent()) else {
+        let Some(parent) = stack.look(|tree| tree.node(popped).parent()) else {
             let is_unfinished = |tree: &Tree, below: Handle| tree.node(below).status().is_unfinished();
             // What is planned below it is hardly meant to be left.
-            return match stack.read(|tree| tree.descendants(popped).any(|below| is_unfinished(tree, below))) {
+            return match stack.look(|tree| tree.descendants(popped).any(|below| is_unfinished(tree, below))) {
                 true => refused("left out, or the handle of a planned frame: beside a root nothing is planned"),
                 false => Ok(None),
             };
         };
         let completed = (status == Ended::Completed).then_some(popped);
-        let ready: Vec<Handle> = stack.read(|tree| tree.ready_children(parent, completed).collect());
+        let ready: Vec<Handle> = stack.look(|tree| tree.ready_children(parent, completed).collect());
         // What others have is theirs.
         Ok(ready.into_iter().find(|next| check(*next).is_ok()))
     }

@@ -25,7 +25,7 @@ impl AgentTool for ActivateReady {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         let parent = caller.named_or_own(self.frame_id.as_deref())?;
-        let status = caller.stack.read(|tree| tree.node(parent).status());
+        let status = caller.stack.look(|tree| tree.node(parent).status());
         if !status.is_open() {
             return Err(Error::NotOpen { handle: parent, status });
         }

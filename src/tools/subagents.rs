@@ -192,7 +192,7 @@ impl AgentTool for Complete {
             turn.sessions.subagents.completed(turn.tree.node(found).session_id(), false, turn.now);
         });
         caller.finished(&[found]);
-        let status = caller.stack.read(|tree| tree.node(found).status());
+        let status = caller.stack.look(|tree| tree.node(found).status());
         Ok(Reply::Text(format!("{} is {status}.", caller.name(found))))
     }
 }

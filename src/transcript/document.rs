@@ -13,28 +13,11 @@ pub(super) struct Records {
     pub agents: Vec<(AgentFile, Vec<Json>)>,
 }
 
-/// The form of a document. `None`: it is none that is known.
-pub(super) fn form(document: &Json) -> Option<TranscriptForm> {
-    let has = |key: &str| document.get(key).is_some();
-    if text(document, "schema_version").starts_with("ATIF") || has("steps") && has("agent") {
-        return Some(TranscriptForm::Atif);
-    }
-    if has("trajectory") || text(document, "trajectory_format").starts_with("mini-swe-agent") || has("attempts") {
-        return Some(TranscriptForm::SweAgent);
-    }
-    if has("info") && has("messages") {
-        let is_mini =
-            document.pointer("/info/model_stats").is_some() || document.pointer("/info/mini_version").is_some();
-        return Some(if is_mini { TranscriptForm::SweAgent } else { TranscriptForm::OpenCode });
-    }
-    (has("sessionId") && has("messages")).then_some(TranscriptForm::Gemini)
-}
-
 /// The form and the records of a document, behind what its program has printed before it. `None`: it is no session that is known.
 pub(super) fn read(text: &str) -> Option<(TranscriptForm, Records)> {
     let start = text.find('{').unwrap_or_default();
     let document: Json = from_json(&text[start..]).ok()?;
-    let form = form(&document)?;
+    let form = TranscriptForm::of_document(&document)?;
     Some((form, records(form, document)))
 }
 

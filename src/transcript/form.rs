@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::Value as Json;
 
-use super::line::Line;
+use super::line::{Line, text};
 use super::{atif, claude, codex, copilot, gemini, opencode, pi, qwen, swe_agent};
 use crate::error::{Error, Result};
 use crate::fold::Wire;
@@ -105,8 +105,25 @@ impl TranscriptForm {
         let is_claude = has("sessionId") || has("leafUuid") || kind == "file-history-snapshot";
         match !kind.is_empty() && is_claude {
             true => Some(Self::Claude),
-            false => super::document::form(&value),
+            false => Self::of_document(&value),
         }
+    }
+
+    /// The form of a document. `None`: it is none that is known.
+    pub(super) fn of_document(document: &Json) -> Option<Self> {
+        let has = |key: &str| document.get(key).is_some();
+        if text(document, "schema_version").starts_with("ATIF") || has("steps") && has("agent") {
+            return Some(Self::Atif);
+        }
+        if has("trajectory") || text(document, "trajectory_format").starts_with("mini-swe-agent") || has("attempts") {
+            return Some(Self::SweAgent);
+        }
+        if has("info") && has("messages") {
+            let is_mini =
+                document.pointer("/info/model_stats").is_some() || document.pointer("/info/mini_version").is_some();
+            return Some(if is_mini { Self::SweAgent } else { Self::OpenCode });
+        }
+        (has("sessionId") && has("messages")).then_some(Self::Gemini)
     }
 
     /// The wire in whose form the lines are read, and the key of its messages.

@@ -63,6 +63,8 @@ use ids::Ids;
 pub use memory::{Conversation, RunState};
 pub use node::{Node, Settled};
 use nodes::Nodes;
+#[cfg(feature = "tools")]
+pub(crate) use outline::{Outline, drawn};
 pub use outline::{OutlineOptions, OutlineStyle, format_duration, outline};
 pub use ready::{Obstacle, Parts};
 use roots::Roots;

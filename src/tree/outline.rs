@@ -29,7 +29,7 @@ pub enum OutlineStyle {
 
 /// The options of an outline.
 ///
-/// In JSON: `{"style": "marked", "root": "f2", "details": false, "depth": 3, "width": 120}`. Every key is optional;
+/// In JSON: `{"style": "marked", "root": "f2", "active": true, "details": false, "depth": 3, "width": 120}`. Every key is optional;
 /// unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -41,6 +41,8 @@ pub struct OutlineOptions {
     pub root: Option<FrameRef>,
     /// The frame of the reader. It is marked instead of the active frame, if it is open. Default `None`: the active frame.
     pub own: Option<FrameRef>,
+    /// Mark the active frame, or that of the reader, and name it below the frames. Default true.
+    pub active: bool,
     /// Show ID, criteria, results, artifacts, decisions, reason of the invalidation and duration below each frame.
     /// Default false.
     pub details: bool,
@@ -55,6 +57,7 @@ impl OutlineOptions {
         style: OutlineStyle,
         root: Option<FrameRef>,
         own: Option<FrameRef>,
+        active: bool,
         details: bool,
         depth: Option<usize>,
         width: usize,
@@ -63,7 +66,15 @@ impl OutlineOptions {
 
 impl Default for OutlineOptions {
     fn default() -> Self {
-        Self { style: OutlineStyle::Marked, root: None, own: None, details: false, depth: None, width: 120 }
+        Self {
+            style: OutlineStyle::Marked,
+            root: None,
+            own: None,
+            active: true,
+            details: false,
+            depth: None,
+            width: 120,
+        }
     }
 }
 
@@ -85,6 +96,14 @@ impl Default for OutlineOptions {
 /// [`Error::UnknownFrame`](crate::Error::UnknownFrame) or [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame) for
 /// [`OutlineOptions::root`] or [`OutlineOptions::own`].
 pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
+    drawn(tree, options).map(|outline| outline.text)
+}
+
+/// As [`outline`], with the number of frames.
+///
+/// # Errors
+/// As [`outline`].
+pub(crate) fn drawn(tree: &Tree, options: &OutlineOptions) -> Result<Outline> {
     let first = match &options.root {
         Some(root) => vec![tree.resolve(root)?],
         None => tree.roots().to_vec(),
@@ -93,12 +112,12 @@ pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
         Some(own) => Some(tree.resolve(own)?).filter(|own| tree.node(*own).status().is_open()),
         None => tree.active(),
     };
-    let mut page = Page::default();
+    let mut page = Outline::default();
     if options.style == OutlineStyle::Indented {
         page.text.push_str("=== Frame Tree ===\n");
     } else if tree.is_empty() {
         page.text.push_str("No frames yet. Push the first one.\n");
-        return Ok(page.text);
+        return Ok(page);
     }
     let mut scan = Scan::of(tree);
     for (place, top) in first.iter().enumerate() {
@@ -106,34 +125,48 @@ pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
         drawing.draw(*top, place + 1 == first.len());
     }
     match options.style {
-        OutlineStyle::Marked => page.end(marked.map(|handle| (handle, tree.node(handle).title())), options.width),
+        OutlineStyle::Marked => {
+            page.end();
+            if options.active {
+                page.name_active(marked.map(|handle| (handle, tree.node(handle).title())), options.width);
+            }
+        }
         OutlineStyle::Indented => page.text.push_str("==================\n"),
     }
-    Ok(page.text)
+    Ok(page)
 }
 
-/// The text of an outline, as far as it is drawn.
+/// An outline, as far as it is drawn.
 #[derive(Default)]
-struct Page {
-    text: String,
+pub(crate) struct Outline {
+    pub(crate) text: String,
     /// The number of frames with each status, including those below the depth limit.
     counts: [usize; FrameStatus::ALL.len()],
 }
 
-impl Page {
-    /// Writes what stands below the frames: the legend, the counts, and the active frame with its title.
-    fn end(&mut self, active: Option<(Handle, &str)>, width: usize) {
+impl Outline {
+    /// The number of frames, such as `3: 1 planned, 2 completed`, with a word behind the sum.
+    pub(crate) fn counted(&self, word: &str) -> String {
+        let total: usize = self.counts.iter().sum();
+        let mut counted = format!("{total}{word}");
+        let named = FrameStatus::ALL.iter().zip(self.counts).filter(|(_, count)| *count > 0);
+        for (index, (status, count)) in named.enumerate() {
+            let _ = write!(counted, "{} {count} {status}", if index == 0 { ":" } else { "," });
+        }
+        counted
+    }
+
+    /// Writes what stands below the frames: the legend and the counts.
+    fn end(&mut self) {
         self.text.push_str("\nLegend:");
         for status in FrameStatus::ALL {
             let _ = write!(self.text, " {} {status}", status.mark());
         }
-        let total: usize = self.counts.iter().sum();
-        let _ = write!(self.text, "\nFrames: {total}");
-        let named = FrameStatus::ALL.iter().zip(self.counts).filter(|(_, count)| *count > 0);
-        for (index, (status, count)) in named.enumerate() {
-            let _ = write!(self.text, "{} {count} {status}", if index == 0 { ":" } else { "," });
-        }
-        self.text.push('\n');
+        let _ = writeln!(self.text, "\nFrames: {}", self.counted(""));
+    }
+
+    /// Names the active frame, with its title.
+    fn name_active(&mut self, active: Option<(Handle, &str)>, width: usize) {
         let line = match active {
             Some((handle, title)) => format!("Active: {handle} {}", one_line(title)),
             None => "Active: none".to_owned(),
@@ -149,7 +182,7 @@ struct Drawing<'a> {
     options: &'a OutlineOptions,
     /// The frame with the mark of the active one.
     marked: Option<Handle>,
-    page: &'a mut Page,
+    page: &'a mut Outline,
     /// For each level of the current path: true if the frame is the last of its siblings.
     last: Vec<bool>,
 }
@@ -187,7 +220,8 @@ impl Drawing<'_> {
         let word = node.record().no_work.as_deref().and_then(said).map(|word| format!("  ({word})"));
         let attempt = word.unwrap_or_default() + &self.attempt(handle);
         // Titles have no two spaces in a row, so that no title ends like this.
-        let mark = |mark| if self.marked == Some(handle) { mark } else { "" };
+        let is_marked = self.options.active && self.marked == Some(handle);
+        let mark = |mark| if is_marked { mark } else { "" };
         let is_marked_style = self.options.style == OutlineStyle::Marked;
         let (line, mark) = match is_marked_style {
             true => (format!("{} {handle} {}", node.status().mark(), one_line(node.title())), mark("  <-- ACTIVE")),

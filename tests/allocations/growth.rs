@@ -48,6 +48,6 @@ fn restarts_of_a_session() {
             ));
             stack.pop("s", PopStatus::Completed, "Done").unwrap();
         }
-        assert_eq!(stack.read(Tree::len), size);
+        assert_eq!(stack.read(Tree::len).unwrap(), size);
     });
 }

@@ -28,7 +28,7 @@ fn opening_takes_less_than_ten_kilobytes_for_a_frame_of_three() {
     let stack = Stack::open(folder.path(), options()).unwrap();
     let time = start.elapsed();
     let peak = dhat::HeapStats::get().max_bytes / frames;
-    assert_eq!(stack.read(callstack_core::Tree::len), frames);
+    assert_eq!(stack.read(callstack_core::Tree::len).unwrap(), frames);
     println!("{frames} frames opened in {time:?} under a memory profiler, {peak} bytes a frame at the peak");
     assert!(peak <= 10_000, "{peak} bytes a frame at the peak");
 }

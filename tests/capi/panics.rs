@@ -68,7 +68,7 @@ fn a_panic_in_a_command_breaks_the_stack_and_nothing_else() {
         // The transaction has ended: other processes can commit even while the broken stack still exists.
         let other = Stack::open(folder.path(), StackOptions::default().busy_timeout(100)).unwrap();
         let ids = |stack: &Stack| {
-            stack.read(|tree| tree.handles().map(|handle| tree.frame(handle).session_id).collect::<Vec<_>>())
+            stack.read(|tree| tree.handles().map(|handle| tree.frame(handle).session_id).collect::<Vec<_>>()).unwrap()
         };
         assert_eq!(ids(&other), ["one"]);
         other.push(NewFrame::new("Two").id("two")).unwrap();

@@ -334,10 +334,10 @@ fn the_position_counts_what_is_in_the_plan() {
     stack.invalidate(gone, "no").unwrap();
     let now = stack.push(NewFrame::new("Now").id("now").below("root")).unwrap();
     stack.plan(NewFrame::new("Next").below("root")).unwrap();
-    let order = stack.read(|tree| sibling_order(tree, now)).unwrap();
+    let order = stack.read(|tree| sibling_order(tree, now)).unwrap().unwrap();
     assert_eq!((order.position, order.total, order.completed, order.in_progress, order.planned), (2, 3, 1, 1, 1));
     assert!(project.context("now").xml.contains("<position>Task 2 of 3</position>"));
-    assert_eq!(stack.read(|tree| sibling_order(tree, gone)), None);
+    assert_eq!(stack.read(|tree| sibling_order(tree, gone)).unwrap(), None);
 }
 
 #[test]

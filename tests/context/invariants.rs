@@ -177,7 +177,7 @@ proptest! {
             });
             siblings.next()
         };
-        if let Some(sibling) = stack.read(open).filter(|_| stack.read(|tree| tree.node(frame).started().is_some())) {
+        if let Some(sibling) = stack.read(open).unwrap().filter(|_| stack.read(|tree| tree.node(frame).started().is_some()).unwrap()) {
             stack.set_status(sibling, FrameStatus::Blocked, None).ok();
             let before = stack.context(frame, &roomy).unwrap();
             stack.pop(sibling, PopStatus::Completed, support::text(&mut random, 40)).unwrap();
@@ -197,7 +197,7 @@ proptest! {
         let stack = support::stack_of(&support::state(&mut random, size));
         let settings = with_total(&settings(&mut random), 4_000);
         for round in 0..5 {
-            let frames = stack.read(|tree| tree.len());
+            let frames = stack.read(|tree| tree.len()).unwrap();
             let [frame, other] = [(); 2].map(|()| Handle::from_index(random.below(frames)).unwrap());
             let text = support::text(&mut random, 12);
             // Some of these commands are refused; then nothing changes.

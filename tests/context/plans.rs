@@ -105,7 +105,7 @@ fn the_next_sibling_is_the_next_in_the_new_order() {
 
 /// Executes a random command; it may be refused.
 fn change(stack: &Stack, random: &mut Random) {
-    let (count, number) = stack.read(|tree| (tree.len(), tree.revision()));
+    let (count, number) = stack.read(|tree| (tree.len(), tree.revision())).unwrap();
     let frame = |random: &mut Random| Handle::from_index(random.below(count)).unwrap();
     let words = ["cart", "tax", "price", "page", "test"];
     let title = |random: &mut Random| format!("{} {}", random.pick(&words), random.pick(&words));
@@ -147,20 +147,20 @@ proptest! {
         }
         for round in 0..60 {
             change(&stack, &mut random);
-            let frames = || stack.read(|tree| tree.handles().collect::<Vec<_>>());
+            let frames = || stack.read(|tree| tree.handles().collect::<Vec<_>>()).unwrap();
             let contexts = || frames().into_iter().map(|frame| stack.context(frame, &Settings::default()).unwrap());
             let kept: Vec<_> = contexts().collect();
             if round % 6 == 5 {
                 let history = stack.history(&EventQuery::default()).unwrap();
                 let fresh = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
                 // The context of a frame that has ended names one far below it, whose changes it does not see at once.
-                let is_unfinished = |frame: &Handle| stack.read(|tree| tree.node(*frame).status().is_unfinished());
+                let is_unfinished = |frame: &Handle| stack.read(|tree| tree.node(*frame).status().is_unfinished()).unwrap();
                 for (frame, kept) in frames().into_iter().zip(kept).filter(|(frame, _)| is_unfinished(frame)) {
                     prop_assert_eq!(&*kept, &*fresh.context(frame, &Settings::default()).unwrap(), "{}", frame);
                 }
             }
         }
-        let begun = stack.read(|tree| tree.handles().filter(|frame| tree.node(*frame).status() != FrameStatus::Planned).count());
+        let begun = stack.read(|tree| tree.handles().filter(|frame| tree.node(*frame).status() != FrameStatus::Planned).count()).unwrap();
         prop_assert!(begun > 0);
     }
 }

@@ -60,7 +60,7 @@ fn project() -> Stack {
 /// Contexts of all frames, with every guidance and several budgets.
 fn contexts(stack: &Stack, tools: &ToolNames) -> Vec<Context> {
     let mut contexts = Vec::new();
-    for frame in stack.read(|tree| tree.handles().collect::<Vec<_>>()) {
+    for frame in stack.read(|tree| tree.handles().collect::<Vec<_>>()).unwrap() {
         for guidance in [Guidance::Full, Guidance::Brief, Guidance::None] {
             for total in [300, 420, 700, 1_500, 20_000] {
                 let tools = tools.clone();

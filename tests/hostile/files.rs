@@ -26,5 +26,5 @@ fn push(stack: &Stack, id: &str) {
 }
 
 fn ids(stack: &Stack) -> Vec<String> {
-    stack.state().frames.into_iter().map(|frame| frame.session_id).collect()
+    stack.state().unwrap().frames.into_iter().map(|frame| frame.session_id).collect()
 }

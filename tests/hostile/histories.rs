@@ -31,13 +31,13 @@ fn three() -> Vec<Event> {
 
 /// Everything that can be asked of a stack, and a few commands.
 fn use_it(stack: &Stack) {
-    for handle in stack.read(|tree| tree.handles().collect::<Vec<_>>()) {
+    for handle in stack.read(|tree| tree.handles().collect::<Vec<_>>()).unwrap() {
         let _ = stack.context(handle, &Settings::default());
         stack.frame(handle).unwrap();
     }
     stack.outline(&OutlineOptions::default().details(true)).unwrap();
-    stack.ready();
-    stack.state().to_json();
+    stack.ready().unwrap();
+    stack.state().unwrap().to_json();
     let new = stack.push(NewFrame::new("New").id("a new one").root()).unwrap();
     stack.pop(new, PopStatus::Completed, "Done").unwrap();
 }
@@ -53,11 +53,11 @@ fn a_state_with_the_largest_revision_can_be_used() {
         let (read, _) = StackState::from_json(&text).unwrap();
         let (stack, repairs) = Stack::from_state(read, StackOptions::default());
         let is_real = revision <= StackState::LAST_REVISION;
-        assert_eq!(stack.read(Tree::revision), if is_real { revision } else { 2 });
+        assert_eq!(stack.read(Tree::revision).unwrap(), if is_real { revision } else { 2 });
         assert_eq!(repairs.iter().any(|repair| repair.message.contains("revision")), !is_real, "{repairs:?}");
-        let before = stack.read(Tree::revision);
+        let before = stack.read(Tree::revision).unwrap();
         use_it(&stack);
-        assert!(stack.read(Tree::revision) > before, "revisions go on");
+        assert!(stack.read(Tree::revision).unwrap() > before, "revisions go on");
     }
 }
 
@@ -94,10 +94,12 @@ fn a_duplicate_dependency_in_a_history_counts_once() {
     let change = Change::DependenciesAdded { depends_on: vec!["one".into(), "two".into(), "two".into()] };
     events.push(Event { revision: 5, time: 1, handle: handle(4), change });
     let stack = Stack::with_store(MemoryStore::with_events(events).unwrap(), StackOptions::default()).unwrap();
-    stack.read(|tree| {
-        assert_eq!(tree.node(handle(4)).dependencies(), [handle(2), handle(3)]);
-        assert_eq!(tree.dependents(handle(2)), [handle(4)]);
-    });
+    stack
+        .read(|tree| {
+            assert_eq!(tree.node(handle(4)).dependencies(), [handle(2), handle(3)]);
+            assert_eq!(tree.dependents(handle(2)), [handle(4)]);
+        })
+        .unwrap();
     let context = stack.context(handle(4), &Settings::default()).unwrap();
     assert_eq!(context.xml.matches("<title>one</title>").count(), 1);
     use_it(&stack);
@@ -122,15 +124,17 @@ fn links_to_earlier_attempts_that_cannot_be_are_ignored_in_a_history() {
     events.push(added(11, retry("a second second", Some("root"), "nobody")));
     events.push(added(12, Frame { depends_on: vec!["nobody".into()], ..retry("third", Some("root"), "second") }));
     let stack = Stack::with_store(MemoryStore::with_events(events).unwrap(), StackOptions::default()).unwrap();
-    stack.read(|tree| {
-        let linked: Vec<Handle> = tree.handles().filter(|frame| tree.node(*frame).retry_of().is_some()).collect();
-        assert_eq!(linked, [handle(10), handle(12)]);
-        assert_eq!(tree.newest_attempt(handle(4)), handle(12));
-        assert_eq!(tree.node(handle(12)).dependencies(), [], "nobody waits for an attempt at the same work");
-        let children = [2, 3, 4, 10, 12, 5, 6, 7, 8, 11].map(handle);
-        assert_eq!(tree.children(handle(1)), children);
-    });
-    let mut tree = stack.read(Tree::clone);
+    stack
+        .read(|tree| {
+            let linked: Vec<Handle> = tree.handles().filter(|frame| tree.node(*frame).retry_of().is_some()).collect();
+            assert_eq!(linked, [handle(10), handle(12)]);
+            assert_eq!(tree.newest_attempt(handle(4)), handle(12));
+            assert_eq!(tree.node(handle(12)).dependencies(), [], "nobody waits for an attempt at the same work");
+            let children = [2, 3, 4, 10, 12, 5, 6, 7, 8, 11].map(handle);
+            assert_eq!(tree.children(handle(1)), children);
+        })
+        .unwrap();
+    let mut tree = stack.read(Tree::clone).unwrap();
     use_it(&stack);
 
     // Whatever becomes of the earlier attempt, it counts no more.

@@ -331,7 +331,7 @@ fn outlines(author: &mut Author<'_>) -> Shown {
 
 /// The number of lines of an outline of the same frames with short titles.
 fn lines_of(stack: &Stack, options: &OutlineOptions) -> usize {
-    let mut state = stack.state();
+    let mut state = stack.state().unwrap();
     for frame in &mut state.frames {
         let texts = [&mut frame.title, &mut frame.success_criteria, &mut frame.success_criteria_compacted];
         texts

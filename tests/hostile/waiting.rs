@@ -80,8 +80,8 @@ fn query(stack: &Stack) {
     stack.frame("ses_1").unwrap();
     stack.resolve("ses_1").unwrap();
     stack.active();
-    stack.ready();
-    stack.state();
+    stack.ready().unwrap();
+    stack.state().unwrap();
     stack.outline(&OutlineOptions::default()).unwrap();
     stack.context("ses_1", &Settings::of_total(50_000)).unwrap();
     stack.context_uncached("ses_1", &Settings::of_total(50_000)).unwrap();
@@ -91,7 +91,7 @@ fn query(stack: &Stack) {
     stack.mirror_status();
     stack.deadline();
     assert!(format!("{stack:?}").contains("frames"));
-    stack.read(Tree::len);
+    stack.read(Tree::len).unwrap();
 }
 
 #[test]
@@ -99,15 +99,19 @@ fn a_read_may_wait_for_commands_of_other_threads() {
     in_time("a read that waits for a command", || {
         let stack = Stack::in_memory();
         stack.push(NewFrame::new("First").id("ses_1")).unwrap();
-        stack.read(|tree| {
-            command_elsewhere(&stack);
-            query(&stack);
-            stack.read(|again| {
+        stack
+            .read(|tree| {
                 command_elsewhere(&stack);
-                assert_eq!(again.revision(), tree.revision(), "the tree of the outer read");
-                assert!(stack.frame("ses_1").unwrap().decisions.is_empty(), "queries see it too");
-            });
-        });
+                query(&stack);
+                stack
+                    .read(|again| {
+                        command_elsewhere(&stack);
+                        assert_eq!(again.revision(), tree.revision(), "the tree of the outer read");
+                        assert!(stack.frame("ses_1").unwrap().decisions.is_empty(), "queries see it too");
+                    })
+                    .unwrap();
+            })
+            .unwrap();
         assert_eq!(stack.frame("ses_1").unwrap().decisions.len(), 2);
     });
 }
@@ -122,20 +126,22 @@ fn threads_that_read_may_wait_for_each_other() {
         thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| {
-                    stack.read(|tree| {
-                        // All threads have the tree now, and each waits for a command and for all others.
-                        barrier.wait();
-                        command_elsewhere(&stack);
-                        barrier.wait();
-                        query(&stack);
-                        assert!(tree.node(tree.active().unwrap()).record().decisions.is_empty());
-                        assert_eq!(stack.push(NewFrame::new("Inside")).unwrap_err(), Error::InsideRead {});
-                    });
+                    stack
+                        .read(|tree| {
+                            // All threads have the tree now, and each waits for a command and for all others.
+                            barrier.wait();
+                            command_elsewhere(&stack);
+                            barrier.wait();
+                            query(&stack);
+                            assert!(tree.node(tree.active().unwrap()).record().decisions.is_empty());
+                            assert_eq!(stack.push(NewFrame::new("Inside")).unwrap_err(), Error::InsideRead {});
+                        })
+                        .unwrap();
                 });
             }
         });
         assert_eq!(stack.frame("ses_1").unwrap().decisions.len(), THREADS);
-        assert_eq!(stack.read(Tree::len), 1);
+        assert_eq!(stack.read(Tree::len).unwrap(), 1);
     });
 }
 
@@ -151,7 +157,7 @@ fn a_token_counter_may_wait_for_a_thread_that_commands() {
             query(&other);
         });
         stack.context("ses_1", &Settings::of_total(40_000)).unwrap();
-        stack.read(|_| stack.context("ses_1", &Settings::of_total(30_000)).unwrap());
+        stack.read(|_| stack.context("ses_1", &Settings::of_total(30_000)).unwrap()).unwrap();
         assert!(hook.calls() > 1);
         assert_eq!(stack.frame("ses_1").unwrap().decisions.len(), hook.calls());
     });
@@ -174,10 +180,10 @@ fn a_command_in_a_token_counter_is_refused_and_changes_nothing() {
                 assert_eq!(refusal.unwrap_err(), Error::InsideRead {});
             }
         });
-        let before = stack.state();
+        let before = stack.state().unwrap();
         stack.context("ses_1", &Settings::of_total(40_000)).unwrap();
         assert!(hook.calls() > 0);
-        assert_eq!(stack.state(), before);
+        assert_eq!(stack.state().unwrap(), before);
     });
 }
 
@@ -218,7 +224,7 @@ mod of_hosts {
     }
 
     fn sessions_and_frames(stack: &Stack) -> (usize, String) {
-        (stack.read(Tree::len), tools::call(stack, "ses_1", "stack_get_state", "{}").text.unwrap())
+        (stack.read(Tree::len).unwrap(), tools::call(stack, "ses_1", "stack_get_state", "{}").text.unwrap())
     }
 
     #[test]
@@ -336,7 +342,7 @@ impl Stuck {
         drop(self.release);
         self.command.join().unwrap().unwrap();
         assert_eq!(self.stack.frame("ses_1").unwrap().decisions, ["stuck"]);
-        assert_eq!(self.stack.read(Tree::len), 1);
+        assert_eq!(self.stack.read(Tree::len).unwrap(), 1);
         assert!(self.stack.frame("ses_1").unwrap().artifacts.iter().all(|path| path == "a.rs"));
     }
 }
@@ -512,11 +518,11 @@ mod on_disk {
             let path = folder.path().join("logs/ses_1.jsonl");
             let locked = File::open(&path).unwrap();
             locked.lock().unwrap();
-            let before = stack.state();
+            let before = stack.state().unwrap();
             let error = stack.log("ses_1").append(&[json!(2)]).unwrap_err();
             let Error::Busy { path: named, waited } = &error else { panic!("{error}") };
             assert!(named.ends_with("ses_1.jsonl") && *waited >= 50, "{error}");
-            assert_eq!(stack.state(), before);
+            assert_eq!(stack.state().unwrap(), before);
             // The transaction has ended: another process need not wait.
             let mut other = SqliteStore::open(folder.path().join("stack.db"), SqliteOptions::default()).unwrap();
             other.begin(Duration::ZERO).unwrap();
@@ -633,7 +639,7 @@ mod on_disk {
                 let mut history = Vec::new();
                 assert_eq!(stack.export_history(&mut history).unwrap(), 4, "{what}");
                 let rebuilt = Stack::rebuild(place.path().join("new"), &history[..], StackOptions::default()).unwrap();
-                assert_eq!(rebuilt.state(), stack.state(), "{what}");
+                assert_eq!(rebuilt.state().unwrap(), stack.state().unwrap(), "{what}");
                 rebuilt.push(NewFrame::new("Goes on")).unwrap();
                 stack.export_files(place.path().join("copy")).unwrap();
 

@@ -231,7 +231,7 @@ fn one_stack_operation_goes_into_a_step() {
 #[test]
 fn malformed_calls_are_answered_with_what_is_wrong() {
     let agent = agent(MemoryModel::Registers);
-    let before = agent.stack.state();
+    let before = agent.stack.state().unwrap();
     agent.step(&[
         ("heap_alloc", json!({"name": "x"})),
         ("heap_alloc", json!({"name": "x", "content": "y", "size": 3})),
@@ -256,7 +256,7 @@ fn malformed_calls_are_answered_with_what_is_wrong() {
         assert!(*is_error && text.starts_with(expected), "{text}\n is not the answer\n{expected}");
     }
     assert_eq!(answers.len(), 8);
-    assert_eq!(agent.stack.state().frames, before.frames, "a refused call has changed something");
+    assert_eq!(agent.stack.state().unwrap().frames, before.frames, "a refused call has changed something");
 
     // Arguments that are not JSON, and a tool call without an ID.
     let call = ToolCall { id: String::new(), name: "heap_free".into(), arguments: "{\"name\": ".into() };
@@ -314,14 +314,14 @@ fn calls_out_of_turn_are_refused() {
         assert_eq!(error.code(), "out_of_turn", "{error}");
         error.to_string()
     };
-    let before = agent.stack.state();
+    let before = agent.stack.state().unwrap();
     let message = out_of_turn(agent.stack.run(agent.run).answer("call_0", "x", false));
     assert_eq!(message, "the run of frame f1 does not expect an answer to call_0; it waits for a reply of the model");
     agent.reply("", &[("read_file", json!({})), alloc("x", "y")]);
     let message = out_of_turn(agent.stack.run(agent.run).reply(Reply::default()));
     assert_eq!(message, "the run of frame f1 does not expect a reply; it waits for the answer to call_0 (read_file)");
     out_of_turn(agent.stack.run(agent.run).operate("call_1", Err("no".into())).map(drop));
-    assert_eq!(agent.stack.state().frames, before.frames);
+    assert_eq!(agent.stack.state().unwrap().frames, before.frames);
     agent.carry_out();
     agent.step(&[pop("done")]);
     out_of_turn(agent.stack.run(agent.run).reply(Reply::default()));
@@ -533,7 +533,7 @@ proptest! {
             prop_assert!(tokens <= settings.results_budget, "{} of {}", tokens, settings.results_budget);
             let known = around.entry(speaker).or_insert_with(|| surroundings.to_owned());
             prop_assert_eq!(&known[..], surroundings, "the beginning of the prompts of {} has changed", speaker);
-            let visible = agent.stack.read(|tree| visible_texts(tree, speaker));
+            let visible = agent.stack.read(|tree| visible_texts(tree, speaker)).unwrap();
             for mark in surroundings.match_indices("mark").map(|(place, _)| &surroundings[place..]) {
                 let mark = &mark[..mark.find('.').unwrap() + 1];
                 prop_assert!(visible.contains(mark), "{} sees {} of a frame that is not around it", speaker, mark);
@@ -555,16 +555,16 @@ proptest! {
             prop_assert_eq!(reopened(&agent.stack).run(run).next().unwrap(), Next::Ask(prompt));
 
             let mark = format!("mark{step}of{speaker}.");
-            let before = agent.stack.read(callstack_core::Tree::len);
+            let before = agent.stack.read(callstack_core::Tree::len).unwrap();
             agent.step(&random_step(&mut random, &mark));
             said.push((speaker, mark.clone()));
             // The briefing of a pushed frame, and the result and objective of a popped one, appear in another
             // conversation.
-            let count = agent.stack.read(callstack_core::Tree::len);
+            let count = agent.stack.read(callstack_core::Tree::len).unwrap();
             let present = agent.stack.run(run).status().unwrap().frame;
             if count > before || present != speaker {
                 said.retain(|(_, other)| *other != mark);
-                let parent = agent.stack.read(|tree| tree.node(speaker).parent());
+                let parent = agent.stack.read(|tree| tree.node(speaker).parent()).unwrap();
                 if parent == Some(present) {
                     // The parent's conversation now contains the result and the objective.
                     let objective = agent.stack.frame(speaker).unwrap().success_criteria;
@@ -572,7 +572,7 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(reopened(&agent.stack).state(), agent.stack.state());
+        prop_assert_eq!(reopened(&agent.stack).state().unwrap(), agent.stack.state().unwrap());
     }
 }
 
@@ -626,7 +626,7 @@ fn token_curve() {
         work(&agent, &[pop(&format!("Phase {phase} is done: 20 tests pass, no problems"))]);
     }
     assert!(curve.len() >= 200, "{} steps", curve.len());
-    assert_eq!(agent.stack.read(callstack_core::Tree::len), 30);
+    assert_eq!(agent.stack.read(callstack_core::Tree::len).unwrap(), 30);
 
     println!("step    stack  transcript");
     for place in (0..curve.len()).step_by(14).chain([curve.len() - 1]) {

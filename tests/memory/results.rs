@@ -109,7 +109,7 @@ fn the_beginning_of_a_prompt_stays_while_its_frame_works() {
     };
     let before = around(&agent);
     let b1 = agent.stack.run(agent.run).status().unwrap().frame;
-    let b = agent.stack.read(|tree| tree.node(b1).parent().unwrap());
+    let b = agent.stack.read(|tree| tree.node(b1).parent().unwrap()).unwrap();
     agent.stack.add_artifact(b1, "src/routes.ts").unwrap();
     agent.stack.add_artifact(b, "openapi.yaml").unwrap();
     agent.step(&[("read_file", json!({"path": "src/auth.ts"}))]);
@@ -185,11 +185,11 @@ fn a_pop_records_artifacts_and_decisions_and_its_parent_reads_them() {
     let agent = agent();
     let child = push(&agent, "auth", "Log users in");
     let refused = |arguments: Value, expected: &str| {
-        let before = agent.stack.state().frames;
+        let before = agent.stack.state().unwrap().frames;
         pop(&agent, arguments);
         let (answer, is_error) = agent.answers()[0].clone();
         assert!(is_error && answer.starts_with(expected), "{answer}");
-        assert_eq!(agent.stack.state().frames.len(), before.len());
+        assert_eq!(agent.stack.state().unwrap().frames.len(), before.len());
         let frame = agent.stack.frame(child).unwrap();
         assert!(frame.status.is_open() && frame.artifacts.is_empty() && frame.decisions.is_empty(), "{frame:?}");
     };

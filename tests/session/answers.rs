@@ -254,7 +254,7 @@ fn an_answer_to_a_frame_whose_prompt_was_lost_is_in_the_next_prompt() {
 #[test]
 fn what_cannot_be_answered_is_refused_with_advice_and_nothing_changes() {
     let host = Host::new();
-    let revision = || host.stack.read(Tree::revision);
+    let revision = || host.stack.read(Tree::revision).unwrap();
     let before = revision();
     let refused = |frame: &str| host.stack.answer(frame, "20 %").unwrap_err().to_string();
     assert_eq!(
@@ -290,7 +290,7 @@ fn blocking_keeps_the_results_so_far_also_after_an_export() {
     assert_eq!((frame.results.as_deref(), frame.waits_for()), (Some("3 of 5 done"), "Need the Stripe key"));
 
     let (again, repairs) =
-        Stack::from_state(StackState::from_json(&stack.state().to_json()).unwrap().0, StackOptions::default());
+        Stack::from_state(StackState::from_json(&stack.state().unwrap().to_json()).unwrap().0, StackOptions::default());
     assert_eq!(repairs, []);
     for stack in [&stack, &again] {
         let xml = |frame: &str| stack.context(frame, &Settings::default()).unwrap().xml.clone();

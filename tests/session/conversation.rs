@@ -472,7 +472,7 @@ fn what_the_person_says_while_the_conversation_works_elsewhere_begins_no_other_t
     host.said("ses_1", "user", "And please write the first article about the shop");
     assert_eq!((host.status("f2"), host.status("f1")), (FrameStatus::InProgress, FrameStatus::Completed));
     assert_eq!(host.stack.host().place("ses_1"), Some(later));
-    assert_eq!(host.stack.read(|tree| tree.len()), 2);
+    assert_eq!(host.stack.read(|tree| tree.len()).unwrap(), 2);
     // When that is done, other words are another task.
     host.pop("Articles can be read");
     host.said("ses_1", "user", "Now translate all of it");
@@ -496,7 +496,7 @@ fn words_while_a_frame_of_an_ended_task_is_open_belong_to_that() {
     host.said("ses_1", "user", "go on");
     host.said("ses_1", "user", "And write all the tests for the cart");
     assert_eq!(host.pop("The cart works"), "f2 (Cart) is completed.\nYou are in no frame.");
-    assert_eq!(host.stack.read(|tree| tree.len()), 2);
+    assert_eq!(host.stack.read(|tree| tree.len()).unwrap(), 2);
 }
 
 #[test]
@@ -749,7 +749,7 @@ fn a_call_that_cannot_begin_the_next_frame_ends_nothing() {
     assert_eq!(host.status("f6"), FrameStatus::InProgress);
     let plan = json!({"children": [task("Six")], "begin": true});
     assert!(host.bad("ses_1", "stack_frame_plan_children", plan).contains("depth"));
-    assert_eq!(host.stack.read(|tree| tree.len()), 7);
+    assert_eq!(host.stack.read(|tree| tree.len()).unwrap(), 7);
     let mut odd = done("It works");
     (odd["next"], odd["frameID"], odd["anyway"]) = (Value::Null, Value::Null, true.into());
     assert_eq!(host.good("ses_1", "stack_frame_pop", odd).lines().last(), Some("You are in f5 (Four)."));

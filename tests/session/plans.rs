@@ -42,10 +42,10 @@ impl Host {
 
     /// The error of a call that changes nothing.
     fn refused(&self, name: &str, arguments: Value) -> String {
-        let before = self.stack.state();
+        let before = self.stack.state().unwrap();
         let answer = self.tool(name, arguments);
         assert!(answer.is_error && answer.call.is_none(), "{answer:?}");
-        assert_eq!(self.stack.state(), before);
+        assert_eq!(self.stack.state().unwrap(), before);
         answer.text.unwrap()
     }
 
@@ -61,8 +61,9 @@ fn children_of_a_plan_may_name_later_ones_by_title() {
     let plan = host.plan(&[("Pay", &["Cart", "tax"]), ("Cart", &[]), ("Tax", &["Cart"])]);
     let answer = host.good("stack_frame_plan_children", plan);
     assert_eq!(answer, "Planned f2 to f4, in this order. Begin with stack_frame_activate f3.");
-    let needs =
-        |frame: &str| host.stack.read(|tree| tree.node(tree.resolve(&frame.into()).unwrap()).dependencies().to_vec());
+    let needs = |frame: &str| {
+        host.stack.read(|tree| tree.node(tree.resolve(&frame.into()).unwrap()).dependencies().to_vec()).unwrap()
+    };
     assert_eq!(needs("f2").iter().map(ToString::to_string).collect::<Vec<_>>(), ["f3", "f4"]);
     let circle = host.refused("stack_frame_plan_children", host.plan(&[("A", &["B"]), ("B", &["A"])]));
     assert!(circle.contains("`B` cannot depend on `A`: each would wait for the other"), "{circle}");

@@ -76,10 +76,10 @@ impl Host {
     }
 
     fn refused(&self, session: &str, arguments: Value) -> String {
-        let revision = self.stack.read(Tree::revision);
+        let revision = self.stack.read(Tree::revision).unwrap();
         let answer = self.tool(session, "stack_frame_activate", arguments);
         assert!(answer.is_error, "{answer:?}");
-        assert_eq!(self.stack.read(Tree::revision), revision, "a refused call changes nothing");
+        assert_eq!(self.stack.read(Tree::revision).unwrap(), revision, "a refused call changes nothing");
         answer.text.unwrap()
     }
 
@@ -156,7 +156,7 @@ fn an_interrupted_frame_is_begun_anew_and_a_running_one_is_not() {
     let running = host.refused("root", json!({"sessionID": "f2", "retry": true, "answer": "faster"}));
     assert!(running.contains("frame f2 is held by"), "{running}");
     // The host has died: nobody runs the frame in the next one.
-    let (stack, _) = Stack::from_state(host.stack.state(), Default::default());
+    let (stack, _) = Stack::from_state(host.stack.state().unwrap(), Default::default());
     let next = Host { stack, call: 0 };
     assert_eq!(next.stack.host().configure(HostSettings::default()), []);
     next.tell(json!({"kind": "sessionCreated", "sessionID": "root", "title": "Shop"}));

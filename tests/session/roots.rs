@@ -45,7 +45,7 @@ impl Host {
 
     /// The parent's ID of the newest frame.
     fn newest(&self) -> Option<String> {
-        let newest = format!("f{}", self.stack.read(|tree| tree.len()));
+        let newest = format!("f{}", self.stack.read(|tree| tree.len()).unwrap());
         self.stack.frame(newest.as_str()).unwrap().parent_session_id
     }
 }
@@ -73,7 +73,7 @@ fn a_session_adds_frames_to_its_own_tree_whatever_frame_is_active() {
 #[test]
 fn a_session_whose_task_is_over_adds_nothing_to_the_tree_of_another() {
     let host = Host::new();
-    let before = host.stack.read(|tree| tree.len());
+    let before = host.stack.read(|tree| tree.len()).unwrap();
     let calls = [
         ("stack_frame_plan", task("Plan")),
         ("stack_frame_plan_children", json!({"children": [task("Child")]})),
@@ -83,7 +83,7 @@ fn a_session_whose_task_is_over_adds_nothing_to_the_tree_of_another() {
         let answer = host.call("chat", name, arguments);
         assert!(answer.is_error && answer.text.as_ref().unwrap().contains("f3 is completed"), "{name}: {answer:?}");
     }
-    assert_eq!(host.stack.read(|tree| tree.len()), before);
+    assert_eq!(host.stack.read(|tree| tree.len()).unwrap(), before);
     let frame = callstack_core::NewFrame::new("Late").caller("chat");
     assert!(matches!(host.stack.push(frame), Err(Error::ParentClosed { .. })));
 }
@@ -108,9 +108,9 @@ fn the_active_frame_is_that_of_the_session_that_worked_last() {
         host.message(session, &format!("n{number}"), role, "Go on");
         assert_eq!(host.active().as_deref(), Some(session));
     }
-    let revision = host.stack.read(|tree| tree.revision());
+    let revision = host.stack.read(|tree| tree.revision()).unwrap();
     host.message("shop", "n4", "assistant", "Yes");
-    assert_eq!(host.stack.read(|tree| tree.revision()), revision, "nothing to record");
+    assert_eq!(host.stack.read(|tree| tree.revision()).unwrap(), revision, "nothing to record");
 }
 
 #[test]

@@ -191,7 +191,7 @@ impl Host {
 
     fn frame(&self, title: &str) -> callstack_core::Frame {
         let find = |tree: &callstack_core::Tree| tree.handles().find(|frame| tree.node(*frame).title() == title);
-        self.stack.frame(self.stack.read(find).unwrap_or_else(|| panic!("no frame {title}"))).unwrap()
+        self.stack.frame(self.stack.read(find).unwrap().unwrap_or_else(|| panic!("no frame {title}"))).unwrap()
     }
 
     fn status(&self, title: &str) -> FrameStatus {
@@ -963,7 +963,7 @@ fn an_older_library_refuses_a_history_with_calls() {
     let error = serde_json::from_value::<callstack_core::Event>(unknown).unwrap_err();
     assert!(error.to_string().contains("`fromTheFuture`, which this version does not know"), "{error}");
     // A frame that is there again has no call, whatever its record said.
-    let state = host.stack.state();
+    let state = host.stack.state().unwrap();
     let (copy, _) = Stack::from_state(state, StackOptions::default());
     assert_eq!(copy.interrupted(), [handle("f2")]);
     assert!(copy.outline(&OutlineOptions::default()).is_ok());
@@ -977,7 +977,7 @@ fn a_stop_is_recorded_only_where_something_can_run() {
     let root = stack.push(NewFrame::new("Build a shop")).unwrap();
     let done = stack.push(NewFrame::new("Schema").below(root)).unwrap();
     stack.pop(done, PopStatus::Completed, "in db.sql").unwrap();
-    let revision = || stack.read(|tree| tree.revision());
+    let revision = || stack.read(|tree| tree.revision()).unwrap();
     let before = revision();
     assert_eq!(stack.stop(done, "lunch").unwrap(), []);
     assert_eq!(revision(), before, "nothing can be queued in what has ended");
@@ -1054,10 +1054,10 @@ fn a_push_that_would_wait_for_its_own_caller_is_refused() {
     }
     let arguments = |title: &str, depends_on: &str| json!({"title": title, "successCriteria": "It works", "successCriteriaCompacted": "", "dependsOn": [depends_on]});
     host.later("a", "stack_frame_push", arguments("Below A", "B"));
-    let count = host.stack.read(|tree| tree.len());
+    let count = host.stack.read(|tree| tree.len()).unwrap();
     let text = host.refused("b", "stack_frame_push", arguments("Below B", "A"));
     assert!(text.contains("frame f2 waits for this session"), "{text}");
-    assert_eq!(host.stack.read(|tree| tree.len()), count, "nothing was planned");
+    assert_eq!(host.stack.read(|tree| tree.len()).unwrap(), count, "nothing was planned");
     host.pop("b", "completed");
     assert_eq!(host.working(), ["a", "below a"]);
 }

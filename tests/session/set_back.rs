@@ -137,7 +137,7 @@ fn nothing_happens_to_a_conversation_that_was_only_opened_again() {
     let mut chat = Chat::new();
     chat.push("Cart");
     chat.call("stack_status", json!({}));
-    let revision = || chat.stack.read(|tree| tree.revision());
+    let revision = || chat.stack.read(|tree| tree.revision()).unwrap();
     let before = revision();
     chat.tell(json!({"kind": "sessionSetBack", "sessionID": SESSION, "answers": chat.answers}));
     assert_eq!((chat.place().as_str(), revision()), ("f2", before));
@@ -332,7 +332,7 @@ fn words_instead_of_all_that_a_frame_is_about_begin_another_one() {
 fn after_a_restart_an_undone_message_is_not_all_that_a_frame_is_about() {
     let mut chat = Chat::new();
     chat.push("Cart");
-    let (stack, repairs) = Stack::from_state(chat.stack.state(), StackOptions::default());
+    let (stack, repairs) = Stack::from_state(chat.stack.state().unwrap(), StackOptions::default());
     assert!(repairs.is_empty(), "{repairs:?}");
     let calls = CallSettings::default().place(CallPlace::Conversation);
     assert_eq!(stack.host().configure(HostSettings::default().calls(calls)), []);

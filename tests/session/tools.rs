@@ -221,7 +221,7 @@ fn mistyped(property: &Value) -> Value {
 #[test]
 fn arguments_that_are_wrong_reach_no_handler() {
     let host = Host::new();
-    let revision = host.stack.read(|tree| tree.revision());
+    let revision = host.stack.read(|tree| tree.revision()).unwrap();
     let mut settings = HostSettings::default().tools(ToolSet::all());
     settings.calls.r#in = CallPlace::Conversation;
     let in_conversation = tools::offered(&settings);
@@ -278,7 +278,7 @@ fn arguments_that_are_wrong_reach_no_handler() {
             refused(arguments, says);
         }
     }
-    assert_eq!(host.stack.read(|tree| tree.revision()), revision, "something has changed");
+    assert_eq!(host.stack.read(|tree| tree.revision()).unwrap(), revision, "something has changed");
     let answer = host.call("ses_1", "stack_frame_posh", json!({}));
     assert!(answer.is_error && answer.text.unwrap().contains("stack_frame_push"));
 }
@@ -312,11 +312,11 @@ proptest! {
         let host = Host::new();
         let tool = &tools::list(&ToolNames::default())[index];
         let arguments: Map<String, Value> = properties(tool).keys().cloned().zip(values).collect();
-        let revision = host.stack.read(|tree| tree.revision());
+        let revision = host.stack.read(|tree| tree.revision()).unwrap();
         let answer = tools::call(&host.stack, &session, tool.name, &Value::Object(arguments).to_string());
         prop_assert!(answer.text.is_some() != answer.call.is_some());
         if answer.is_error {
-            prop_assert_eq!(host.stack.read(|tree| tree.revision()), revision);
+            prop_assert_eq!(host.stack.read(|tree| tree.revision()).unwrap(), revision);
         }
     }
 }
@@ -484,13 +484,13 @@ fn calls_have_a_depth_limit() {
     assert_eq!(host.stack.host().configure(settings), []);
     let task = json!({"title": "Pay", "successCriteria": "", "successCriteriaCompacted": ""});
     host.run("stack_frame_push", task.clone(), "ses_2", None);
-    let frames = host.stack.read(|tree| tree.len());
+    let frames = host.stack.read(|tree| tree.len()).unwrap();
     let text = host.bad("ses_2", "stack_frame_push", task);
     assert!(
         text.starts_with("stack_frame_push: no frame can be started below frame f2, because the maximum depth is 1"),
         "{text}"
     );
-    assert_eq!(host.stack.read(|tree| tree.len()), frames, "nothing is planned that cannot be begun");
+    assert_eq!(host.stack.read(|tree| tree.len()).unwrap(), frames, "nothing is planned that cannot be begun");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn comes_back_without_it(folder: &Path) {
         }
     }
     let stack = Stack::open(folder, StackOptions::default()).unwrap();
-    assert_eq!(stack.state().frames.len(), 300);
+    assert_eq!(stack.state().unwrap().frames.len(), 300);
     assert_eq!(stack.repairs(), []);
 }
 
@@ -90,7 +90,7 @@ fn an_empty_file_is_a_new_database_unless_it_was_one() {
     let folder = filled();
     fs::write(folder.path().join("stack.db"), "").unwrap();
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
-    assert_eq!(stack.state().frames.len(), 300, "the frames come back from the mirror");
+    assert_eq!(stack.state().unwrap().frames.len(), 300, "the frames come back from the mirror");
     drop(stack);
 
     let folder = filled();
@@ -105,7 +105,7 @@ fn damaged_pages_are_noticed() {
     let mut noticed = 0;
     for place in 1..40 {
         let folder = filled();
-        let whole = Stack::open(folder.path(), StackOptions::default()).unwrap().state();
+        let whole = Stack::open(folder.path(), StackOptions::default()).unwrap().state().unwrap();
         let path = folder.path().join("stack.db");
         let mut bytes = fs::read(&path).unwrap();
         let start = place * bytes.len() / 40 / 4096 * 4096;
@@ -114,7 +114,7 @@ fn damaged_pages_are_noticed() {
         match Stack::open(folder.path(), StackOptions::default()) {
             // Opening reads the newest events only. The others, and the indexes, are examined when somebody asks for it.
             Ok(stack) => match stack.health() {
-                Ok(health) if health.is_sound() => assert_eq!(stack.state(), whole),
+                Ok(health) if health.is_sound() => assert_eq!(stack.state().unwrap(), whole),
                 Ok(_) => noticed += 1,
                 Err(error) => {
                     noticed += 1;
@@ -170,7 +170,7 @@ fn databases_of_others_and_of_newer_versions_are_left_alone() {
     change(folder.path(), "PRAGMA user_version = 0");
     open_fails(folder.path(), "damaged", "it is a database, but not one of this library");
     change(folder.path(), "PRAGMA user_version = 1");
-    assert_eq!(Stack::open(folder.path(), StackOptions::default()).unwrap().state().frames.len(), 300);
+    assert_eq!(Stack::open(folder.path(), StackOptions::default()).unwrap().state().unwrap().frames.len(), 300);
 
     // An open reads the events since the snapshot, or all of them if there is none.
     let without_snapshot = "DELETE FROM snapshots; DELETE FROM frames;";

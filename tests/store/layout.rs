@@ -41,10 +41,12 @@ fn assert_mirrored(folder: &Path, stack: &Stack) {
     let text = fs::read_to_string(folder.join("state.json")).unwrap();
     let (state, repairs) = StackState::from_json(&text).unwrap();
     assert_eq!(repairs, [], "the mirror is consistent");
-    assert_eq!(state, stack.state(), "state.json shows the tree");
-    let mut expected: Vec<String> = stack.read(|tree| {
-        tree.handles().map(|handle| format!("{}.json", file_name(tree.node(handle).session_id(), handle))).collect()
-    });
+    assert_eq!(state, stack.state().unwrap(), "state.json shows the tree");
+    let mut expected: Vec<String> = stack
+        .read(|tree| {
+            tree.handles().map(|handle| format!("{}.json", file_name(tree.node(handle).session_id(), handle))).collect()
+        })
+        .unwrap();
     let mut found: Vec<String> = fs::read_dir(folder.join("frames"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -80,10 +82,10 @@ fn states_of_the_original_are_imported_once() {
         assert_mirrored(folder.path(), &stack);
 
         stack.push(NewFrame::new("More").id("ses_more").root()).unwrap();
-        let before = stack.state();
+        let before = stack.state().unwrap();
         drop(stack);
         let again = open(folder.path());
-        assert_eq!(again.state(), before, "{name}: it is not imported a second time");
+        assert_eq!(again.state().unwrap(), before, "{name}: it is not imported a second time");
         assert_eq!(again.repairs(), []);
         assert!(!folder.path().join("before-import-2").exists());
     }
@@ -103,18 +105,18 @@ fn an_import_replays_to_the_same_tree() {
         let finished = |tree: &Tree| {
             tree.handles().map(|handle| tree.node(handle).finished_children().collect::<Vec<_>>()).collect()
         };
-        let orders: [Vec<Vec<Handle>>; 2] = [stack.read(finished), expected.read(finished)];
+        let orders: [Vec<Vec<Handle>>; 2] = [stack.read(finished).unwrap(), expected.read(finished).unwrap()];
         assert_eq!(orders[0], orders[1], "the order of finishes is the same");
-        for (found, expected) in stack.state().frames.iter().zip(&expected.state().frames) {
+        for (found, expected) in stack.state().unwrap().frames.iter().zip(&expected.state().unwrap().frames) {
             assert_eq!(found, expected, "round {round}");
         }
-        assert_eq!(stack.state().frames.len(), expected.state().frames.len());
-        assert_eq!(stack.state().extra, expected.state().extra, "unknown keys are kept");
+        assert_eq!(stack.state().unwrap().frames.len(), expected.state().unwrap().frames.len());
+        assert_eq!(stack.state().unwrap().extra, expected.state().unwrap().extra, "unknown keys are kept");
         assert_eq!(stack.active(), expected.active());
         let history = stack.history(&EventQuery::default()).unwrap();
         let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
-        assert_eq!(again.state(), stack.state());
-        assert_eq!(again.read(finished), orders[0]);
+        assert_eq!(again.state().unwrap(), stack.state().unwrap());
+        assert_eq!(again.read(finished).unwrap(), orders[0]);
     }
 }
 
@@ -136,7 +138,8 @@ fn every_beginning_of_a_state_keeps_every_whole_frame() {
         let expected: Vec<String> = whole_frames.map(|number| format!("ses_{number}")).collect();
         match Stack::open(folder.path(), StackOptions::default()) {
             Ok(stack) => {
-                let found: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.session_id).collect();
+                let found: Vec<String> =
+                    stack.state().unwrap().frames.into_iter().map(|frame| frame.session_id).collect();
                 assert_eq!(found, expected, "cut after {length} bytes");
                 assert!(
                     messages(&stack)[0].starts_with("the state is damaged (EOF while parsing"),
@@ -180,7 +183,7 @@ fn unreadable_states_are_errors_and_stay_as_they_are() {
             assert_eq!(fs::read(folder.path().join("state.json")).unwrap(), text, "attempt {attempt}");
         }
         fs::remove_file(folder.path().join("state.json")).unwrap();
-        assert_eq!(open(folder.path()).state().frames, [], "without the file it is a new stack");
+        assert_eq!(open(folder.path()).state().unwrap().frames, [], "without the file it is a new stack");
     }
     let folder = tempdir().unwrap();
     fs::create_dir(folder.path().join("state.json")).unwrap();
@@ -199,7 +202,7 @@ fn deeply_nested_keys_do_not_make_a_stack_unreadable() {
         stack.push(NewFrame::new("Two").id("ses_2").root()).unwrap();
         drop(stack);
         let stack = open(folder.path());
-        assert_eq!(stack.state().frames.len(), 2, "{levels} levels");
+        assert_eq!(stack.state().unwrap().frames.len(), 2, "{levels} levels");
         let kept = serde_json::to_string(&stack.frame("ses_1").unwrap().extra["hostKey"]).unwrap();
         let expected =
             if levels > 100 { "\"nested more than 100 levels deep; left out\"".into() } else { nested(levels) };
@@ -211,7 +214,7 @@ fn deeply_nested_keys_do_not_make_a_stack_unreadable() {
 #[test]
 fn states_without_frames_hold_nothing_to_import() {
     let folder = folder_with(Some(br#"{"version":1,"frames":{},"rootFrameIDs":[],"updatedAt":1}"#), &[]);
-    assert_eq!(open(folder.path()).state().frames, []);
+    assert_eq!(open(folder.path()).state().unwrap().frames, []);
     assert!(!folder.path().join("before-import").exists());
 }
 
@@ -237,7 +240,7 @@ fn frames_are_taken_from_where_they_can_be_read() {
     let folder = folder_with(Some(WHOLE.as_bytes()), &files);
     fs::create_dir(folder.path().join("frames/ses_6.json")).unwrap();
     let stack = open(folder.path());
-    let titles: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.title).collect();
+    let titles: Vec<String> = stack.state().unwrap().frames.into_iter().map(|frame| frame.title).collect();
     assert_eq!(titles, ["Root", "Third", "Third", "Newer", "Lost by the state"], "in the order of createdAt");
     let said = messages(&stack);
     for message in [
@@ -258,11 +261,11 @@ fn frames_are_taken_from_where_they_can_be_read() {
 
     let folder = folder_with(Some(b"garbage"), &files[1..3]);
     let stack = open(folder.path());
-    assert_eq!(stack.state().frames.len(), 2);
+    assert_eq!(stack.state().unwrap().frames.len(), 2);
     assert!(messages(&stack)[0].starts_with("state.json cannot be read: expected value"), "{:?}", messages(&stack));
     assert_eq!(fs::read(folder.path().join("before-import/state.json")).unwrap(), b"garbage");
     let folder = folder_with(None, &files[2..3]);
-    assert_eq!(open(folder.path()).state().frames.len(), 1);
+    assert_eq!(open(folder.path()).state().unwrap().frames.len(), 1);
 }
 
 #[test]
@@ -271,13 +274,13 @@ fn a_lost_database_comes_back_from_its_mirror() {
     let stack = open(folder.path());
     let mut random = Random::new(5);
     (0..150).for_each(|_| work(&stack, &mut random, "ses"));
-    let before = stack.state();
+    let before = stack.state().unwrap();
     drop(stack);
     lose_the_database(folder.path());
     let stack = open(folder.path());
     assert_eq!(messages(&stack), [""; 0]);
-    assert_eq!(stack.state().frames, before.frames);
-    assert_eq!(stack.state().active_frame_id, before.active_frame_id);
+    assert_eq!(stack.state().unwrap().frames, before.frames);
+    assert_eq!(stack.state().unwrap().active_frame_id, before.active_frame_id);
     assert_mirrored(folder.path(), &stack);
 }
 
@@ -299,10 +302,10 @@ fn attempts_are_the_same_after_a_new_open_and_from_the_mirror() {
     stack.block(second, "Which one?", None).unwrap();
     let third = stack.retry(second, None).unwrap().handle;
     let seen = |stack: &Stack| {
-        let attempts = stack.read(|tree| tree.earlier_attempts(third).collect::<Vec<_>>());
+        let attempts = stack.read(|tree| tree.earlier_attempts(third).collect::<Vec<_>>()).unwrap();
         let xml = stack.context(third, &Default::default()).unwrap().xml.clone();
         assert!(xml.contains("Which one?") && xml.contains("harder"), "{xml}");
-        (attempts, stack.children("root").unwrap(), stack.state().frames, xml)
+        (attempts, stack.children("root").unwrap(), stack.state().unwrap().frames, xml)
     };
     let before = seen(&stack);
     assert_eq!((before.0.len(), before.1[2]), (2, third));
@@ -313,7 +316,7 @@ fn attempts_are_the_same_after_a_new_open_and_from_the_mirror() {
     lose_the_database(folder.path());
     let stack = open(folder.path());
     assert_eq!((seen(&stack), messages(&stack)), (before, Vec::new()));
-    assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()), [stack.resolve("later").unwrap()]);
+    assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()).unwrap(), [stack.resolve("later").unwrap()]);
 }
 
 #[test]
@@ -341,11 +344,13 @@ fn the_file_of_a_parent_knows_the_place_of_an_imported_attempt() {
 
 /// The roots, then the children of each frame.
 fn levels(stack: &Stack) -> Vec<Vec<Handle>> {
-    stack.read(|tree| {
-        std::iter::once(tree.roots().to_vec())
-            .chain(tree.handles().map(|frame| tree.children(frame).to_vec()))
-            .collect()
-    })
+    stack
+        .read(|tree| {
+            std::iter::once(tree.roots().to_vec())
+                .chain(tree.handles().map(|frame| tree.children(frame).to_vec()))
+                .collect()
+        })
+        .unwrap()
 }
 
 #[test]
@@ -384,34 +389,38 @@ fn the_places_of_frames_last() {
     stack.edit(handle(3), FrameEdit::default().depends_on([handle(2)])).unwrap();
     stack.flush().unwrap();
     assert_mirrored(folder.path(), &stack);
-    let (expected, state) = (levels(&stack), stack.state());
+    let (expected, state) = (levels(&stack), stack.state().unwrap());
     let check_attempts = |stack: &Stack| {
-        assert!(stack.read(|tree| tree.earlier_attempts(third).eq([second, handle(2)])));
-        assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()), [handle(3)]);
+        assert!(stack.read(|tree| tree.earlier_attempts(third).eq([second, handle(2)])).unwrap());
+        assert_eq!(stack.read(|tree| tree.dependents(third).to_vec()).unwrap(), [handle(3)]);
     };
     check_attempts(&stack);
     drop(stack);
 
     let stack = open(folder.path());
-    assert_eq!((levels(&stack), stack.state()), (expected.clone(), state.clone()), "opened again");
+    assert_eq!((levels(&stack), stack.state().unwrap()), (expected.clone(), state.clone()), "opened again");
     check_attempts(&stack);
     let mut history = Vec::new();
     stack.export_history(&mut history).unwrap();
     drop(stack);
     let rebuilt = tempdir().unwrap();
     let stack = Stack::rebuild(rebuilt.path(), history.as_slice(), StackOptions::default()).unwrap();
-    assert_eq!((levels(&stack), stack.state()), (expected.clone(), state.clone()), "rebuilt of its history");
+    assert_eq!((levels(&stack), stack.state().unwrap()), (expected.clone(), state.clone()), "rebuilt of its history");
     check_attempts(&stack);
 
     lose_the_database(folder.path());
     let stack = open(folder.path());
     assert_eq!(messages(&stack), [""; 0]);
-    assert_eq!((levels(&stack), stack.state().frames), (expected.clone(), state.frames.clone()), "imported");
+    assert_eq!((levels(&stack), stack.state().unwrap().frames), (expected.clone(), state.frames.clone()), "imported");
     check_attempts(&stack);
     assert_mirrored(folder.path(), &stack);
     drop(stack);
     let stack = open(folder.path());
-    assert_eq!((levels(&stack), stack.state().frames), (expected, state.frames), "the imported one, opened again");
+    assert_eq!(
+        (levels(&stack), stack.state().unwrap().frames),
+        (expected, state.frames),
+        "the imported one, opened again"
+    );
     check_attempts(&stack);
 }
 
@@ -451,13 +460,13 @@ fn the_newer_record_is_that_of_the_higher_revision_whatever_the_clock_says() {
         now.store(year * YEAR, Ordering::Relaxed);
         stack.add_decision(root, "newer").unwrap();
         stack.pop(done, PopStatus::Completed, "all of it").unwrap();
-        let before = stack.state();
+        let before = stack.state().unwrap();
         drop(stack);
         fs::write(folder.path().join("state.json"), &state).unwrap();
         lose_the_database(folder.path());
 
         let again = Stack::open(folder.path(), options_at(&now)).unwrap();
-        let frames = again.state().frames;
+        let frames = again.state().unwrap().frames;
         assert_eq!(frames, before.frames, "year {year}");
         assert_eq!(messages(&again).len(), 2, "both files are newer: {:?}", messages(&again));
     }
@@ -472,13 +481,13 @@ fn a_state_of_a_higher_revision_is_newer_than_a_file_with_a_later_time() {
     let path = folder.path().join("frames/ses_1.json");
     let old = fs::read_to_string(&path).unwrap();
     stack.add_decision(root, "newer").unwrap();
-    let before = stack.state();
+    let before = stack.state().unwrap();
     drop(stack);
     lose_the_database(folder.path());
     // As after a clock that went ahead for a while.
     fs::write(&path, old.replace("\"updatedAt\":9000", "\"updatedAt\":99000")).unwrap();
     let again = open(folder.path());
-    assert_eq!(again.state().frames, before.frames);
+    assert_eq!(again.state().unwrap().frames, before.frames);
     assert_eq!(messages(&again), [""; 0]);
 }
 
@@ -530,7 +539,7 @@ fn a_stack_in_memory_is_exported_and_imported_again() {
     assert_mirrored(folder.path(), &stack);
     let again = open(folder.path());
     assert_eq!(again.repairs(), []);
-    assert_eq!(again.state().frames, stack.state().frames);
+    assert_eq!(again.state().unwrap().frames, stack.state().unwrap().frames);
     assert_eq!(stack.export_files(folder.path()).unwrap_err().code(), "not_empty");
 }
 
@@ -550,7 +559,7 @@ fn what_another_process_has_written_need_not_be_written_again() {
     assert_eq!(revision(), 4);
     let before = written();
     other.refresh().unwrap();
-    assert_eq!(other.state().frames[0].decisions.len(), 2, "it has caught up under the lock");
+    assert_eq!(other.state().unwrap().frames[0].decisions.len(), 2, "it has caught up under the lock");
     assert_eq!(written(), before, "there was nothing left to write");
     assert_eq!(other.mirror_status().unwrap().stale_frames, 0);
     other.flush().unwrap();
@@ -564,7 +573,7 @@ fn the_mirror_follows_every_command() {
     let mut random = Random::new(9);
     for step in 0..300 {
         work(&stack, &mut random, "ses");
-        let (before, after) = (stack.mirror_status().unwrap(), stack.state());
+        let (before, after) = (stack.mirror_status().unwrap(), stack.state().unwrap());
         assert_eq!(before.error, None, "step {step}");
         for frame in after.frames {
             let path = folder.path().join(format!("frames/{}.json", frame.session_id));
@@ -915,7 +924,7 @@ fn hostile_ids_never_leave_the_folder_nor_overwrite_each_other() {
     }
     drop(stack);
     let again = open(&folder);
-    assert_eq!(again.state().frames.len(), ids.len());
+    assert_eq!(again.state().unwrap().frames.len(), ids.len());
 }
 
 #[test]
@@ -928,7 +937,7 @@ fn statuses_and_links_that_cannot_be_are_repaired_and_reported() {
 },"activeFrameID":"ses_8","rootFrameIDs":["ses_3","ses_3"],"updatedAt":30}"#;
     let folder = folder_with(Some(text.as_bytes()), &[]);
     let stack = open(folder.path());
-    assert_eq!(stack.state().frames.len(), 4, "every frame is kept");
+    assert_eq!(stack.state().unwrap().frames.len(), 4, "every frame is kept");
     assert_eq!(stack.frame("ses_2").unwrap().status, FrameStatus::Blocked);
     let said = messages(&stack);
     for message in [

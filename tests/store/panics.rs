@@ -73,7 +73,7 @@ fn a_store_that_panics_in_a_command_breaks_the_stack_and_commits_nothing() {
     assert!(panics(|| stack.push(NewFrame::new("Second").id("ses_2"))));
     switch.set(false);
     assert_broken(&stack);
-    assert_eq!(stack.read(|tree| tree.len()), 1, "the tree is not half-changed");
+    assert_eq!(stack.read(|tree| tree.len()).unwrap(), 1, "the tree is not half-changed");
 
     // The transaction has ended, so another stack can commit while the broken stack still exists.
     let other = Stack::open_with_store(folder.path(), store(), StackOptions::default()).unwrap();
@@ -82,7 +82,7 @@ fn a_store_that_panics_in_a_command_breaks_the_stack_and_commits_nothing() {
     drop(stack);
     other.close().unwrap();
     let again = Stack::open(folder.path(), StackOptions::default()).unwrap();
-    assert_eq!(again.read(|tree| tree.len()), 2);
+    assert_eq!(again.read(|tree| tree.len()).unwrap(), 2);
 }
 
 #[test]
@@ -141,18 +141,20 @@ fn a_query_inside_of_read_does_not_wait_for_a_command_that_waits_for_the_read() 
                 started.send(()).unwrap();
                 other.push(NewFrame::new(format!("Round {round}"))).unwrap();
             });
-            let seen = stack.read(|tree| {
-                begin.recv().unwrap();
-                // Gives the other thread the time to wait for this one.
-                thread::sleep(Duration::from_millis(5));
-                let inside = stack.frame("ses_1").unwrap().title;
-                let context = stack.context("ses_1", &Settings::default()).unwrap();
-                assert_eq!(stack.read(|again| again.len()), tree.len(), "both are the same tree");
-                let history = stack.history(&EventQuery::default()).unwrap();
-                assert_eq!(history.last().unwrap().revision, tree.revision(), "the history of the same tree");
-                stack.export_files(folder.path().join(format!("copy {round}"))).unwrap();
-                (inside, context.tokens > 0)
-            });
+            let seen = stack
+                .read(|tree| {
+                    begin.recv().unwrap();
+                    // Gives the other thread the time to wait for this one.
+                    thread::sleep(Duration::from_millis(5));
+                    let inside = stack.frame("ses_1").unwrap().title;
+                    let context = stack.context("ses_1", &Settings::default()).unwrap();
+                    assert_eq!(stack.read(|again| again.len()).unwrap(), tree.len(), "both are the same tree");
+                    let history = stack.history(&EventQuery::default()).unwrap();
+                    assert_eq!(history.last().unwrap().revision, tree.revision(), "the history of the same tree");
+                    stack.export_files(folder.path().join(format!("copy {round}"))).unwrap();
+                    (inside, context.tokens > 0)
+                })
+                .unwrap();
             assert_eq!(seen, ("First".to_owned(), true));
             pushing.join().unwrap();
         }
@@ -163,7 +165,7 @@ fn a_query_inside_of_read_does_not_wait_for_a_command_that_waits_for_the_read() 
 fn a_command_inside_of_read_is_refused() {
     let stack = Stack::in_memory();
     stack.push(NewFrame::new("First").id("ses_1")).unwrap();
-    let refused = stack.read(|_| stack.read(|_| stack.add_decision("ses_1", "inside")));
+    let refused = stack.read(|_| stack.read(|_| stack.add_decision("ses_1", "inside")).unwrap()).unwrap();
     assert_eq!(refused.unwrap_err(), Error::InsideRead {});
     stack.add_decision("ses_1", "outside").unwrap();
     assert_eq!(stack.frame("ses_1").unwrap().decisions, ["outside"]);
@@ -187,7 +189,7 @@ fn a_command_inside_of_a_token_counter_is_refused_and_a_query_answered() {
         assert!(calling.set(stack.clone()).is_ok());
         stack.context("ses_1", &Settings::of_total(40_000)).unwrap();
         assert!(refusals.load(Ordering::Relaxed), "the counter was asked");
-        assert_eq!(stack.read(|tree| tree.len()), 1);
+        assert_eq!(stack.read(|tree| tree.len()).unwrap(), 1);
     });
 }
 
@@ -254,10 +256,12 @@ fn readers_with_nested_queries_do_not_delay_a_command_without_end() {
                 let (stack, is_over) = (stack.clone(), is_over.clone());
                 thread::spawn(move || {
                     while !is_over.load(Ordering::Relaxed) {
-                        stack.read(|_| {
-                            thread::sleep(Duration::from_millis(2));
-                            assert!(stack.active().is_some());
-                        });
+                        stack
+                            .read(|_| {
+                                thread::sleep(Duration::from_millis(2));
+                                assert!(stack.active().is_some());
+                            })
+                            .unwrap();
                     }
                 })
             })

@@ -83,7 +83,11 @@ fn an_import_may_be_killed_at_any_moment() {
         unfinished += usize::from(!importer.wait().unwrap().success());
         let stack = SUITE.stack(name(folder.path()));
         assert_eq!(stack.repairs(), [], "round {round}");
-        assert_eq!(stack.state().frames, old.state().frames, "round {round}: every frame is there once");
+        assert_eq!(
+            stack.state().unwrap().frames,
+            old.state().unwrap().frames,
+            "round {round}: every frame is there once"
+        );
         assert_eq!(stack.active(), old.active());
         let kept = fs::read(folder.path().join("before-import/state.json")).unwrap();
         assert_eq!(kept, original, "round {round}: the original is kept");

@@ -49,13 +49,13 @@ fn a_process_with_less() {
 fn fill(folder: &Path) -> Stack {
     let stack = Stack::open(folder, StackOptions::default()).unwrap();
     for number in 0.. {
-        let before = stack.state();
+        let before = stack.state().unwrap();
         let pushed = stack.push(NewFrame::new("Frame").id(format!("ses_{number}")).criteria("x".repeat(3_000)).root());
         match pushed {
             Ok(_) => println!("acknowledged: ses_{number}"),
             Err(error) => {
                 assert!(number > 3, "nothing fitted at all: {error}");
-                assert_eq!(stack.state(), before, "the tree is as before");
+                assert_eq!(stack.state().unwrap(), before, "the tree is as before");
                 println!("answer: {}: {error}", error.code());
                 break;
             }
@@ -79,7 +79,7 @@ fn a_process_that_may_write_no_more_loses_nothing() {
         return;
     }
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
-    let ids: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.session_id).collect();
+    let ids: Vec<String> = stack.state().unwrap().frames.into_iter().map(|frame| frame.session_id).collect();
     assert_eq!(ids, acknowledged(&said), "everything acknowledged is there, and nothing else");
     stack.push(NewFrame::new("More").id("ses_more")).unwrap();
     drop(stack);
@@ -102,13 +102,13 @@ fn a_full_disk_is_an_error_and_the_next_command_works_when_there_is_room() {
         fs::write(&filler, vec![0; 400 << 10]).unwrap();
         let folder = place.path().join("stack");
         let stack = fill(&folder);
-        let frames = stack.state().frames.len();
+        let frames = stack.state().unwrap().frames.len();
         let error = stack.push(NewFrame::new("More").criteria("x".repeat(30_000)).root()).unwrap_err();
         assert_eq!(error.code(), "disk_full", "{error}");
         assert!(error.to_string().contains("stack.db: the disk is full; free some space"), "{error}");
         assert_eq!(stack.log("ses_0").append(&[json!("x".repeat(900_000))]).unwrap_err().code(), "disk_full");
         assert_eq!(stack.log("ses_0").read(&Default::default()).unwrap().total, 0, "no half of a line is left");
-        assert_eq!(stack.state().frames.len(), frames);
+        assert_eq!(stack.state().unwrap().frames.len(), frames);
         fs::remove_file(&filler).unwrap();
         stack.push(NewFrame::new("More").id("ses_more")).unwrap();
         stack.flush().unwrap();

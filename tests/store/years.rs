@@ -67,9 +67,9 @@ fn number(folder: &Path, sql: &str) -> i64 {
 fn frames_of_finished_trees_are_found_in_every_way() {
     let folder = filled(60);
     let whole = Stack::open(folder.path(), options().finished_frames(usize::MAX)).unwrap();
-    let state = whole.state();
+    let state = whole.state().unwrap();
     let stack = open(folder.path());
-    assert_eq!(stack.state(), state);
+    assert_eq!(stack.state().unwrap(), state);
     let frame = stack.frame("tree_7_2").unwrap();
     assert_eq!(
         (frame.results.as_deref(), frame.parent_session_id.as_deref()),
@@ -78,13 +78,13 @@ fn frames_of_finished_trees_are_found_in_every_way() {
     assert_eq!(stack.resolve("tree_31").unwrap(), whole.resolve("tree_31").unwrap(), "a whole ID");
     assert_eq!(stack.resolve("tree_44_").unwrap_err().code(), "ambiguous_frame", "the beginning of IDs");
     assert_eq!(stack.resolve("Release 12").unwrap(), whole.resolve("Release 12").unwrap(), "a title");
-    assert_eq!(stack.with_status(FrameStatus::Completed), whole.with_status(FrameStatus::Completed));
+    assert_eq!(stack.with_status(FrameStatus::Completed).unwrap(), whole.with_status(FrameStatus::Completed).unwrap());
     let outline = |stack: &Stack| stack.outline(&OutlineOptions::default()).unwrap();
     assert_eq!(outline(&stack), outline(&whole));
     let context = |stack: &Stack| stack.context("tree_3_1", &Settings::default()).unwrap().xml.clone();
     assert_eq!(context(&stack), context(&whole));
     assert_eq!(stack.push(NewFrame::new("Again").id("tree_5_1")).unwrap_err().code(), "duplicate_id");
-    assert_eq!(stack.read(|tree| tree.roots().len()), 61);
+    assert_eq!(stack.read(|tree| tree.roots().len()).unwrap(), 61);
 }
 
 #[test]
@@ -122,14 +122,14 @@ fn a_snapshot_that_is_damaged_old_or_missing_is_made_again_of_the_events() {
         let folder = filled(30);
         let stack = open(folder.path());
         (0..200).for_each(|number| stack.add_decision("open", format!("Decision {number}")).unwrap());
-        let state = stack.state();
+        let state = stack.state().unwrap();
         drop(stack);
         change(folder.path(), sql);
         let stack = open(folder.path());
         let repairs: Vec<String> = stack.repairs().iter().map(ToString::to_string).collect();
         assert_eq!(repairs.len(), usize::from(is_reported), "{sql}: {repairs:?}");
         assert!(repairs.iter().all(|repair| repair.ends_with("; the events were read instead")), "{sql}: {repairs:?}");
-        assert_eq!(stack.state(), state, "{sql}");
+        assert_eq!(stack.state().unwrap(), state, "{sql}");
         // What was read from the events is in the next snapshot.
         assert_eq!(stack.frame("tree_0_3").unwrap().parent_session_id.as_deref(), Some("tree_0"), "{sql}");
         (100..140).for_each(|number| drop(finish_tree(&stack, number)));
@@ -155,7 +155,7 @@ proptest! {
             stack.compact_history(u64::MAX).unwrap();
             stack.add_decision("tree_3", "after the compaction").unwrap();
         }
-        let state = stack.state();
+        let state = stack.state().unwrap();
         drop(stack);
         for (is_whole_tree, handle, length) in cuts {
             let column = if is_whole_tree { "tree" } else { "handle" };
@@ -174,9 +174,8 @@ proptest! {
                 Err(error) => prop_assert!(is_compacted, "{}: {}", frame.session_id, error),
             }
         }
-        let shown = stack.state();
-        match stack.check_read() {
-            Ok(()) => prop_assert_eq!(shown, state),
+        match stack.state() {
+            Ok(shown) => prop_assert_eq!(shown, state),
             Err(error) => prop_assert!(is_compacted, "{}", error),
         }
     }
@@ -220,7 +219,7 @@ fn an_examination_finds_columns_that_differ_from_the_frame() {
 fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     let folder = filled(60);
     let (stack, other) = (open(folder.path()), open(folder.path()));
-    let state = stack.state();
+    let state = stack.state().unwrap();
     let before = stack.history(&EventQuery::default()).unwrap();
     let compaction = stack.compact_history(u64::MAX).unwrap();
     assert_eq!(compaction.trees, 60);
@@ -238,7 +237,7 @@ fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     finish_tree(&again, 77);
     for stack in [&stack, &other] {
         stack.refresh().unwrap();
-        assert_eq!(stack.state(), again.state());
+        assert_eq!(stack.state().unwrap(), again.state().unwrap());
     }
     assert_eq!(
         stack.frame("tree_3_1").unwrap(),
@@ -248,18 +247,18 @@ fn a_compacted_history_gives_the_same_frames_and_goes_on() {
     assert!(health.is_sound() && health.database.compacted_to > 0, "{health:?}");
 
     // The compacted frames are the beginning now: they survive the loss of the snapshot, and a second compaction.
-    let state = stack.state();
+    let state = stack.state().unwrap();
     assert_eq!(stack.compact_history(u64::MAX).unwrap().trees, 1);
     stack.add_decision("tree_5", "late").unwrap();
     (0..300).for_each(|number| stack.add_decision("open", format!("Decision {number}")).unwrap());
-    let latest = stack.state();
+    let latest = stack.state().unwrap();
     drop((stack, other, again));
     for loss in ["UPDATE snapshots SET head = ''", "DELETE FROM snapshots"] {
         change(folder.path(), loss);
         let stack = open(folder.path());
         assert_eq!(stack.repairs().len(), 1, "{loss}: {:?}", stack.repairs());
-        assert_eq!(stack.state(), latest, "{loss}");
-        assert_eq!(stack.state().frames.len(), state.frames.len());
+        assert_eq!(stack.state().unwrap(), latest, "{loss}");
+        assert_eq!(stack.state().unwrap().frames.len(), state.frames.len());
         assert!(stack.health().unwrap().is_sound(), "{loss}");
     }
 }
@@ -288,7 +287,7 @@ fn an_exported_history_that_was_compacted_makes_the_same_stack() {
     let new = tempdir().unwrap();
     let copy = Stack::rebuild(new.path(), text.as_bytes(), StackOptions::default().finished_frames(0)).unwrap();
     copy.flush().unwrap();
-    assert_eq!(copy.state(), stack.state());
+    assert_eq!(copy.state().unwrap(), stack.state().unwrap());
     assert_eq!(copy.history(&EventQuery::default()).unwrap(), stack.history(&EventQuery::default()).unwrap());
     assert!(copy.spans("open").unwrap().begun_at.is_some(), "its events are left");
     assert_eq!(exported(&copy), text);
@@ -300,11 +299,11 @@ fn an_exported_history_that_was_compacted_makes_the_same_stack() {
     finish_tree(&copy, 31);
     assert!(copy.compact_history(u64::MAX).unwrap().trees > 1);
     (0..300).for_each(|number| copy.add_decision("open", format!("Decision {number}")).unwrap());
-    let state = copy.state();
+    let state = copy.state().unwrap();
     drop(copy);
     change(new.path(), "DELETE FROM snapshots");
     let again = open(new.path());
-    assert_eq!((again.state(), again.repairs().len()), (state, 1));
+    assert_eq!((again.state().unwrap(), again.repairs().len()), (state, 1));
     let error = Stack::rebuild_in_store(MemoryStore::new(), text.as_bytes(), options()).unwrap_err();
     assert_eq!(error.code(), "in_memory", "{error}");
 }
@@ -392,7 +391,7 @@ fn a_compacted_history_that_was_changed_is_refused_and_leaves_nothing() {
         let error = Stack::rebuild(new.path(), text.as_bytes(), options()).unwrap_err();
         assert_eq!(error.code(), code, "{what}: {error}");
         assert!(!error.to_string().contains("missing field"), "{what}: {error}");
-        assert_eq!(open(new.path()).read(|tree| (tree.revision(), tree.len())), (0, 0), "{what}");
+        assert_eq!(open(new.path()).read(|tree| (tree.revision(), tree.len())).unwrap(), (0, 0), "{what}");
     }
 }
 
@@ -471,7 +470,7 @@ fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_f
     let finished = shown.finished_trees.unwrap();
     assert_eq!((finished.roots, finished.frames), (102, 10_200));
     assert_eq!(stack.health().unwrap().mirror, MirrorHealth::Current {});
-    let state = stack.state();
+    let state = stack.state().unwrap();
     drop(stack);
 
     // Without the database, the files are the stack, with the same handles.
@@ -486,7 +485,7 @@ fn the_state_file_of_a_large_stack_leaves_finished_trees_to_the_files_of_their_f
     // The last frame takes the place of the lost one, and the others keep their handles.
     let mut expected = state.frames.clone();
     expected.swap_remove(77);
-    assert_eq!(stack.state().frames, expected);
+    assert_eq!(stack.state().unwrap().frames, expected);
     assert_eq!(stack.repairs().len(), 1, "{:?}", stack.repairs());
     let message = "its finished trees have 10200 frames, but only 10199 of them are in frames/";
     assert_eq!(stack.repairs()[0].message, message);
@@ -518,7 +517,7 @@ fn with_files() -> (TempDir, Stack) {
 #[test]
 fn frames_come_back_from_their_files_with_their_handles() {
     let (folder, stack) = with_files();
-    let state = stack.state();
+    let state = stack.state().unwrap();
     drop(stack);
     for name in ["stack.db", "stack.db-wal", "stack.db-shm"] {
         let _ = fs::remove_file(folder.path().join(name));
@@ -534,7 +533,7 @@ fn frames_come_back_from_their_files_with_their_handles() {
     let stack = open(folder.path());
     assert_eq!(stack.repairs(), []);
     let order = |state: &StackState| state.frames.iter().map(|frame| frame.session_id.clone()).collect::<Vec<_>>();
-    assert_eq!(order(&stack.state()), order(&state));
+    assert_eq!(order(&stack.state().unwrap()), order(&state));
 }
 
 #[test]
@@ -561,7 +560,7 @@ fn a_repair_makes_a_damaged_snapshot_anew() {
             stack.compact_history(u64::MAX).unwrap();
             (50..90).for_each(|number| drop(finish_tree(&stack, number)));
         }
-        let state = stack.state();
+        let state = stack.state().unwrap();
         drop(stack);
         // What is damaged of a base is lost.
         let damage = "UPDATE frames SET image = substr(image, 1, 40) WHERE changed > (SELECT coalesce(max(revision), 0) FROM base); \
@@ -578,11 +577,10 @@ fn a_repair_makes_a_damaged_snapshot_anew() {
         other.add_decision("open", "Go on here too").unwrap();
         for stack in [stack, other, open(folder.path())] {
             stack.refresh().unwrap();
-            let frames = stack.state().frames;
+            let frames = stack.state().unwrap().frames;
             assert_eq!(frames.len(), state.frames.len());
             let is_other = |(one, other): &(&Frame, &Frame)| one != other && one.session_id != "open";
             assert_eq!(frames.iter().zip(&state.frames).find(is_other), None, "{is_compacted}");
-            assert_eq!(stack.check_read(), Ok(()));
             stack.compact_history(u64::MAX).unwrap();
         }
     }
@@ -606,13 +604,13 @@ fn a_repair_of_a_compacted_stack_loses_neither_frames_nor_the_files_that_may_be_
     (0..3).for_each(|number| drop(finish_tree(&stack, number)));
     stack.compact_history(u64::MAX).unwrap();
     stack.push(NewFrame::new("Open").id("open").root()).unwrap();
-    let state = stack.state();
+    let state = stack.state().unwrap();
     stack.close().unwrap();
     change(folder.path(), "UPDATE frames SET image = replace(image, 'Part 2 of 1 works', 'Part 2 of 1 fails')");
     change(folder.path(), "UPDATE frames SET changed = 100000 WHERE session_id = 'tree_2_2'");
     let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
     stack.repair().unwrap();
-    assert_eq!(stack.state().frames.len(), state.frames.len());
+    assert_eq!(stack.state().unwrap().frames.len(), state.frames.len());
     assert_eq!(stack.frame("tree_2_2").unwrap().results.as_deref(), Some("Part 2 of 2 works"));
     let kept = fs::read_to_string(folder.path().join("before-repair/frames/tree_1_2.json")).unwrap();
     assert!(kept.contains("Part 2 of 1 works"), "{kept}");
@@ -626,7 +624,7 @@ fn handles_come_back_without_a_state_file() {
     for id in ["d", "b", "a", "c"] {
         stack.push(NewFrame::new(id).id(id).root()).unwrap();
     }
-    let frames = stack.state().frames;
+    let frames = stack.state().unwrap().frames;
     stack.close().unwrap();
     for damage in [Some("{"), None] {
         let copy = tempdir().unwrap();
@@ -636,7 +634,7 @@ fn handles_come_back_without_a_state_file() {
             fs::copy(folder.path().join(&file), copy.path().join(&file)).unwrap();
         }
         damage.into_iter().for_each(|text| fs::write(copy.path().join("state.json"), text).unwrap());
-        assert_eq!(open(copy.path()).state().frames, frames, "{damage:?}");
+        assert_eq!(open(copy.path()).state().unwrap().frames, frames, "{damage:?}");
     }
 }
 
@@ -650,14 +648,14 @@ fn a_process_that_meets_a_damaged_snapshot_makes_a_whole_one_later() {
     (50..90).for_each(|number| drop(finish_tree(&other, number)));
     is_damaged.store(true, Ordering::Relaxed);
     stack.refresh().unwrap();
-    assert_eq!(stack.state(), other.state());
+    assert_eq!(stack.state().unwrap(), other.state().unwrap());
     (100..140).for_each(|number| drop(finish_tree(&stack, number)));
     assert!(!is_damaged.load(Ordering::Relaxed), "a whole snapshot was written");
-    let state = stack.state();
+    let state = stack.state().unwrap();
     drop((stack, other));
     let stack = open(folder.path());
     assert_eq!((stack.repairs(), stack.health().unwrap().history_problems), (&[][..], vec![]));
-    assert_eq!(stack.state(), state);
+    assert_eq!(stack.state().unwrap(), state);
 }
 
 /// Closed while it is true.
@@ -795,7 +793,7 @@ fn who_is_behind_a_change_of_a_finished_tree_and_a_compaction_sees_each_change_o
         behind.add_decision("open", "of the one behind").unwrap();
         stack.refresh().unwrap();
         assert_eq!(behind.frame("tree_7").unwrap().decisions.len(), changes);
-        assert_eq!(behind.state(), stack.state());
+        assert_eq!(behind.state().unwrap(), stack.state().unwrap());
         assert!(behind.health().unwrap().is_sound());
     }
 }
@@ -872,13 +870,14 @@ fn a_damaged_frame_of_a_compacted_history_is_an_error_and_nothing_is_made_up() {
         let folder = filled(3);
         let stack = open(folder.path());
         stack.compact_history(u64::MAX).unwrap();
+        let frames = stack.read(|tree| tree.len()).unwrap();
         let (lost, kept) = (stack.resolve("tree_1_2").unwrap(), stack.frame("tree_0").unwrap());
         stack.close().unwrap();
         change(folder.path(), damage);
         let stack = open(folder.path());
-        assert_eq!(stack.check_read(), Ok(()), "nothing has asked for it yet");
-        stack.state();
-        assert!(stack.check_read().is_err(), "{damage}");
+        assert!(stack.state().is_err(), "{damage}");
+        assert!(stack.read(|tree| tree.node(lost).title().to_owned()).is_err(), "{damage}");
+        assert_eq!(stack.read(|tree| tree.len()).unwrap(), frames, "{damage}: nothing else fails");
         assert!(stack.frame(lost).is_err(), "{damage}");
         assert_eq!(stack.frame("tree_1").is_ok(), has_root, "{damage}");
         assert!(stack.add_decision(lost, "Nothing").is_err(), "{damage}");
@@ -902,7 +901,7 @@ fn a_large_finished_tree_is_looked_at_once() {
     stack.import((0..9_000).map(frame).collect()).unwrap();
     stack.close().unwrap();
     let stack = open(folder.path());
-    assert_eq!(stack.state().frames.len(), 9_000);
+    assert_eq!(stack.state().unwrap().frames.len(), 9_000);
 }
 
 #[test]

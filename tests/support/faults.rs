@@ -128,11 +128,11 @@ pub fn a_store_that_fails_at_any_call_changes_nothing(make: &dyn Fn() -> Box<dyn
             let stack = place.stack(faulty(place.store(), &plan));
             plan.fail_at(call);
             for (number, step) in STORY.iter().enumerate() {
-                let before = (stack.state(), place.log(), history(place));
+                let before = (stack.state().unwrap(), place.log(), history(place));
                 let Err(error) = step(&stack) else { continue };
                 let context = format!("step {number}, call {call}, after: {after}: {error}");
                 assert!(plan.has_struck() && error.to_string().ends_with("the faulty store: struck"), "{context}");
-                assert_eq!(stack.state(), before.0, "{context}: the tree is as before");
+                assert_eq!(stack.state().unwrap(), before.0, "{context}: the tree is as before");
                 let Error::Io { action, .. } = error else { panic!("{context}") };
                 let was_kept = after && action == "commit";
                 let has_line = was_kept && place.commits_logs() && is_append(number);
@@ -158,7 +158,7 @@ pub fn a_store_that_fails_at_any_call_changes_nothing(make: &dyn Fn() -> Box<dyn
             let page = stack.log("ses_2").read(&LogQuery::default()).unwrap();
             let lines: Vec<_> = page.lines.into_iter().map(|line| line.entry["line"].clone()).collect();
             assert_eq!((lines, page.damaged), (vec![json!(1), json!(2)], vec![]), "call {call}, after: {after}");
-            let state = stack.state();
+            let state = stack.state().unwrap();
             drop(stack);
             place.check(&format!("call {call}, after: {after}"));
             assert_eq!(state.frames.len(), 2);
@@ -236,7 +236,7 @@ pub fn a_run_whose_store_fails_at_any_call_goes_on(make: &dyn Fn() -> Box<dyn Pl
             }
             strikes += failures;
             let context = format!("call {call}, after: {after}");
-            let frames = stack.state().frames;
+            let frames = stack.state().unwrap().frames;
             assert_eq!(frames.len(), 2, "{context}: nothing is pushed twice");
             assert_eq!((frames[0].heap.len(), frames[1].results.as_deref()), (1, Some("done")), "{context}");
             let recorded = (&frames[1].artifacts[..], &frames[1].decisions[..]);

@@ -111,12 +111,12 @@ pub fn check(random: &mut Random) {
     work(&folder);
     let acknowledged = Stack::open(&folder, StackOptions::default().busy_timeout(100)).ok().and_then(|stack| {
         stack.push(NewFrame::new("Last").id("ses_last").root()).ok()?;
-        Some(stack.state())
+        Some(stack.state().unwrap())
     });
     assert_eq!(contents(&outside), before, "nothing outside of the folder changes");
     if let Some(state) = acknowledged {
         let again = Stack::open(&folder, StackOptions::default()).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(again.state(), state, "what was acknowledged");
+        assert_eq!(again.state().unwrap(), state, "what was acknowledged");
     }
 }
 

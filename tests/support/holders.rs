@@ -103,8 +103,8 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
         stack.as_actor(near).set_status(frames[kind], FrameStatus::InProgress, None).unwrap();
         assert_eq!(frame(kind).holder.unwrap().name, "codex/near");
     }
-    let place = stack.read(|tree| [tree.place_of("codex/far"), tree.place_of("codex/near")]);
+    let place = stack.read(|tree| [tree.place_of("codex/far"), tree.place_of("codex/near")]).unwrap();
     assert_eq!(place, [Some(frames["Conversation"]), Some(frames["Person"])], "each is where it went last");
-    let lost = stack.read(|tree| [tree.lost_place("codex/far"), tree.lost_place("codex/near")]);
+    let lost = stack.read(|tree| [tree.lost_place("codex/far"), tree.lost_place("codex/near")]).unwrap();
     assert_eq!(lost, [Some(frames["Conversation"]), None], "one has taken over what the other one had");
 }

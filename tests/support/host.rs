@@ -170,11 +170,11 @@ impl Host {
         // A poll gives the calls of this host more time, so the tool call does not.
         let effects = self.stack.host().poll();
         self.take(effects);
-        let revision = self.stack.read(Tree::revision);
+        let revision = self.stack.read(Tree::revision).unwrap();
         let answer = tools::call(&self.stack, &session, name, &arguments.to_string());
         if answer.is_error {
             assert_eq!(
-                self.stack.read(Tree::revision),
+                self.stack.read(Tree::revision).unwrap(),
                 revision,
                 "{name} {arguments} has failed and changed something"
             );
@@ -292,7 +292,9 @@ impl Host {
                 let answers = |stack: &Stack| {
                     let answers =
                         |tree: &Tree, frame| tree.frame(frame).questions.into_iter().filter_map(|asked| asked.answer);
-                    stack.read(|tree| tree.handles().flat_map(|frame| answers(tree, frame)).collect::<String>())
+                    stack
+                        .read(|tree| tree.handles().flat_map(|frame| answers(tree, frame)).collect::<String>())
+                        .unwrap()
                 };
                 assert!(!answers(&self.stack).contains(&text), "a prompt is taken for an answer");
                 if random.once_in(2) {
@@ -311,7 +313,7 @@ impl Host {
     }
 
     fn check(&self) {
-        let (_, repairs) = Tree::from_state(self.stack.state());
+        let (_, repairs) = Tree::from_state(self.stack.state().unwrap());
         assert!(repairs.is_empty(), "the tree is not consistent: {repairs:?}");
         for session in &self.sessions {
             if let Some(context) = self.stack.host().context(session).unwrap() {

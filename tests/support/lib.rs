@@ -315,8 +315,8 @@ pub fn stack_of(state: &StackState) -> Stack {
 pub fn work(stack: &Stack, random: &mut Random, name: &str) {
     use callstack_core::{FrameEdit, Handle, NewFrame, PopStatus};
 
-    let count = stack.read(callstack_core::Tree::len);
-    let number = stack.read(callstack_core::Tree::revision);
+    let count = stack.read(callstack_core::Tree::len).unwrap();
+    let number = stack.read(callstack_core::Tree::revision).unwrap();
     let handle = |random: &mut Random| Handle::from_index(random.below(count)).unwrap();
     let new =
         || NewFrame::new(format!("Frame {number} of the parser")).id(format!("{name}_{number}")).criteria("It works");

@@ -81,7 +81,7 @@ impl Suite {
     pub fn check(&self, place: &str, acknowledged: &[String], is_compacted: bool) -> StackState {
         let stack = self.stack(place);
         stack.flush().unwrap();
-        let state = stack.state();
+        let state = stack.state().unwrap();
         let frames: BTreeMap<&str, &Frame> =
             state.frames.iter().map(|frame| (frame.session_id.as_str(), frame)).collect();
         assert_eq!(frames.len(), state.frames.len(), "no ID is there twice");
@@ -273,7 +273,7 @@ fn check_history(stack: &Stack, state: &StackState) {
     history.iter().try_for_each(|event: &Event| tree.replay(event)).unwrap();
     assert_eq!(tree.state(), *state, "the tree is a replay of its events");
     let again = Stack::with_store(MemoryStore::with_events(history).unwrap(), StackOptions::default()).unwrap();
-    assert_eq!(again.state(), *state);
+    assert_eq!(again.state().unwrap(), *state);
 }
 
 /// Random pauses (xorshift).

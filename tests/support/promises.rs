@@ -97,11 +97,13 @@ pub fn checked(
 
 /// Promise 4: finished dependencies of the frame and of its ancestors come before all other siblings.
 fn check_dependencies(stack: &Stack, frame: Handle, context: &Context) {
-    let dependencies: HashSet<Handle> = stack.read(|tree| {
-        let of = |handle: Handle| tree.newest_dependencies(handle);
-        let all = tree.lineage(frame).flat_map(of);
-        all.filter(|dependency| tree.node(*dependency).status().is_finished()).collect()
-    });
+    let dependencies: HashSet<Handle> = stack
+        .read(|tree| {
+            let of = |handle: Handle| tree.newest_dependencies(handle);
+            let all = tree.lineage(frame).flat_map(of);
+            all.filter(|dependency| tree.node(*dependency).status().is_finished()).collect()
+        })
+        .unwrap();
     let levels: HashMap<Handle, DetailLevel> =
         context.report.entries.iter().map(|entry| (entry.handle, entry.detail_level)).collect();
     let siblings = [Section::CompletedSiblings, Section::AncestorSiblings];
@@ -118,38 +120,40 @@ fn check_dependencies(stack: &Stack, frame: Handle, context: &Context) {
 
 /// No frame is considered twice, and each stands in a section that fits its place in the tree.
 fn check_what_is_considered(stack: &Stack, frame: Handle, context: &Context) {
-    stack.read(|tree| {
-        let ancestors: HashSet<Handle> = tree.ancestors(frame).collect();
-        let parent = tree.node(frame).parent();
-        let mut met = HashSet::new();
-        for entry in &context.report.entries {
-            let Entry { handle, section, .. } = entry;
-            assert!(met.insert(*handle), "{handle} is considered twice");
-            let above = tree.node(*handle).parent();
-            let depends = |dependent: Handle| tree.newest_dependencies(dependent).any(|other| other == *handle);
-            let counts = tree.node(*handle).retried_as().is_none();
-            let fits = match section {
-                Section::CurrentFrame => *handle == frame,
-                Section::Ancestors => ancestors.contains(handle),
-                // Roots are no siblings of each other.
-                Section::Dependencies => depends(frame) && (above != parent || parent.is_none()),
-                Section::InheritedDependencies => ancestors.iter().any(|ancestor| depends(*ancestor)),
-                Section::AncestorSiblings => {
-                    above.is_some_and(|above| ancestors.contains(&above) && Some(above) != parent)
-                        && !ancestors.contains(handle)
-                        && counts
-                }
-                Section::EarlierAttempts => {
-                    tree.node(*handle).status() == FrameStatus::Failed
-                        && tree.earlier_attempts(frame).any(|attempt| attempt == *handle)
-                }
-                Section::CompletedSiblings => above == parent && *handle != frame && counts,
-                Section::PlannedChildren | Section::FinishedChildren => above == Some(frame) && counts,
-                _ => false,
-            };
-            assert!(fits, "{handle} stands in {section:?} of {frame}");
-        }
-    });
+    stack
+        .read(|tree| {
+            let ancestors: HashSet<Handle> = tree.ancestors(frame).collect();
+            let parent = tree.node(frame).parent();
+            let mut met = HashSet::new();
+            for entry in &context.report.entries {
+                let Entry { handle, section, .. } = entry;
+                assert!(met.insert(*handle), "{handle} is considered twice");
+                let above = tree.node(*handle).parent();
+                let depends = |dependent: Handle| tree.newest_dependencies(dependent).any(|other| other == *handle);
+                let counts = tree.node(*handle).retried_as().is_none();
+                let fits = match section {
+                    Section::CurrentFrame => *handle == frame,
+                    Section::Ancestors => ancestors.contains(handle),
+                    // Roots are no siblings of each other.
+                    Section::Dependencies => depends(frame) && (above != parent || parent.is_none()),
+                    Section::InheritedDependencies => ancestors.iter().any(|ancestor| depends(*ancestor)),
+                    Section::AncestorSiblings => {
+                        above.is_some_and(|above| ancestors.contains(&above) && Some(above) != parent)
+                            && !ancestors.contains(handle)
+                            && counts
+                    }
+                    Section::EarlierAttempts => {
+                        tree.node(*handle).status() == FrameStatus::Failed
+                            && tree.earlier_attempts(frame).any(|attempt| attempt == *handle)
+                    }
+                    Section::CompletedSiblings => above == parent && *handle != frame && counts,
+                    Section::PlannedChildren | Section::FinishedChildren => above == Some(frame) && counts,
+                    _ => false,
+                };
+                assert!(fits, "{handle} stands in {section:?} of {frame}");
+            }
+        })
+        .unwrap();
 }
 
 /// Promise 8: every visible chunk is shown verbatim, or as a line of the index with a note; the others are counted.
@@ -210,7 +214,7 @@ fn check_counts(stack: &Stack, frame: Handle, settings: &Settings, context: &Con
         ("omitted-siblings", hidden_beside(stack, &[frame], context)),
         (
             "omitted-ancestor-siblings",
-            hidden_beside(stack, &stack.read(|tree| tree.ancestors(frame).collect::<Vec<_>>()), context),
+            hidden_beside(stack, &stack.read(|tree| tree.ancestors(frame).collect::<Vec<_>>()).unwrap(), context),
         ),
         ("omitted-children", finished_children(stack, frame, settings, context)),
     ] {
@@ -224,13 +228,13 @@ fn check_counts(stack: &Stack, frame: Handle, settings: &Settings, context: &Con
     }
     if let Some(see) = find("truncation").and_then(|node| node.attribute("see")) {
         let see = stack.resolve(see).unwrap();
-        stack.read(|tree| assert!(tree.lineage(frame).any(|above| above == see), "5: {see} leads elsewhere"));
+        stack.read(|tree| assert!(tree.lineage(frame).any(|above| above == see), "5: {see} leads elsewhere")).unwrap();
     }
 }
 
 /// The number of attempts before the eight that a context can show.
 fn older_attempts(stack: &Stack, frame: Handle) -> usize {
-    stack.read(|tree| tree.earlier_attempts(frame).count().saturating_sub(8))
+    stack.read(|tree| tree.earlier_attempts(frame).count().saturating_sub(8)).unwrap()
 }
 
 /// The number of finished children that the settings ask for and that the context does not show. Checks that the shown
@@ -243,18 +247,20 @@ fn finished_children(stack: &Stack, frame: Handle, settings: &Settings, context:
         .filter(|entry| entry.section == Section::FinishedChildren && entry.detail_level > DetailLevel::Omitted)
         .map(|entry| entry.handle)
         .collect();
-    let wanted: HashSet<Handle> = stack.read(|tree| {
-        let is_wanted = |child: &Handle| match settings.finished_children {
-            FinishedChildren::All => true,
-            FinishedChildren::Forgotten => {
-                let delivered_at = tree.node(*child).record().delivered_at;
-                delivered_at.is_none() || delivered_at <= tree.node(frame).record().forgotten_at
-            }
-            _ => false,
-        };
-        let finished = |child: &Handle| counts(tree, *child);
-        tree.children(frame).iter().copied().filter(finished).filter(is_wanted).collect()
-    });
+    let wanted: HashSet<Handle> = stack
+        .read(|tree| {
+            let is_wanted = |child: &Handle| match settings.finished_children {
+                FinishedChildren::All => true,
+                FinishedChildren::Forgotten => {
+                    let delivered_at = tree.node(*child).record().delivered_at;
+                    delivered_at.is_none() || delivered_at <= tree.node(frame).record().forgotten_at
+                }
+                _ => false,
+            };
+            let finished = |child: &Handle| counts(tree, *child);
+            tree.children(frame).iter().copied().filter(finished).filter(is_wanted).collect()
+        })
+        .unwrap();
     assert!(shown.is_subset(&wanted), "{shown:?} are shown as finished children, wanted were {wanted:?}");
     wanted.len() - shown.len()
 }
@@ -267,11 +273,13 @@ fn hidden_beside(stack: &Stack, frames: &[Handle], context: &Context) -> usize {
             entry.handle == handle && (is_dependency || entry.detail_level > DetailLevel::Omitted)
         })
     };
-    stack.read(|tree| {
-        let below_others = frames.iter().filter(|frame| tree.node(**frame).parent().is_some());
-        let beside = below_others.flat_map(|frame| tree.siblings(*frame));
-        beside.filter(|other| counts(tree, *other) && !elsewhere(*other)).count()
-    })
+    stack
+        .read(|tree| {
+            let below_others = frames.iter().filter(|frame| tree.node(**frame).parent().is_some());
+            let beside = below_others.flat_map(|frame| tree.siblings(*frame));
+            beside.filter(|other| counts(tree, *other) && !elsewhere(*other)).count()
+        })
+        .unwrap()
 }
 
 /// True if a frame is finished and was not begun anew.

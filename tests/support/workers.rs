@@ -133,7 +133,7 @@ fn plan(stack: &Stack, random: &mut Random) -> Vec<Handle> {
         }
         stack.plan_children(*group, children).unwrap();
     }
-    stack.with_status(FrameStatus::Planned)
+    stack.with_status(FrameStatus::Planned).unwrap()
 }
 
 /// Plans the frames in an empty stack, lets 32 workers do them, kills some of these, and checks the result. `start` starts a
@@ -186,11 +186,14 @@ fn check_history(stack: &Stack, frames: &[Handle]) {
                 let last = newest.insert(event.handle, holder.generation).unwrap_or_default();
                 assert_eq!(holder.generation, last + 1, "generations of {}", event.handle);
                 assert!(!completed.contains_key(&event.handle), "{} was taken when it was done", event.handle);
-                stack.read(|tree| {
-                    let node = tree.node(event.handle);
-                    let needed = node.dependencies().iter().chain(node.children());
-                    needed.for_each(|other| assert!(completed.contains_key(other), "{} needs {other}", event.handle));
-                });
+                stack
+                    .read(|tree| {
+                        let node = tree.node(event.handle);
+                        let needed = node.dependencies().iter().chain(node.children());
+                        needed
+                            .for_each(|other| assert!(completed.contains_key(other), "{} needs {other}", event.handle));
+                    })
+                    .unwrap();
             }
             Change::ArtifactAdded { artifact: said } | Change::DecisionAdded { decision: said } => is_newest(said),
             Change::StatusChanged { status: FrameStatus::Completed, results, .. } => {

@@ -74,7 +74,7 @@ fn assert_sound(tree: &Tree, random: &mut Random) {
     assert!(repairs.is_empty(), "{repairs:?}\n{text}");
     let (stack, repairs) = Stack::from_state(state, StackOptions::default());
     assert!(repairs.is_empty(), "{repairs:?}\n{text}");
-    assert_eq!(stack.state(), tree.state());
+    assert_eq!(stack.state().unwrap(), tree.state());
     if !tree.is_empty() {
         let frame = callstack_core::Handle::from_index(random.below(tree.len())).unwrap();
         let context = stack.context(frame, &Settings::default()).unwrap();

@@ -19,9 +19,9 @@ fn imported(text: &str) -> Stack {
 }
 
 fn export(stack: &Stack, text: &str) -> ExportedPlan {
-    let exported = stack.read(|tree| import::export(tree, text, "")).unwrap();
+    let exported = stack.read(|tree| import::export(tree, text, "")).unwrap().unwrap();
     stack.note_export(&exported).unwrap();
-    let again = stack.read(|tree| import::export(tree, &exported.text, "")).unwrap();
+    let again = stack.read(|tree| import::export(tree, &exported.text, "")).unwrap().unwrap();
     assert_eq!(again.text, exported.text, "the second export changes nothing: {:?} {:?}", again.written, again.added);
     exported
 }
@@ -37,18 +37,20 @@ fn real_plans() -> BTreeMap<String, String> {
 fn work(stack: &Stack, steps: &[(u8, usize)]) {
     for (number, (step, choice)) in steps.iter().enumerate() {
         let of = |keeps: &dyn Fn(&Frame) -> bool| -> Option<Handle> {
-            let frames: Vec<Handle> = stack.read(|tree| {
-                let all = tree.handles().filter(|at| tree.node(*at).record().no_work.is_none());
-                all.filter(|at| keeps(tree.node(*at).record())).collect()
-            });
+            let frames: Vec<Handle> = stack
+                .read(|tree| {
+                    let all = tree.handles().filter(|at| tree.node(*at).record().no_work.is_none());
+                    all.filter(|at| keeps(tree.node(*at).record())).collect()
+                })
+                .unwrap();
             (!frames.is_empty()).then(|| frames[choice % frames.len()])
         };
         let begun = |frame: &Frame| frame.status == FrameStatus::InProgress && frame.begun_at.is_some();
         let planned = |frame: &Frame| frame.status == FrameStatus::Planned;
         match step {
             0 | 1 => {
-                let ready: Vec<Handle> = { stack.ready().into_iter() }
-                    .filter(|frame| stack.read(|tree| tree.can_begin(*frame, Parts::First).is_ok()))
+                let ready: Vec<Handle> = { stack.ready().unwrap().into_iter() }
+                    .filter(|frame| stack.read(|tree| tree.can_begin(*frame, Parts::First).is_ok()).unwrap())
                     .collect();
                 if !ready.is_empty() {
                     stack.activate(ready[choice % ready.len()]).unwrap();
@@ -72,7 +74,7 @@ fn work(stack: &Stack, steps: &[(u8, usize)]) {
 /// The statuses of all frames of a plan, by their IDs in its file.
 fn statuses(stack: &Stack) -> BTreeMap<String, FrameStatus> {
     let of = |frame: Frame| Some((frame.origin.clone()?.id, frame.status));
-    stack.state().frames.into_iter().filter_map(of).collect()
+    stack.state().unwrap().frames.into_iter().filter_map(of).collect()
 }
 
 /// True for open work that is not in the file of the plan.
@@ -88,7 +90,7 @@ fn check_round_trip(name: &str, text: &str, steps: &[(u8, usize)]) {
     work(&stack, steps);
     let exported = export(&stack, text);
     assert!(exported.conflicts.is_empty(), "{name}: {:?}", exported.conflicts);
-    let here = stack.state();
+    let here = stack.state().unwrap();
     let again = stack.bring_up_to_date(&plan(&exported.text), None).unwrap();
     assert_eq!((&again.added[..], &again.conflicts[..]), (&[][..], &[][..]), "{name}: the same stack");
     // What is closed blocks nothing in Beads, so what was planned behind it or waited for it is free, and what was begun behind it goes on.
@@ -109,9 +111,10 @@ fn check_round_trip(name: &str, text: &str, steps: &[(u8, usize)]) {
     let fresh = imported(&exported.text);
     let (here, there) = (statuses(&stack), statuses(&fresh));
     // Open work below a task that was given up here is not written, so the group of the plan ends without it.
-    let is_open_here = stack.read(|tree| { tree.handles() }.any(|at| is_left_open(tree, at)));
-    let is_group =
-        |id: &str| stack.read(|tree| tree.by_id(id).is_some_and(|at| tree.node(at).record().no_work.is_some()));
+    let is_open_here = stack.read(|tree| { tree.handles() }.any(|at| is_left_open(tree, at))).unwrap();
+    let is_group = |id: &str| {
+        stack.read(|tree| tree.by_id(id).is_some_and(|at| tree.node(at).record().no_work.is_some())).unwrap()
+    };
     let is_kept_open = |id: &str, status: FrameStatus| {
         is_open_here
             && is_group(id)
@@ -185,10 +188,10 @@ fn an_export_that_was_not_noted_makes_nothing_twice() {
         stack.plan(new("Totals").id("totals").depends_on("cart")).unwrap();
         stack.plan(NewFrame::new("Rounding").id("rounding").below("totals")).unwrap();
         stack.activate("cart").unwrap();
-        let exported = stack.read(|tree| import::export(tree, text, "")).unwrap();
+        let exported = stack.read(|tree| import::export(tree, text, "")).unwrap().unwrap();
         assert_eq!(exported.added.len(), 4);
         // The program ends here, before it notes the export.
-        let frames = stack.read(|tree| tree.len());
+        let frames = stack.read(|tree| tree.len()).unwrap();
         let update = stack.bring_up_to_date(&plan(&exported.text), None).unwrap();
         assert_eq!(
             (&update.added[..], &update.changes[..], &update.conflicts[..]),
@@ -196,7 +199,7 @@ fn an_export_that_was_not_noted_makes_nothing_twice() {
             "{}",
             exported.text
         );
-        assert_eq!(stack.read(|tree| tree.len()), frames);
+        assert_eq!(stack.read(|tree| tree.len()).unwrap(), frames);
         let again = export(&stack, &exported.text);
         assert_eq!((again.text.as_str(), again.added.len()), (exported.text.as_str(), 0), "it is noted now");
     }
@@ -209,7 +212,7 @@ fn what_a_closed_issue_has_blocked_can_begin() {
                 {\"id\": \"a-3\", \"title\": \"Docs\", \"status\": \"open\", \"dependencies\": [{\"depends_on_id\": \"a-2\", \"type\": \"blocks\"}]}\n";
     let stack = imported(text);
     let ready = |stack: &Stack| {
-        stack.ready().into_iter().map(|frame| stack.frame(frame).unwrap().session_id).collect::<Vec<_>>()
+        stack.ready().unwrap().into_iter().map(|frame| stack.frame(frame).unwrap().session_id).collect::<Vec<_>>()
     };
     assert_eq!(ready(&stack), ["a-2"]);
     stack.activate("a-2").unwrap();
@@ -248,7 +251,7 @@ fn real_plans_are_updated_and_exported() {
     );
     for (name, text) in real_plans() {
         let stack = imported(&text);
-        let frames = stack.read(|tree| tree.len());
+        let frames = stack.read(|tree| tree.len()).unwrap();
         let unchanged = stack.bring_up_to_date(&plan(&text), None).unwrap().unchanged;
         // Something was begun here before the file changes.
         let steps: Vec<(u8, usize)> = (0..12).map(|number| (number % 3, usize::from(number) * 5)).collect();

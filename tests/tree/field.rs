@@ -37,7 +37,7 @@ impl Plan {
 
     /// The titles of the frames that can begin.
     fn ready(&self) -> Vec<String> {
-        self.stack.ready().into_iter().map(|frame| self.stack.frame(frame).unwrap().title).collect()
+        self.stack.ready().unwrap().into_iter().map(|frame| self.stack.frame(frame).unwrap().title).collect()
     }
 
     /// The titles of the frames that workers get one after the other, if they complete each.
@@ -80,12 +80,12 @@ fn a_time_that_passes_lets_work_begin() {
     let stack = Stack::with_store(callstack_core::MemoryStore::new(), options).unwrap();
     let text = support::read_data("field/deferred-and-frozen.jsonl");
     stack.import(import::frames(&text).unwrap().frames).unwrap();
-    assert_eq!(stack.ready().len(), 1);
+    assert_eq!(stack.ready().unwrap().len(), 1);
     now.store(4_070_908_800_000, Ordering::Relaxed);
     assert!(stack.refresh().is_ok());
     let audit = stack.frame("Audit licences").unwrap();
     assert_eq!((audit.status, audit.questions[0].answer.is_some()), (FrameStatus::Planned, true));
-    assert_eq!(stack.ready().len(), 2);
+    assert_eq!(stack.ready().unwrap().len(), 2);
     // A worker that asks needs no refresh, and what is past when it is imported does not wait.
     let issue = |id: &str, until: &str| {
         format!(r#"{{"id": "{id}", "title": "{id}", "status": "deferred", "defer_until": "{until}"}}"#)
@@ -108,9 +108,12 @@ fn a_stack_that_is_opened_later_lets_work_begin() {
     let text = support::read_data("field/deferred-and-frozen.jsonl");
     before.import(import::frames(&text).unwrap().frames).unwrap();
     drop(before);
-    assert_eq!(open(4_070_908_700_001).ready().len(), 1);
+    assert_eq!(open(4_070_908_700_001).ready().unwrap().len(), 1);
     let later = open(4_070_908_800_000);
-    assert_eq!((later.ready().len(), later.frame("Audit licences").unwrap().status), (2, FrameStatus::Planned));
+    assert_eq!(
+        (later.ready().unwrap().len(), later.frame("Audit licences").unwrap().status),
+        (2, FrameStatus::Planned)
+    );
 }
 
 #[test]
@@ -142,8 +145,8 @@ fn what_is_below_a_deferred_epic_waits() {
     let plan = Plan::of("child-of-deferred-epic.jsonl");
     assert!(plan.ready().is_empty() && plan.given().is_empty());
     let [epic, screen] = ["Mobile app", "Login screen"].map(|title| plan.stack.resolve(title).unwrap());
-    plan.stack.read(|tree| assert_eq!(tree.can_begin(screen, Parts::Within), Err(Obstacle::Waiting(epic))));
-    let refused = plan.stack.read(|tree| tree.check_ready(screen)).unwrap_err().to_string();
+    plan.stack.read(|tree| assert_eq!(tree.can_begin(screen, Parts::Within), Err(Obstacle::Waiting(epic)))).unwrap();
+    let refused = plan.stack.read(|tree| tree.check_ready(screen)).unwrap().unwrap_err().to_string();
     assert!(refused.contains("waits: It is deferred in Beads; answer f2 first"), "{refused}");
     plan.stack.answer(epic, "now").unwrap();
     assert_eq!(plan.given(), ["Login screen", "Mobile app"]);
@@ -154,7 +157,7 @@ fn records_that_are_no_work_are_kept_and_given_to_nobody() {
     let plan = Plan::of("records-that-are-no-work.jsonl");
     assert_eq!(plan.problems, [] as [&str; 0]);
     assert_eq!(plan.given(), ["Write the parser"]);
-    let state = plan.stack.state();
+    let state = plan.stack.state().unwrap();
     let words: Vec<&str> = state.frames.iter().filter_map(|frame| frame.no_work.as_deref()).collect();
     assert_eq!(words, ["plan", "message", "event", "agent", "gate", "molecule", "wisp"]);
     let root = plan.frame("Issues");
@@ -338,7 +341,7 @@ fn the_parts_of_what_waits_wait_too() {
 fn what_an_import_makes_for_itself_is_no_work() {
     let plan = Plan::of("empty-tag.json");
     assert!(plan.given().is_empty());
-    assert_eq!(plan.stack.state().frames.len(), 2);
+    assert_eq!(plan.stack.state().unwrap().frames.len(), 2);
     let circle = Plan::of("parent-cycle.jsonl");
     assert!(circle.given().is_empty(), "{:?}", circle.problems);
     assert_eq!(circle.problems.len(), 2);
@@ -380,7 +383,7 @@ fn what_depends_on_cancelled_work_waits() {
     let plan = Plan::of("cancelled-dependency.json");
     assert_eq!(plan.given(), ["Write the guide"]);
     let licence = plan.stack.resolve("Buy the licence").unwrap();
-    assert_eq!(plan.stack.read(|tree| tree.in_the_way(None)).ended, [licence]);
+    assert_eq!(plan.stack.read(|tree| tree.in_the_way(None)).unwrap().ended, [licence]);
 }
 
 #[test]
@@ -441,7 +444,7 @@ fn what_is_its_own_parent_or_in_a_circle_of_parents_waits() {
         assert_eq!(statuses(&stack).into_iter().filter(blocked).count(), 1, "{file}");
         let ready =
             |tree: &callstack_core::Tree| tree.handles().filter(|at| tree.can_begin(*at, Parts::First).is_ok()).count();
-        assert_eq!(stack.read(ready), 0, "nobody begins {file}");
+        assert_eq!(stack.read(ready).unwrap(), 0, "nobody begins {file}");
     }
     let file = serde_json::json!({"tasks": [{"id": 1, "title": "One", "parentId": 1}]}).to_string();
     let plan = import::frames(&file).unwrap();
@@ -547,7 +550,7 @@ Customers *wait*.
 ## Empty
 ";
     let plan = Plan::of_text(text);
-    let ids: Vec<String> = plan.stack.state().frames.into_iter().map(|frame| frame.session_id).collect();
+    let ids: Vec<String> = plan.stack.state().unwrap().frames.into_iter().map(|frame| frame.session_id).collect();
     assert_eq!(
         ids,
         [
@@ -666,9 +669,9 @@ fn real_plans_become_what_they_say() {
         let stack = Stack::in_memory();
         stack.import(plan.frames).unwrap();
         let import::ImportedCounts { work, begun, waiting, no_work, finished, invalidated, .. } = counts;
-        let ready = stack.ready().len();
+        let ready = stack.ready().unwrap().len();
         said += &format!("{name} {work} {begun} {waiting} {no_work} {finished} {invalidated} {ready} {reported}\n");
-        let tree = stack.state();
+        let tree = stack.state().unwrap();
         let words = |frame: &&Frame| frame.status == FrameStatus::Blocked && frame.waits_for().trim().is_empty();
         assert_eq!(tree.frames.iter().filter(words).count(), 0, "{name}: each says for what it waits");
     }
@@ -683,7 +686,9 @@ fn replayed(stack: &Stack) -> Stack {
 
 /// The statuses of the frames, by their titles.
 fn statuses(stack: &Stack) -> Vec<(String, FrameStatus)> {
-    stack.read(|tree| tree.handles().map(|at| (tree.node(at).title().to_owned(), tree.node(at).status())).collect())
+    stack
+        .read(|tree| tree.handles().map(|at| (tree.node(at).title().to_owned(), tree.node(at).status())).collect())
+        .unwrap()
 }
 
 #[test]
@@ -897,7 +902,7 @@ fn what_was_begun_elsewhere_and_put_off_goes_on_there() {
 {"id":"e.1","title":"Part","status":"open"}"#;
     let plan = || import::frames(text).unwrap();
     stack.bring_up_to_date(&plan(), None).unwrap();
-    assert!(stack.frame("Epic").unwrap().waits_to_begin() && stack.ready().is_empty());
+    assert!(stack.frame("Epic").unwrap().waits_to_begin() && stack.ready().unwrap().is_empty());
     now.fetch_add(60_000, Ordering::Relaxed);
     stack.refresh().unwrap();
     assert_eq!(stack.frame("Epic").unwrap().status, FrameStatus::InProgress);
@@ -971,9 +976,9 @@ fn nothing_below_what_waits_or_has_ended_begins_by_a_frame_between() {
         let stack = Stack::in_memory();
         let before = issue("b", "blocked", "") + &issue("k", "open", "") + &leaf;
         stack.bring_up_to_date(&import::frames(&before).unwrap(), None).unwrap();
-        assert_eq!(stack.ready().len(), 1, "{text}");
+        assert_eq!(stack.ready().unwrap().len(), 1, "{text}");
         stack.bring_up_to_date(&import::frames(&text).unwrap(), None).unwrap();
-        assert!(stack.ready().is_empty(), "{text}");
+        assert!(stack.ready().unwrap().is_empty(), "{text}");
     }
     let list = "# Plan\n- [x] Release\n  - [/] Docs\n    - [ ] Index\n- [ ] Other\n";
     assert_eq!(Plan::of_text(list).given(), ["Other"]);
@@ -1007,7 +1012,7 @@ fn what_is_done_is_in_no_circle_and_records_end_by_nothing() {
         stack.activate(title).unwrap();
         stack.pop(title, PopStatus::Completed, "done").unwrap();
     }
-    let text = stack.read(|tree| import::export(tree, records, "")).unwrap().text;
+    let text = stack.read(|tree| import::export(tree, records, "")).unwrap().unwrap().text;
     assert_eq!(text.matches("pinned").count(), 2, "{text}");
     let odd = r#"{"id": "a", "title": "a", "status": "open"}
 {"id": "b", "title": "b", "status": "open", "dependencies": ["odd-type:a"]}

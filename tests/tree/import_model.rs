@@ -309,7 +309,7 @@ fn work(plan: &str, mut check: impl FnMut(&str) -> Result<(), TestCaseError>) ->
         check(&stack.frame(hold.handle).unwrap().title)?;
         stack.finish(&hold, Finish::Done(Results::new("done"))).unwrap();
     }
-    let waits = stack.state().frames.into_iter().filter(|frame| frame.status == FrameStatus::Blocked);
+    let waits = stack.state().unwrap().frames.into_iter().filter(|frame| frame.status == FrameStatus::Blocked);
     for frame in waits {
         prop_assert!(!frame.waits_for().trim().is_empty(), "{frame:?}");
     }
@@ -327,14 +327,14 @@ fn check_all_are_given(items: &[Item], plan: &str) -> Result<(), TestCaseError> 
         .collect();
     let ready = |stack: &Stack| -> Vec<String> {
         let mut ids: Vec<String> =
-            stack.ready().into_iter().map(|frame| stack.frame(frame).unwrap().session_id).collect();
+            stack.ready().unwrap().into_iter().map(|frame| stack.frame(frame).unwrap().session_id).collect();
         ids.sort_by_key(|id| id[2..].parse::<usize>().unwrap());
         ids
     };
     prop_assert_eq!(ready(&stack), &expected[..], "{}", plan);
     let Some(first) = expected.first() else { return Ok(()) };
     stack.invalidate(first.as_str(), "superseded").unwrap();
-    let exported = stack.read(|tree| import::export(tree, plan, "")).unwrap();
+    let exported = stack.read(|tree| import::export(tree, plan, "")).unwrap().unwrap();
     stack.note_export(&exported).unwrap();
     let after = import::frames(&exported.text).unwrap();
     let fresh = Stack::in_memory();

@@ -41,14 +41,16 @@ fn ten_thousand_frames_have_a_line_each() {
     let text = stack.outline(&OutlineOptions::default()).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 120 || line.starts_with("Legend:")));
     // Another one says what a frame waits for.
-    let waiting = stack.read(|tree| {
-        let waits = |frame: &Handle| match tree.node(*frame).status() {
-            FrameStatus::Blocked => !tree.node(*frame).record().waits_for().trim().is_empty(),
-            FrameStatus::Planned => tree.unfinished_dependencies(*frame).next().is_some(),
-            _ => false,
-        };
-        tree.handles().filter(waits).count()
-    });
+    let waiting = stack
+        .read(|tree| {
+            let waits = |frame: &Handle| match tree.node(*frame).status() {
+                FrameStatus::Blocked => !tree.node(*frame).record().waits_for().trim().is_empty(),
+                FrameStatus::Planned => tree.unfinished_dependencies(*frame).next().is_some(),
+                _ => false,
+            };
+            tree.handles().filter(waits).count()
+        })
+        .unwrap();
     let rest = "a line a frame, and an empty one, the legend, the counts, the active frame";
     assert_eq!(text.lines().count(), 10_000 + waiting + 4, "{rest}");
 }
@@ -72,7 +74,7 @@ fn depth_costs_no_stack() {
         let context = stack.context(last, &Settings::default()).unwrap();
         roxmltree::Document::parse(&context.xml).unwrap();
         assert!(stack.outline(&OutlineOptions::default().details(true)).unwrap().lines().count() > depth);
-        let (again, repairs) = StackState::from_json(&stack.state().to_json()).unwrap();
+        let (again, repairs) = StackState::from_json(&stack.state().unwrap().to_json()).unwrap();
         assert_eq!(again.frames.len(), depth, "{repairs:?}");
         assert_eq!(Stack::in_memory().import(frames).unwrap().len(), depth);
         let popped = stack.pop("ses_0", PopStatus::Completed, Results::new("done").compacted("d")).unwrap();

@@ -29,7 +29,7 @@ fn done(stack: &Stack, frame: usize) {
 #[test]
 fn parts_wait_for_what_the_planned_frames_above_them_need_and_come_before_the_whole() {
     let stack = plan();
-    assert_eq!(stack.ready(), [f(2), f(6)]);
+    assert_eq!(stack.ready().unwrap(), [f(2), f(6)]);
     stack.read(|tree: &Tree| {
         let waits = Obstacle::Dependency { frame: f(3), dependency: f(2) };
         assert_eq!(tree.can_begin(f(4), Parts::First), Err(waits));
@@ -40,16 +40,16 @@ fn parts_wait_for_what_the_planned_frames_above_them_need_and_come_before_the_wh
             refused.to_string(),
             "frame f4 cannot begin yet: f2 (Schema) is planned, which f3 above it needs; run f2 first, or begin it `anyway`"
         );
-    });
+    }).unwrap();
     done(&stack, 2);
-    assert_eq!(stack.ready(), [f(4), f(6)]);
+    assert_eq!(stack.ready().unwrap(), [f(4), f(6)]);
     done(&stack, 4);
-    assert_eq!(stack.ready(), [f(5), f(6)]);
+    assert_eq!(stack.ready().unwrap(), [f(5), f(6)]);
     done(&stack, 5);
-    assert_eq!(stack.ready(), [f(3), f(6)]);
+    assert_eq!(stack.ready().unwrap(), [f(3), f(6)]);
     done(&stack, 3);
     done(&stack, 6);
-    assert_eq!(stack.ready(), [f(1)]);
+    assert_eq!(stack.ready().unwrap(), [f(1)]);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn what_is_above_has_begun_so_it_has_what_it_needs() {
     // With a word: despite its dependencies.
     stack.activate(f(1)).unwrap();
     stack.activate(f(3)).unwrap();
-    assert_eq!(stack.ready(), [f(2), f(4), f(6)]);
+    assert_eq!(stack.ready().unwrap(), [f(2), f(4), f(6)]);
 }
 
 #[test]
@@ -68,8 +68,8 @@ fn below_a_frame_that_has_ended_nothing_begins() {
     stack.plan(NewFrame::new("Cart").below(f(1))).unwrap();
     stack.plan(NewFrame::new("Totals").below(f(2))).unwrap();
     stack.pop(f(1), PopStatus::Completed, Results::new("it is open")).unwrap();
-    assert_eq!(stack.ready(), []);
-    assert_eq!(stack.read(|tree| tree.can_begin(f(3), Parts::First)), Err(Obstacle::Above(f(1))));
+    assert_eq!(stack.ready().unwrap(), []);
+    assert_eq!(stack.read(|tree| tree.can_begin(f(3), Parts::First)).unwrap(), Err(Obstacle::Above(f(1))));
     let refused = stack.begin(f(3)).unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -134,23 +134,23 @@ fn a_part_does_not_wait_for_what_waits_for_it() {
     let (a1, a2) = (frame("A1", Some(a)), frame("A2", Some(a)));
     needs(a, x);
     needs(x, a1);
-    assert_eq!(stack.ready(), [a1]);
-    assert_eq!(stack.read(|tree| tree.waits_for(a2).collect::<Vec<_>>()), [x]);
+    assert_eq!(stack.ready().unwrap(), [a1]);
+    assert_eq!(stack.read(|tree| tree.waits_for(a2).collect::<Vec<_>>()).unwrap(), [x]);
     done(&stack, a1.index() + 1);
-    assert_eq!(stack.ready(), [x]);
+    assert_eq!(stack.ready().unwrap(), [x]);
     done(&stack, x.index() + 1);
-    assert_eq!(stack.ready(), [a2]);
+    assert_eq!(stack.ready().unwrap(), [a2]);
     let (b, c) = (frame("B", None), frame("C", None));
     let (b1, c1) = (frame("B1", Some(b)), frame("C1", Some(c)));
     let (b2, c2) = (frame("B2", Some(b)), frame("C2", Some(c)));
     needs(b, c1);
     needs(c, b1);
-    assert_eq!(stack.ready(), [a2, b1, c1]);
+    assert_eq!(stack.ready().unwrap(), [a2, b1, c1]);
     needs(c1, b1);
-    assert_eq!(stack.ready(), [a2, b1]);
+    assert_eq!(stack.ready().unwrap(), [a2, b1]);
     done(&stack, b1.index() + 1);
     done(&stack, c1.index() + 1);
-    assert_eq!(stack.ready(), [a2, b2, c2]);
+    assert_eq!(stack.ready().unwrap(), [a2, b2, c2]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn advice_is_for_the_frame_that_can_follow_it() {
     let stack = plan();
     stack.invalidate(f(2), "no database").unwrap();
     assert_eq!(
-        stack.read(|tree| tree.check_ready(f(4))).unwrap_err().to_string(),
+        stack.read(|tree| tree.check_ready(f(4))).unwrap().unwrap_err().to_string(),
         "frame f4 cannot begin yet: f2 (Schema) is invalidated, which f3 above it needs: no database; give f3 other dependencies, or \
          begin it `anyway`"
     );
@@ -175,32 +175,32 @@ fn a_part_that_was_begun_anew_counts_in_its_newest_attempt() {
     stack.pop(f(4), PopStatus::Failed, Results::new("no")).unwrap();
     stack.edit(f(5), FrameEdit::default().depends_on([] as [Handle; 0])).unwrap();
     done(&stack, 5);
-    assert_eq!(stack.ready(), [f(6)], "somebody has to decide what becomes of the failed part");
+    assert_eq!(stack.ready().unwrap(), [f(6)], "somebody has to decide what becomes of the failed part");
     let again = stack.retry(f(4), None).unwrap().handle;
-    assert_eq!(stack.ready(), [again, f(6)], "it is where the failed one is");
+    assert_eq!(stack.ready().unwrap(), [again, f(6)], "it is where the failed one is");
     stack.activate(again).unwrap();
     stack.pop(again, PopStatus::Completed, Results::new("yes")).unwrap();
-    assert_eq!(stack.ready(), [f(3), f(6)]);
+    assert_eq!(stack.ready().unwrap(), [f(3), f(6)]);
 }
 
 #[test]
 fn what_is_next_follows_the_order_of_the_plan() {
     let stack = plan();
     let other = stack.plan(NewFrame::new("Another root")).unwrap();
-    assert_eq!(stack.ready(), [f(2), f(6), other]);
+    assert_eq!(stack.ready().unwrap(), [f(2), f(6), other]);
     stack.edit(f(6), FrameEdit::default().before(f(2))).unwrap();
-    assert_eq!(stack.ready(), [f(6), f(2), other]);
+    assert_eq!(stack.ready().unwrap(), [f(6), f(2), other]);
     stack.edit(other, FrameEdit::default().before(f(1))).unwrap();
-    assert_eq!(stack.ready(), [other, f(6), f(2)]);
+    assert_eq!(stack.ready().unwrap(), [other, f(6), f(2)]);
     let hold = |new: NewHold| stack.hold(new).unwrap().unwrap().handle;
     assert_eq!(hold(NewHold::new("one", 60_000).below(f(1))), f(6));
     assert_eq!(hold(NewHold::new("two", 60_000)), other);
     // Below a root that has begun, and a root that has ended.
     stack.edit(f(2), FrameEdit::default().root()).unwrap();
-    assert_eq!(stack.ready(), [f(2)], "the last root");
+    assert_eq!(stack.ready().unwrap(), [f(2)], "the last root");
     stack.invalidate(f(1), "no shop").unwrap();
     done(&stack, 2);
-    assert_eq!(stack.ready(), []);
+    assert_eq!(stack.ready().unwrap(), []);
 }
 
 /// Who takes what is next gets the same from a list, by a hold, and by a tool.
@@ -226,8 +226,8 @@ fn lists_workers_and_tools_have_the_same_rule() {
     };
     refused("f4", "frame f3 is planned");
     refused("f3", "f2 (Schema) is in_progress; run f2 first");
-    assert_eq!(stack.read(|tree| tree.ready_children(f(1), None).collect::<Vec<_>>()), [f(6)]);
-    assert_eq!(stack.read(|tree| tree.ready_children(f(1), Some(f(2))).collect::<Vec<_>>()), [f(3), f(6)]);
+    assert_eq!(stack.read(|tree| tree.ready_children(f(1), None).collect::<Vec<_>>()).unwrap(), [f(6)]);
+    assert_eq!(stack.read(|tree| tree.ready_children(f(1), Some(f(2))).collect::<Vec<_>>()).unwrap(), [f(3), f(6)]);
     stack.finish(&schema, Finish::Done(Results::new("it works"))).unwrap();
     assert_eq!(hold().handle, f(4), "the parts of f3 come before it");
 }

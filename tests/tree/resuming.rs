@@ -81,7 +81,7 @@ fn what_a_worker_holds_is_left_to_workers() {
     let running = stack.resumption(None).unwrap();
     assert_eq!((running.running, running.now), (vec![], vec![]));
     stack.as_actor(Actor::from(&hold)).stop(hold.handle, "stopped").unwrap();
-    assert_eq!(stack.read(|tree| tree.node(hold.handle).status()), FrameStatus::Blocked);
+    assert_eq!(stack.read(|tree| tree.node(hold.handle).status()).unwrap(), FrameStatus::Blocked);
     assert_eq!(stack.resumption(None).unwrap().now, [hold.handle], "a person has taken it from its worker");
 }
 
@@ -132,6 +132,6 @@ proptest! {
                 .filter(|handle| wanted.iter().any(|one| one == handle || tree.is_ancestor(*one, *handle))).collect();
             prop_assert_eq!(resumption.running, running);
             Ok(())
-        })?;
+        }).unwrap()?;
     }
 }

@@ -159,7 +159,7 @@ fn a_timeline_is_brought_up_to_date_event_by_event() {
     let mut whole = Timeline::default();
     stack.update_timeline(&mut whole).unwrap();
     assert_eq!(followed, whole, "followed in two steps, and read at once");
-    assert_eq!(whole.revision(), stack.read(|tree| tree.revision()));
+    assert_eq!(whole.revision(), stack.read(|tree| tree.revision()).unwrap());
     assert_eq!(whole.latest_time(), Some(120));
     for handle in [shop, tax] {
         assert_eq!(whole.spans(handle), Some(&stack.spans(handle).unwrap()), "{handle}");

@@ -74,7 +74,7 @@ fn a_pop_can_begin_the_next_frame() {
     let needs_both =
         stack.plan(NewFrame::new("Both").id("both").below("root").depends_on("first").depends_on("other")).unwrap();
     let needs_first = stack.plan(NewFrame::new("Needs first").id("needs").below("root").depends_on("first")).unwrap();
-    let before = (stack.state().to_json(), stack.read(callstack_core::Tree::revision));
+    let before = (stack.state().unwrap().to_json(), stack.read(callstack_core::Tree::revision));
     // What cannot begin changes nothing.
     for (status, next, code) in [
         (PopStatus::Completed, "both", "not_ready"),
@@ -84,7 +84,7 @@ fn a_pop_can_begin_the_next_frame() {
     ] {
         let error = stack.pop_and_begin("first", status, "No", Some(next.into())).unwrap_err();
         assert_eq!(error.code(), code, "{next}: {error}");
-        assert_eq!((stack.state().to_json(), stack.read(callstack_core::Tree::revision)), before, "{next}");
+        assert_eq!((stack.state().unwrap().to_json(), stack.read(callstack_core::Tree::revision)), before, "{next}");
     }
     // The frame that is popped is there for the next one.
     let popped = stack.pop_and_begin("first", PopStatus::Completed, "Done", Some("needs".into())).unwrap();
@@ -143,11 +143,11 @@ fn ready_are_planned_frames_whose_dependencies_are_completed() {
     let first = plan(&stack, "first", "root");
     let second = stack.plan(NewFrame::new("Second").below("root").depends_on("first").depends_on("f2")).unwrap();
     assert_eq!(stack.frame(second).unwrap().depends_on, ["first"], "named twice, kept once");
-    assert_eq!(stack.ready(), [first]);
+    assert_eq!(stack.ready().unwrap(), [first]);
     stack.activate(first).unwrap();
-    assert!(stack.ready().is_empty());
+    assert!(stack.ready().unwrap().is_empty());
     stack.pop(first, PopStatus::Failed, Results::new("no").compacted("n")).unwrap();
-    assert!(stack.ready().is_empty(), "a failed dependency is none that is completed");
+    assert!(stack.ready().unwrap().is_empty(), "a failed dependency is none that is completed");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_replaced_id_is_known_everywhere_and_the_handle_stays() {
     let dependent = stack.plan(NewFrame::new("Dependent").below("root").depends_on("plan-1")).unwrap();
     stack.replace_id("plan-1", "ses_9").unwrap();
     assert_eq!(stack.resolve("ses_9").unwrap(), planned);
-    assert_eq!(stack.read(|tree| tree.by_id("plan-1")), None);
+    assert_eq!(stack.read(|tree| tree.by_id("plan-1")).unwrap(), None);
     assert_eq!(stack.frame(child).unwrap().parent_session_id.as_deref(), Some("ses_9"));
     assert_eq!(stack.frame(dependent).unwrap().depends_on, ["ses_9"]);
     assert!(stack.frame("root").unwrap().planned_children.unwrap().contains(&"ses_9".to_owned()));
@@ -217,7 +217,7 @@ fn many_threads_work_on_one_stack() {
             });
         }
     });
-    assert_eq!(stack.with_status(FrameStatus::Completed).len(), THREADS * FRAMES);
+    assert_eq!(stack.with_status(FrameStatus::Completed).unwrap().len(), THREADS * FRAMES);
     assert_eq!(stack.frame("root").unwrap().artifacts.len(), THREADS * FRAMES);
 }
 

@@ -187,13 +187,13 @@ fn a_state_goes_on_where_it_was() {
     let stack = Stack::in_memory();
     let root = stack.push(callstack_core::NewFrame::new("Root").id("ses_1")).unwrap();
     let child = stack.plan(callstack_core::NewFrame::new("Child").id("plan-1").below(root)).unwrap();
-    let (again, repairs) = Stack::from_state(stack.state(), StackOptions::default());
+    let (again, repairs) = Stack::from_state(stack.state().unwrap(), StackOptions::default());
     assert!(repairs.is_empty(), "{repairs:?}");
     again.activate(child).unwrap();
     again.pop(child, PopStatus::Completed, Results::new("done").compacted("d")).unwrap();
     assert_eq!(again.frame("f2").unwrap().status, FrameStatus::Completed);
     assert_eq!(again.active(), Some(root));
-    assert!(again.state().revision > stack.state().revision);
+    assert!(again.state().unwrap().revision > stack.state().unwrap().revision);
 }
 
 #[test]

@@ -38,14 +38,18 @@ fn the_sums_of_a_frame_are_its_own_and_those_of_everything_below_it() {
     assert_eq!(sums(&stack.usage(shop).unwrap().total), [("large", 2, 1, 1_300, 10), ("small", 2, 0, 1_150, 60)]);
     assert_eq!(stack.usage(total).unwrap().total[0].reasoning, 7);
     assert!(stack.usage(plan).unwrap().total.is_empty());
-    stack.read(|tree| {
-        let by_frame = tree.usage_by_frame();
-        tree.handles().zip(&by_frame).for_each(|(handle, usage)| assert_eq!(usage, &tree.usage(handle), "{handle}"));
-        assert_eq!(by_frame.len(), 4);
-        let sum = |usage: &FrameUsage| usage.total.iter().sum();
-        assert_eq!(tree.usage_sums_by_frame(), by_frame.iter().map(sum).collect::<Vec<ModelUsage>>());
-        assert_eq!(tree.usage_sums_by_frame()[0].tokens(), 1_300 + 1_150 + 10 + 60 + 7);
-    });
+    stack
+        .read(|tree| {
+            let by_frame = tree.usage_by_frame();
+            tree.handles()
+                .zip(&by_frame)
+                .for_each(|(handle, usage)| assert_eq!(usage, &tree.usage(handle), "{handle}"));
+            assert_eq!(by_frame.len(), 4);
+            let sum = |usage: &FrameUsage| usage.total.iter().sum();
+            assert_eq!(tree.usage_sums_by_frame(), by_frame.iter().map(sum).collect::<Vec<ModelUsage>>());
+            assert_eq!(tree.usage_sums_by_frame()[0].tokens(), 1_300 + 1_150 + 10 + 60 + 7);
+        })
+        .unwrap();
     assert_eq!(stack.usage("f9").unwrap_err().code(), "unknown_frame");
     assert_eq!(stack.record_usage("f9", request("small", 1, 1)).unwrap_err().code(), "unknown_frame");
 }

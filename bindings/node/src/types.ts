@@ -917,6 +917,8 @@ export interface OutlineOptions {
   root?: FrameRef
   /** The frame of the reader. It is marked instead of the active frame, if it is open. Default: the active frame. */
   own?: FrameRef
+  /** Mark the active frame, or that of the reader, and name it below the frames. Default true. */
+  active?: boolean
   /** Whether criteria, results, artifacts and decisions are shown. Default false. */
   details?: boolean
   /** The number of levels below the first. Default: all. */

@@ -125,7 +125,7 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
         Some(name) => run_to_resume(stack, name, arguments)?,
     };
     let driver = Driver::take(&arguments.stack_folder(), run).map_err(|refusal| {
-        let title = stack.read(|tree| one_line(tree.node(run).title()));
+        let title = stack.read(|tree| one_line(tree.node(run).title())).unwrap_or_default();
         match refusal {
             Refusal::Driven { process: Some(process) } => {
                 refused("driven", format!("the run {run} ({title}) is driven by the process {process}"))
@@ -156,8 +156,9 @@ fn run_to_resume(stack: &Stack, name: &str, arguments: &AgentArguments) -> Resul
     if !name.is_empty() {
         return find_run(stack, name).map_err(|failure| failure.next(listed));
     }
-    let is_open = |run: &Handle| stack.read(|tree| tree.node(*run).status().is_open());
-    stack.runs().into_iter().rev().find(|run| is_open(run) && has_answer(stack, *run)).ok_or_else(|| {
+    let runs = stack.runs().into_iter().rev();
+    let open: Vec<Handle> = stack.read(|tree| runs.filter(|run| tree.node(*run).status().is_open()).collect())?;
+    open.into_iter().find(|run| has_answer(stack, *run)).ok_or_else(|| {
         let folder = arguments.stack_folder();
         refused("no_run", format!("{} has no unfinished run; start one with a task", folder.display())).next(listed)
     })
@@ -165,7 +166,7 @@ fn run_to_resume(stack: &Stack, name: &str, arguments: &AgentArguments) -> Resul
 
 /// Checks that a run is not over.
 fn check_open(stack: &Stack, run: Handle, arguments: &AgentArguments) -> Result<(), Failure> {
-    let (status, title) = stack.read(|tree| (tree.node(run).status(), one_line(tree.node(run).title())));
+    let (status, title) = stack.read(|tree| (tree.node(run).status(), one_line(tree.node(run).title())))?;
     if status.is_open() {
         return Ok(());
     }
@@ -196,13 +197,13 @@ async fn proceed(
 
 /// Drops a run whose model has never answered. Returns what is left of the run.
 fn put_away(stack: &Stack, run: Handle) -> Left {
-    if !stack.read(|tree| tree.node(run).status().is_open()) {
+    // The problem with the model is the one to report.
+    if !stack.read(|tree| tree.node(run).status().is_open()).unwrap_or(true) {
         return Left::Over(run);
     }
     if has_answer(stack, run) {
         return Left::Open(run);
     }
-    // The problem with the model is the one to report.
     let _ = drop_run(stack, run, "its model never answered");
     Left::GivenUp
 }

@@ -46,7 +46,7 @@ impl Progress {
     pub fn step(&self, stack: &Stack, prompt: &Prompt, tokens: u64, shortened: usize) {
         self.peak.set(self.peak.get().max(tokens));
         self.steps.set(self.steps.get() + 1);
-        let title = stack.read(|tree| tree.node(prompt.frame).title().to_owned());
+        let title = stack.read(|tree| tree.node(prompt.frame).title().to_owned()).unwrap_or_default();
         let note = if shortened > 0 { format!(", {} shortened", count(shortened, "message")) } else { String::new() };
         let end = format!(", depth {}, about {} tokens{note}", prompt.depth, number(tokens));
         self.row(&format!("step {}  {} ", prompt.step, prompt.frame), &title, &end);

@@ -321,7 +321,7 @@ async fn over(stack: Stack, run: Handle) {
         sleep(LOOK_INTERVAL).await;
         // A problem of the stack is reported by the next command.
         let _ = stack.refresh();
-        if !stack.read(|tree| tree.node(run).status().is_open()) {
+        if !stack.read(|tree| tree.node(run).status().is_open()).unwrap_or(true) {
             return;
         }
     }

@@ -60,20 +60,22 @@ impl Report for Activated {
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Failure> {
     let stack = folder.open_to_write()?;
     let handle = stack.resolve(arguments.frame)?;
-    let from = stack.read(|tree| tree.node(handle).status());
+    let from = stack.read(|tree| tree.node(handle).status())?;
     if !arguments.anyway {
-        let worker = with_worker(&stack, handle);
-        stack.read(|tree| check(tree, handle, worker))?;
+        let worker = with_worker(&stack, handle)?;
+        stack.read(|tree| check(tree, handle, worker))??;
     }
     match from {
         FrameStatus::InProgress => stack.go_on(handle)?,
         FrameStatus::Planned if arguments.anyway => stack.activate(handle)?,
         FrameStatus::Planned => {
-            stack.begin(handle).map_err(|error| stack.read(|tree| not_ready(tree, handle, error)))?;
+            if let Err(error) = stack.begin(handle) {
+                return Err(stack.read(|tree| not_ready(tree, handle, error))?);
+            }
         }
         _ => stack.set_status(handle, FrameStatus::InProgress, None)?,
     }
-    let frame = stack.read(|tree| ChangedFrame::of(tree, handle));
+    let frame = stack.read(|tree| ChangedFrame::of(tree, handle))?;
     Ok(Activated { frame, from, same_stack: folder.same_stack() })
 }
 

@@ -121,7 +121,8 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Failur
         (None, _) => {
             let stack = folder.open_to_read()?;
             return Ok(Outcome::Listed(
-                stack.read(|tree| BlockedFrames { frames: blocked(tree).collect(), same_stack: folder.same_stack() }),
+                stack
+                    .read(|tree| BlockedFrames { frames: blocked(tree).collect(), same_stack: folder.same_stack() })?,
             ));
         }
     };
@@ -149,7 +150,7 @@ pub fn answer_frame(stack: &Stack, handle: Handle, answer: String, same_stack: S
             has_worker: record.worker().is_some(),
             same_stack,
         }
-    }))
+    })?)
 }
 
 fn blocked(tree: &Tree) -> impl Iterator<Item = BlockedFrame> {
@@ -165,11 +166,12 @@ fn blocked(tree: &Tree) -> impl Iterator<Item = BlockedFrame> {
 
 /// The only blocked frame that has no answer yet.
 fn only_waiting(stack: &Stack) -> Result<Handle, Failure> {
-    let waiting: Vec<BlockedFrame> = stack.read(|tree| blocked(tree).filter(|frame| frame.answer.is_none()).collect());
+    let waiting: Vec<BlockedFrame> =
+        stack.read(|tree| blocked(tree).filter(|frame| frame.answer.is_none()).collect())?;
     match &waiting[..] {
         [only] => Ok(only.frame.handle),
         [] => Err(Failure::new(Exit::Refused, "not_blocked", "no frame waits for an answer").next(
-            match stack.read(|tree| blocked(tree).next()) {
+            match stack.read(|tree| blocked(tree).next())? {
                 Some(BlockedFrame { frame, .. }) => {
                     format!("`callstack answer {} TEXT` adds to the answer that it has", frame.handle)
                 }

@@ -52,6 +52,6 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<RecordedArtifac
     let stack = folder.open_to_write()?;
     let handle = named_or_active(&stack, frame)?;
     let is_new = stack.add_artifact(handle, artifact.clone())?;
-    let frame = stack.read(|tree| ChangedFrame::of(tree, handle));
+    let frame = stack.read(|tree| ChangedFrame::of(tree, handle))?;
     Ok(RecordedArtifact { frame, artifact, is_new, same_stack: folder.same_stack() })
 }

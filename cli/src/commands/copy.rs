@@ -68,13 +68,13 @@ pub fn run(arguments: Arguments) -> Result<Copied, Failure> {
     let log_lines = copy_logs(&stack, &copy)?;
     compare(&stack, &copy)?;
     copy.flush()?;
-    Ok(Copied { to: to.shown()?, events: history.events, frames: copy.read(|tree| tree.len()), log_lines })
+    Ok(Copied { to: to.shown()?, events: history.events, frames: copy.read(|tree| tree.len())?, log_lines })
 }
 
 /// Copies the full logs that the stack keeps itself. Those that a host keeps stay where they are.
 fn copy_logs(from: &Stack, to: &Stack) -> Result<usize, Failure> {
     let mut copied = 0;
-    for handle in from.read(|tree| tree.handles().collect::<Vec<_>>()) {
+    for handle in from.read(|tree| tree.handles().collect::<Vec<_>>())? {
         let Some(path) = from.frame(handle)?.log_path else { continue };
         if path.starts_with("logs/") {
             copied += copy_log(handle, from, to)?;
@@ -135,7 +135,7 @@ fn compare(stack: &Stack, copy: &Stack) -> Result<(), Failure> {
         return Err(differs(&format!("the copy is wrong: {problem}")));
     }
     stack.refresh()?;
-    if stack.read(|tree| tree.revision()) != copy.read(|tree| tree.revision()) {
+    if stack.read(|tree| tree.revision())? != copy.read(|tree| tree.revision())? {
         return Err(differs("the stack has changed while it was copied, so the copy lacks the last events"));
     }
     if digest(stack)? != digest(copy)? {

@@ -49,6 +49,6 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<RecordedDecisio
     let stack = folder.open_to_write()?;
     let handle = named_or_active(&stack, frame)?;
     stack.add_decision(handle, decision.clone())?;
-    let frame = stack.read(|tree| ChangedFrame::of(tree, handle));
+    let frame = stack.read(|tree| ChangedFrame::of(tree, handle))?;
     Ok(RecordedDecision { frame, decision, same_stack: folder.same_stack() })
 }

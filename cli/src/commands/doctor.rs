@@ -155,7 +155,7 @@ impl Diagnosis {
                 frames: tree.len(),
                 revision: tree.revision(),
                 with_workers: tree.with_workers().filter(|frame| tree.holder(*frame, now()).is_some()).count(),
-            })),
+            })?),
         })
     }
 }

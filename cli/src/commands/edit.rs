@@ -98,7 +98,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure
             _ => Vec::new(),
         },
         same_stack: folder.same_stack(),
-    }))
+    })?)
 }
 
 impl Changes {

@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         return write_back(arguments, folder, output);
     }
     let stack = folder.open_to_read()?;
-    let revision = stack.read(|tree| tree.revision());
+    let revision = stack.read(|tree| tree.revision())?;
     let frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
     if let Some(file) = &arguments.file {
         refuse_own_file(folder.files()?.as_deref(), file)?;
@@ -152,12 +152,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             })?)
         }
         (None, Content::State) => {
-            export.state = Some(stack.state());
-            stack.check_read()?;
+            export.state = Some(stack.state()?);
         }
         (None, Content::Events) => {
             let events = stack.history(&EventQuery::default())?;
-            warn_of_compaction(events.len() as u64, &stack);
+            warn_of_compaction(events.len() as u64, &stack)?;
             export.events = Some(events);
         }
         (None, Content::Document(document)) => export.document = Some(document),
@@ -201,7 +200,7 @@ fn write_back(arguments: &Arguments, folder: &StackFolder, output: Output) -> Re
         );
     }
     let stack = folder.open_to_write()?;
-    let exported = stack.read(|tree| import::export(tree, text, &arguments.prefix))?;
+    let exported = stack.read(|tree| import::export(tree, text, &arguments.prefix))??;
     let written = match exported.text == text {
         true => None,
         false => Some(write_file(file, true, |writer| {
@@ -214,19 +213,20 @@ fn write_back(arguments: &Arguments, folder: &StackFolder, output: Output) -> Re
     stack.note_export(&exported)?;
     let ExportedPlan { written: changed, added, conflicts, .. } = exported;
     let plan = Some(WrittenPlan { written: changed, added, conflicts });
-    let revision = stack.read(|tree| tree.revision());
+    let revision = stack.read(|tree| tree.revision())?;
     output.report(&Export { format, revision, file: written, state: None, events: None, document: None, plan })?;
     Ok(Exit::Done)
 }
 
 /// Says that a compaction has removed events, and where the frames are written that came of them.
-fn warn_of_compaction(events: u64, stack: &Stack) {
-    if events < stack.read(|tree| tree.revision()) {
+fn warn_of_compaction(events: u64, stack: &Stack) -> Result<(), Failure> {
+    if events < stack.read(|tree| tree.revision())? {
         note(
             "a compaction has removed earlier events; without --json, their frames are written in their place, and \
              `callstack import` makes this stack again",
         );
     }
+    Ok(())
 }
 
 /// The content of the export. States and events are read while they are written.
@@ -255,11 +255,10 @@ fn content(stack: &Stack, format: Format, frame: Option<Handle>, with_logs: bool
         (Format::Otlp, _) => Document::Otlp(of_run(stack, frame, otlp::traces)?),
         (Format::Beads | Format::TaskMaster, _) => return Err(needs_file(format)),
         (Format::Atif, _) => {
-            let logs = logs(stack, frame);
+            let logs = logs(stack, frame)?;
             Document::Atif(Box::new(of_run(stack, frame, |run| atif::trajectory(run, &logs))?))
         }
     };
-    stack.check_read()?;
     Ok(Content::Document(document))
 }
 
@@ -273,19 +272,19 @@ fn of_run<T>(stack: &Stack, frame: Option<Handle>, make: impl FnOnce(&Run<'_>) -
             None => Chart::of(tree, &timeline),
         };
         make(&Run { tree, chart: &chart })
-    }))
+    })?)
 }
 
 /// The logs of the frames. One that does not exist is empty.
-fn logs(stack: &Stack, frame: Option<Handle>) -> atif::Logs {
+fn logs(stack: &Stack, frame: Option<Handle>) -> Result<atif::Logs, Failure> {
     let frames: Vec<Handle> =
-        stack.read(|tree| frame.map_or(tree.handles().collect(), |frame| tree.subtree(frame).collect()));
+        stack.read(|tree| frame.map_or(tree.handles().collect(), |frame| tree.subtree(frame).collect()))?;
     let log = |frame: Handle| {
         let read = stack.log(frame).read(&LogQuery::default());
         let entries = read.map(|page| page.lines.into_iter().map(|line| line.entry).collect());
         (frame, entries.map_err(|error| error.to_string()))
     };
-    frames.into_iter().map(log).collect()
+    Ok(frames.into_iter().map(log).collect())
 }
 
 impl Content {

@@ -260,7 +260,7 @@ fn changed(
 fn owner(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
     let is_named = named.is_some();
     let frame = frame_or_active(stack, named)?;
-    Ok(if is_named { frame } else { stack.read(|tree| tree.root(frame)) })
+    Ok(if is_named { frame } else { stack.read(|tree| tree.root(frame))? })
 }
 
 impl ListedChunk {

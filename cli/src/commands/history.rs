@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failu
         revision: tree.revision(),
         events: events.into_iter().map(|event| EventLine::of(tree, event)).collect(),
         of_frame: arguments.frame.is_some(),
-    }))
+    })?)
 }
 
 /// The oldest or the newest events that match. The history is read in parts, so few others are in memory.

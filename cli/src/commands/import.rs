@@ -326,7 +326,7 @@ fn plan(arguments: &Arguments, file: &Path, folder: &StackFolder) -> Result<Impo
         let update = stack.compare_plan(&plan, below.clone()).map_err(not_imported)?;
         let changes = update.added.iter().chain(&update.changes).cloned().collect();
         let frames = update.added.len();
-        let base = ImportedPlan { dry_run: true, frames, changes, ..ImportedPlan::of(&stack, format, &[], folder) };
+        let base = ImportedPlan { dry_run: true, frames, changes, ..ImportedPlan::of(&stack, format, &[], folder)? };
         return Ok(ImportedPlan { counts, problems: Defect::all(&plan.problems), ..base.with(update) });
     }
     folder.change(arguments.new, |stack| {
@@ -337,7 +337,7 @@ fn plan(arguments: &Arguments, file: &Path, folder: &StackFolder) -> Result<Impo
                 (update.added.iter().map(|added| added.frame).collect(), update)
             }
         };
-        let base = ImportedPlan { changes: update.changes.clone(), ..ImportedPlan::of(stack, format, &added, folder) };
+        let base = ImportedPlan { changes: update.changes.clone(), ..ImportedPlan::of(stack, format, &added, folder)? };
         Ok(ImportedPlan { counts, problems: Defect::all(&plan.problems), ..base.with(update) })
     })
 }
@@ -352,15 +352,15 @@ fn import_state(stack: &Stack, plan: &Imported, below: Option<FrameRef>) -> Resu
 }
 
 impl ImportedPlan {
-    fn of(stack: &Stack, format: PlanFormat, imported: &[Handle], folder: &StackFolder) -> Self {
+    fn of(stack: &Stack, format: PlanFormat, imported: &[Handle], folder: &StackFolder) -> Result<Self, Failure> {
         let is_imported: HashSet<Handle> = imported.iter().copied().collect();
         let is_top =
             |tree: &Tree, frame: Handle| !tree.node(frame).parent().is_some_and(|up| is_imported.contains(&up));
         let tops = stack.read(|tree| {
             let tops = imported.iter().filter(|frame| is_top(tree, **frame));
             tops.map(|frame| ChangedFrame::of(tree, *frame)).collect()
-        });
-        Self {
+        })?;
+        Ok(Self {
             format,
             frames: imported.len(),
             counts: None,
@@ -371,7 +371,7 @@ impl ImportedPlan {
             unchanged: 0,
             problems: Vec::new(),
             same_stack: folder.same_stack(),
-        }
+        })
     }
 
     /// With what the update leaves as it is.
@@ -418,10 +418,13 @@ fn rebuilt(arguments: &Arguments, history: impl io::BufRead, folder: &StackFolde
         ));
     }
     let stack = folder.rebuild(history)?;
-    let (frames, roots) = stack.read(|tree| (tree.len(), tree.roots().to_vec()));
+    let (frames, roots) = stack.read(|tree| (tree.len(), tree.roots().to_vec()))?;
     // Each call frees the memory of finished trees.
     let named = |part: &[Handle]| stack.read(|tree| part.iter().map(|root| ChangedFrame::of(tree, *root)).collect());
-    let tops = roots.chunks(PART).flat_map(|part: &[Handle]| -> Vec<ChangedFrame> { named(part) }).collect();
+    let mut tops = Vec::new();
+    for part in roots.chunks(PART) {
+        tops.append(&mut named(part)?);
+    }
     let same_stack = folder.same_stack();
     Ok(ImportedPlan {
         format: PlanFormat::Events,
@@ -440,7 +443,7 @@ fn rebuilt(arguments: &Arguments, history: impl io::BufRead, folder: &StackFolde
 /// Puts the roots of a plan below a frame.
 pub(super) fn place_below(stack: &Stack, below: FrameRef, frames: &mut [Frame]) -> Result<(), Error> {
     let handle = stack.resolve(below)?;
-    let (status, id) = stack.read(|tree| (tree.node(handle).status(), tree.node(handle).session_id().to_owned()));
+    let (status, id) = stack.read(|tree| (tree.node(handle).status(), tree.node(handle).session_id().to_owned()))?;
     if !status.is_unfinished() {
         return Err(Error::ParentClosed { handle, status });
     }

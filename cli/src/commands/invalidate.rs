@@ -84,7 +84,7 @@ pub fn invalidate(
     reason: String,
     same_stack: SameStack,
 ) -> Result<Invalidated, Failure> {
-    let from = stack.read(|tree| tree.node(handle).status());
+    let from = stack.read(|tree| tree.node(handle).status())?;
     let done = stack.invalidate(handle, reason.clone())?;
     Ok(stack.read(|tree| {
         let is_planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
@@ -99,5 +99,5 @@ pub fn invalidate(
             begun_dependents,
             same_stack,
         }
-    }))
+    })?)
 }

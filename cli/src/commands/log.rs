@@ -82,7 +82,7 @@ impl Log {
 
     fn read(stack: &Stack, handle: Handle, query: &LogQuery, most: usize) -> Result<Self, Failure> {
         let page = stack.log(handle).read(query)?;
-        Ok(Self { frame: stack.read(|tree| FrameLine::of(tree, handle)), page, is_raw: false, most })
+        Ok(Self { frame: stack.read(|tree| FrameLine::of(tree, handle))?, page, is_raw: false, most })
     }
 
     /// The selected entries.

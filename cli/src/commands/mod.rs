@@ -240,12 +240,7 @@ impl StackCommand {
 /// Runs a command and writes its report.
 pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     let looks = command.looks();
-    let done = carry_out(command, folder, output).and_then(|exit| match exit {
-        // What the command has shown may lack frames that could not be read.
-        Exit::Done if looks => folder.check_read().map(|()| exit),
-        _ => Ok(exit),
-    });
-    done.map_err(|failure| {
+    carry_out(command, folder, output).map_err(|failure| {
         let failure = if looks { failure.before_change() } else { failure };
         failure.of_stack(&folder.same_stack())
     })
@@ -254,9 +249,7 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
 fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match command {
         StackCommand::Tree(arguments) => {
-            let tree = tree::run(&arguments, folder)?;
-            folder.check_read()?;
-            output.report(&tree)?;
+            output.report(&tree::run(&arguments, folder)?)?;
         }
         StackCommand::Show(arguments) => output.report(&show::run(&arguments, folder)?)?,
         StackCommand::Context(arguments) => output.report(&context::run(&arguments, folder)?)?,

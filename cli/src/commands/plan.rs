@@ -136,7 +136,7 @@ fn planned(stack: &Stack, parent: Parent, frames: Vec<NewFrame>, same_stack: Sam
         }
         Err(frames) => stack.plan_children(parent, frames)?,
     };
-    Ok(Planned::of(stack, &planned, same_stack))
+    Planned::of(stack, &planned, same_stack)
 }
 
 /// Adds the frames of a check list below the parent, with their marks.
@@ -164,11 +164,11 @@ fn imported(
         place_below(stack, below, &mut frames)?;
     }
     let planned = stack.import(frames)?;
-    Ok(Planned { problems: Defect::all(problems), ..Planned::of(stack, &planned, same_stack) })
+    Ok(Planned { problems: Defect::all(problems), ..Planned::of(stack, &planned, same_stack)? })
 }
 
 impl Planned {
-    fn of(stack: &Stack, planned: &[Handle], same_stack: SameStack) -> Self {
+    fn of(stack: &Stack, planned: &[Handle], same_stack: SameStack) -> Result<Self, Error> {
         let frame = |tree: &Tree, frame: &Handle| PlannedFrame {
             frame: ChangedFrame::of(tree, *frame),
             waits_for_frames: tree.waits_for(*frame).collect(),

@@ -145,7 +145,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         // The command of a worker leaves it to workers to begin the others.
         next_ready: next_ready(tree, handle).filter(|_| stack.actor().is_none_or(|actor| actor.hold.is_none())),
         same_stack: folder.same_stack(),
-    }))
+    })?)
 }
 
 /// The refusal to complete a frame while something is left below it, in the words of the program.
@@ -166,7 +166,7 @@ fn chosen(stack: &Stack, named: Option<FrameRef>) -> Result<Handle, Failure> {
         let is_other = |holder: &Holder| holder.kind == HolderKind::Conversation && !holder.name.is_empty();
         let has_conversation = tree.holder(handle, now()).is_some_and(is_other);
         (frame.host().is_some() || frame.has_session(), frame.worker().is_some(), has_conversation)
-    });
+    })?;
     let is_own = || stack.actor().and_then(Actor::frame) == Some(handle);
     let (code, owner) = match (has_session, has_worker) {
         (true, _) => ("frame_of_session", "a session"),

@@ -88,7 +88,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Pushed, Failure
     frame.session_id = id;
     folder.change(new, |stack| {
         let handle = stack.push(frame.clone())?;
-        Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle)), same_stack: folder.same_stack() })
+        Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle))?, same_stack: folder.same_stack() })
     })
 }
 

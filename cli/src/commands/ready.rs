@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Ready, Failure
             ReadyFrame { frame: FrameLine::of(tree, *handle), parent: node.parent(), criteria }
         });
         Ready { frames: frames.collect(), more: handles.len() - shown }
-    }))
+    })?)
 }
 
 impl Report for Ready {

@@ -55,7 +55,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Reopened, Failu
     let stack = folder.open_to_write()?;
     let reopened = stack.reopen(arguments.frame, reason)?;
     Ok(Reopened {
-        frame: stack.read(|tree| ChangedFrame::of(tree, reopened.handle)),
+        frame: stack.read(|tree| ChangedFrame::of(tree, reopened.handle))?,
         waiting: reopened.waiting,
         begun: reopened.begun,
         same_stack: folder.same_stack(),

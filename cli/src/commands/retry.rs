@@ -68,7 +68,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Retried, Failur
 
 /// Plans the next attempt of a frame.
 pub fn retry(stack: &Stack, retry_of: Handle, note: Option<String>, same_stack: SameStack) -> Result<Retried, Failure> {
-    if stack.read(|tree| tree.node(retry_of).record().held_by().is_some()) {
+    if stack.read(|tree| tree.node(retry_of).record().held_by().is_some())? {
         stack.note_interruptions();
     }
     let retried = stack.retry(retry_of, note).map_err(|error| match error {
@@ -78,8 +78,8 @@ pub fn retry(stack: &Stack, retry_of: Handle, note: Option<String>, same_stack: 
         other => other.into(),
     })?;
     Ok(Retried {
-        has_worker: stack.read(|tree| tree.node(retry_of).record().worker().is_some()),
-        frame: stack.read(|tree| ChangedFrame::of(tree, retried.handle)),
+        has_worker: stack.read(|tree| tree.node(retry_of).record().worker().is_some())?,
+        frame: stack.read(|tree| ChangedFrame::of(tree, retried.handle))?,
         retry_of,
         attempt: retried.attempt,
         invalidated: retried.invalidated,

@@ -146,7 +146,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             let dropped = drop_run(&stack, run, reason);
             forget_ended(&stack, path);
             let invalidated = dropped?;
-            output.report(&RunDropped { run: stack.read(|tree| FrameLine::of(tree, run)), invalidated })?;
+            output.report(&RunDropped { run: stack.read(|tree| FrameLine::of(tree, run))?, invalidated })?;
         }
     }
     Ok(Exit::Done)
@@ -177,7 +177,7 @@ impl Run {
                 usage,
                 age: now().saturating_sub(changed_at),
             }
-        }))
+        })?)
     }
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
@@ -208,13 +208,13 @@ fn details(stack: &Stack, folder: Option<&Path>, root: Handle) -> Result<RunDeta
             frames: tree.subtree(root).count(),
             run,
         }
-    }))
+    })?)
 }
 
 /// Checks that a run can be dropped: it is not over, and no process drives it.
 fn check_droppable(stack: &Stack, folder: Option<&Path>, run: Handle) -> Result<(), Failure> {
     let refused = |code: &str, message: String| Failure::new(Exit::Refused, code, message);
-    let status = stack.read(|tree| tree.node(run).status());
+    let status = stack.read(|tree| tree.node(run).status())?;
     if !status.is_open() {
         return Err(refused("over", format!("the run {run} is {status} already")));
     }
@@ -229,7 +229,7 @@ fn check_droppable(stack: &Stack, folder: Option<&Path>, run: Handle) -> Result<
 /// Finds a run by its handle, ID or title, or by those of one of its frames.
 pub fn find_run(stack: &Stack, name: impl Into<FrameRef>) -> Result<Handle, Failure> {
     let found = stack.resolve(name).map_err(Failure::from).and_then(|frame| {
-        let run = stack.read(|tree| tree.run(frame).map(|(run, _)| run));
+        let run = stack.read(|tree| tree.run(frame).map(|(run, _)| run))?;
         run.ok_or_else(|| Failure::new(Exit::Refused, "no_run", format!("{frame} belongs to no run")))
     });
     found.map_err(|failure| failure.next("`callstack runs` lists the runs"))
@@ -240,7 +240,7 @@ pub fn find_run(stack: &Stack, name: impl Into<FrameRef>) -> Result<Handle, Fail
 /// The root is the last one. So after a failure in between, the run is still there to be dropped, which does the rest.
 pub fn drop_run(stack: &Stack, run: Handle, reason: &str) -> callstack_core::Result<Vec<Handle>> {
     let mut frames: Vec<Handle> =
-        stack.read(|tree| tree.subtree(run).filter(|frame| tree.node(*frame).status().is_open()).collect());
+        stack.read(|tree| tree.subtree(run).filter(|frame| tree.node(*frame).status().is_open()).collect())?;
     frames.reverse();
     for frame in &frames {
         stack.invalidate(*frame, reason)?;
@@ -250,8 +250,10 @@ pub fn drop_run(stack: &Stack, run: Handle, reason: &str) -> callstack_core::Res
 
 /// Removes the lock files of the runs that are over, however they have ended.
 pub fn forget_ended(stack: &Stack, folder: Option<&Path>) {
-    let is_over = |run: &Handle| stack.read(|tree| !tree.node(*run).status().is_open());
-    stack.runs().into_iter().filter(is_over).for_each(|run| forget(folder, run));
+    let runs = stack.runs().into_iter();
+    let over: Result<Vec<Handle>, _> =
+        stack.read(|tree| runs.filter(|run| !tree.node(*run).status().is_open()).collect());
+    over.into_iter().flatten().for_each(|run| forget(folder, run));
 }
 
 impl Report for Runs {

@@ -62,12 +62,12 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameDetails, 
     let stack = folder.open_to_read()?;
     let handle = stack.resolve(arguments.frame.clone())?;
     let spans = stack.spans(handle)?;
-    Ok(FrameDetails::of(&stack, handle, spans))
+    FrameDetails::of(&stack, handle, spans)
 }
 
 impl FrameDetails {
-    pub fn of(stack: &Stack, handle: Handle, spans: FrameSpans) -> Self {
-        stack.read(|tree| {
+    pub fn of(stack: &Stack, handle: Handle, spans: FrameSpans) -> Result<Self, Failure> {
+        Ok(stack.read(|tree| {
             let node = tree.node(handle);
             let lines = |handles: &[Handle]| handles.iter().map(|handle| FrameLine::of(tree, *handle)).collect();
             let dependencies: Vec<Handle> = tree.newest_dependencies(handle).collect();
@@ -86,7 +86,7 @@ impl FrameDetails {
                 spans,
                 usage: tree.usage(handle),
             }
-        })
+        })?)
     }
 }
 

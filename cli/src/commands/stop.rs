@@ -107,7 +107,7 @@ pub fn stop(stack: &Stack, top: Option<Handle>, reason: String, same_stack: Same
     let is_over = stack.read(|tree| {
         let tops = top.as_ref().map_or(tree.roots(), slice::from_ref);
         tops.iter().all(|top| !tree.node(*top).is_unfinished_at_or_below())
-    });
-    let stopped = stack.read(|tree| stopped.iter().map(|frame| ChangedFrame::of(tree, *frame)).collect());
+    })?;
+    let stopped = stack.read(|tree| stopped.iter().map(|frame| ChangedFrame::of(tree, *frame)).collect())?;
     Ok(Stopped { stopped, top, is_over, same_stack })
 }

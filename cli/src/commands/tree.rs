@@ -121,7 +121,7 @@ fn is_zero(number: &usize) -> bool {
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameTree, Failure> {
     let stack = folder.open_to_read()?;
-    let mut shown = stack.read(|tree| FrameTree::of(tree, arguments))?;
+    let mut shown = stack.read(|tree| FrameTree::of(tree, arguments))??;
     // Of a session everything is new to the reader.
     shown.is_whole |= folder.has_session();
     Ok(shown)

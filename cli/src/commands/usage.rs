@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Usage, Failure
     let prices = arguments.prices.read()?;
     let stack = folder.open_to_read()?;
     let frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
-    Ok(stack.read(|tree| Usage::of(tree, frame, prices.as_ref())))
+    Ok(stack.read(|tree| Usage::of(tree, frame, prices.as_ref()))?)
 }
 
 impl Usage {

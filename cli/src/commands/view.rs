@@ -112,7 +112,7 @@ fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output)
     let stack = folder.open_to_read()?;
     let mut timeline = Timeline::default();
     stack.update_timeline(&mut timeline)?;
-    let (server, address) = Server::start(port, Snapshot::of(&stack, &timeline, prices.as_ref()))?;
+    let (server, address) = Server::start(port, Snapshot::of(&stack, &timeline, prices.as_ref())?)?;
     output.stream(&ServedView { url: address.url() })?;
     let mut is_outdated = false;
     while !interrupted.load(Ordering::Relaxed) && !ended.load(Ordering::Relaxed) {
@@ -128,7 +128,7 @@ fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output)
         }
         // Without readers a snapshot would be made for nobody.
         if is_outdated && server.has_readers() {
-            server.change(Snapshot::of(&stack, &timeline, prices.as_ref()));
+            server.change(Snapshot::of(&stack, &timeline, prices.as_ref())?);
             is_outdated = false;
         }
     }

@@ -78,7 +78,7 @@ fn write_lines(arguments: &Arguments, folder: &StackFolder, output: Output) -> R
     let interrupted = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGINT, interrupted.clone())?;
     let stack = folder.open_to_read()?;
-    let mut seen = arguments.since.unwrap_or_else(|| stack.read(|tree| tree.revision()));
+    let mut seen = arguments.since.map_or_else(|| stack.read(|tree| tree.revision()), Ok)?;
     let mut left = arguments.count.unwrap_or(usize::MAX);
     while left > 0 && !interrupted.load(Ordering::Relaxed) {
         let written = write_news(&stack, &mut seen, left, output)?;
@@ -102,7 +102,7 @@ fn write_lines(arguments: &Arguments, folder: &StackFolder, output: Output) -> R
 
 /// Writes the events after a revision, at most `most`. Returns their number.
 fn write_news(stack: &Stack, seen: &mut u64, most: usize, output: Output) -> Result<usize, Failure> {
-    if stack.read(|tree| tree.revision()) <= *seen {
+    if stack.read(|tree| tree.revision())? <= *seen {
         return Ok(0);
     }
     let events = match stack.history(&EventQuery::default().since(*seen).limit(most)) {
@@ -120,7 +120,7 @@ fn write_news(stack: &Stack, seen: &mut u64, most: usize, output: Output) -> Res
     *seen = last;
     let shown: Vec<&Event> = events.iter().filter(|event| !is_mark(event)).collect();
     for event in &shown {
-        let event = stack.read(|tree| EventLine::of(tree, (*event).clone()));
+        let event = stack.read(|tree| EventLine::of(tree, (*event).clone()))?;
         output.stream(&Change { event })?;
     }
     Ok(shown.len())

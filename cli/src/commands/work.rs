@@ -17,7 +17,7 @@ use std::time::Duration;
 use callstack_core::context::FinishedChildren;
 use callstack_core::frame::WorkLeft;
 use callstack_core::work::InTheWay;
-use callstack_core::{FrameRef, FrameStatus, Guidance, Handle, Settings, ToolNames};
+use callstack_core::{FrameRef, FrameStatus, Guidance, Handle, Settings, ToolNames, Tree};
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -79,9 +79,12 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             .next(r#"name the frames that it may do: callstack work --below "$CALLSTACK_FRAME" -- COMMAND"#));
     }
     let below = arguments.below.clone().map(|below| stack.resolve(below)).transpose()?;
-    if let Some(below) = below.filter(|below| !arguments.wait && stack.read(|tree| tree.children(*below).is_empty())) {
+    if let Some(below) = below
+        && !arguments.wait
+        && stack.read(|tree| tree.children(below).is_empty())?
+    {
         let message = format!("there is no frame below {below}, and --below means those below it");
-        let is_over = !stack.read(|tree| tree.node(below).status().is_unfinished());
+        let is_over = !stack.read(|tree| tree.node(below).status().is_unfinished())?;
         let plan = format!(", or plan frames there: callstack plan --below {below} TITLE");
         return Err(Failure::new(Exit::Refused, "nothing_below", message)
             .next(format!("leave --below out{}", if is_over { "" } else { &plan })));
@@ -182,10 +185,10 @@ fn work(worker: &Worker<'_>, arguments: &Arguments, worked: &mut Worked) -> Resu
 fn look_back(worker: &Worker<'_>, worked: &mut Worked) -> Result<(), Failure> {
     worked.left = worker.left()?;
     let below = worker.below;
-    let is_blocked = |handle: &Handle| worker.stack.read(|tree| tree.node(*handle).status() == FrameStatus::Blocked);
-    worked.left.blocked += usize::from(below.is_some_and(|below| is_blocked(&below)));
+    let is_blocked = |tree: &Tree| below.is_some_and(|below| tree.node(below).status() == FrameStatus::Blocked);
+    worked.left.blocked += usize::from(worker.stack.read(is_blocked)?);
     let InTheWay { ended, failed, completed, by_hand, asking, answered, .. } =
-        worker.stack.read(|tree| tree.in_the_way(below));
+        worker.stack.read(|tree| tree.in_the_way(below))?;
     (worked.in_the_way, worked.by_hand) = (ended, by_hand);
     worked.steps = Steps { failed, completed, asks: !asking.is_empty(), answered: answered.first().copied() };
     Ok(())

@@ -32,7 +32,7 @@ fn stack_of(actions: &[Action]) -> Stack {
         // Clocks go back at times.
         let now = time.load(Ordering::Relaxed).saturating_add_signed(i64::from(*elapsed));
         time.store(now, Ordering::Relaxed);
-        let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect());
+        let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect()).unwrap();
         let new = NewFrame::new(format!("Task {number}")).criteria("It works").id(format!("ses_{number}"));
         let Some(frame) = (!frames.is_empty()).then(|| *target.get(&frames)) else {
             stack.push(new.root()).unwrap();
@@ -92,23 +92,25 @@ struct Documents {
 fn documents(stack: &Stack, frame: Option<Handle>) -> Documents {
     let mut timeline = Timeline::default();
     stack.update_timeline(&mut timeline).unwrap();
-    stack.read(|tree| {
-        let chart = match frame {
-            Some(frame) => Chart::of_frame(tree, &timeline, frame),
-            None => Chart::of(tree, &timeline),
-        };
-        let usage = frame.map_or_else(|| tree.usage_of_all(), |frame| tree.usage(frame).total);
-        let run = Run { tree, chart: &chart };
-        Documents {
-            frames: chart.frames.iter().map(|frame| (frame.handle, frame.bar.is_some())).collect(),
-            usage: usage.iter().sum(),
-            svg: svg::picture(&run),
-            speedscope: serde_json::to_value(speedscope::file(&run)).unwrap(),
-            chrome: serde_json::to_value(chrome::trace(&run)).unwrap(),
-            otlp: serde_json::to_value(otlp::traces(&run)).unwrap(),
-            atif: serde_json::to_value(atif::trajectory(&run, &atif::Logs::new())).unwrap(),
-        }
-    })
+    stack
+        .read(|tree| {
+            let chart = match frame {
+                Some(frame) => Chart::of_frame(tree, &timeline, frame),
+                None => Chart::of(tree, &timeline),
+            };
+            let usage = frame.map_or_else(|| tree.usage_of_all(), |frame| tree.usage(frame).total);
+            let run = Run { tree, chart: &chart };
+            Documents {
+                frames: chart.frames.iter().map(|frame| (frame.handle, frame.bar.is_some())).collect(),
+                usage: usage.iter().sum(),
+                svg: svg::picture(&run),
+                speedscope: serde_json::to_value(speedscope::file(&run)).unwrap(),
+                chrome: serde_json::to_value(chrome::trace(&run)).unwrap(),
+                otlp: serde_json::to_value(otlp::traces(&run)).unwrap(),
+                atif: serde_json::to_value(atif::trajectory(&run, &atif::Logs::new())).unwrap(),
+            }
+        })
+        .unwrap()
 }
 
 /// The frames of a speedscope profile, whose bars must be nested.

@@ -48,7 +48,7 @@ pub fn get(
         }
         RESUME => {
             let frame = own()?;
-            if !stack.read(|tree| tree.node(frame).status().is_open()) {
+            if !stack.read(|tree| tree.node(frame).status().is_open()).map_err(|error| refused(error.to_string()))? {
                 return Err(refused(format!("{} is closed: nothing is left to do in it", caller.name(frame))));
             }
             let context = caller.context(frame, Guidance::Brief).map_err(|refusal| refused(refusal.to_string()))?;

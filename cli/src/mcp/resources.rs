@@ -2,7 +2,7 @@
 
 use callstack_core::context::Guidance;
 use callstack_core::tools::conversation::{Conversation, newest_open};
-use callstack_core::{Handle, LogQuery, OutlineOptions, Stack};
+use callstack_core::{Error, Handle, LogQuery, OutlineOptions, Stack};
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
 const TREE: &str = "stack://tree";
@@ -19,15 +19,18 @@ const LISTED: usize = 50;
 const LINES_SHOWN: usize = 200;
 
 /// The tree, and the newest open frames.
-pub fn list(stack: &Stack) -> Vec<Resource> {
+///
+/// # Errors
+/// If a frame cannot be read.
+pub fn list(stack: &Stack) -> Result<Vec<Resource>, Error> {
     let tree = Resource::new(TREE, "tree").with_title("All frames").with_mime_type(TEXT);
     let open: Vec<(Handle, String)> = stack.read(|tree| {
         newest_open(tree).into_iter().take(LISTED).map(|frame| (frame, tree.node(frame).title().to_owned())).collect()
-    });
+    })?;
     let frame = |(frame, title): (Handle, String)| {
         Resource::new(format!("{FRAME}{frame}"), frame.to_string()).with_title(title).with_mime_type(XML)
     };
-    std::iter::once(tree).chain(open.into_iter().map(frame)).collect()
+    Ok(std::iter::once(tree).chain(open.into_iter().map(frame)).collect())
 }
 
 pub fn templates() -> Vec<ResourceTemplate> {

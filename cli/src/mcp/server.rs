@@ -191,7 +191,7 @@ impl Shared {
         let caller = caller.or_else(|| self.own_conversation(context));
         let stack = caller::as_conversation(stack, caller.as_ref());
         let is_due = stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty()));
-        if is_due {
+        if is_due == Ok(true) {
             // A refused renewal is tried again by the next call.
             let _ = stack.execute(Command::RenewAll);
         }
@@ -227,7 +227,7 @@ impl Shared {
     fn wait(&self, stack: &Stack, wait: Wait, cancelled: &CancellationToken) {
         let until = Instant::now() + Duration::from_secs(wait.seconds);
         let is_waited_for = || !cancelled.is_cancelled() && !self.gone.is_cancelled() && Instant::now() < until;
-        while !stack.read(|tree| wait.is_over(tree)) && is_waited_for() {
+        while !stack.read(|tree| wait.is_over(tree)).unwrap_or(true) && is_waited_for() {
             thread::sleep(LOOK);
             // An error of the store is reported by what comes next.
             let _ = stack.refresh();
@@ -423,7 +423,10 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resources = self.look(context, |stack, _| resources::list(stack)).await?;
+        let resources = self
+            .look(context, |stack, _| resources::list(stack))
+            .await?
+            .map_err(|error| internal(error.to_string()))?;
         Ok(ListResourcesResult::with_all_items(resources))
     }
 

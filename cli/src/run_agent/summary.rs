@@ -102,14 +102,15 @@ impl Count {
     /// Nothing, if there is no stack or if it cannot be read.
     fn of(folder: &StackFolder) -> Self {
         let Ok(stack) = folder.open_to_read() else { return Self::default() };
-        stack.read(|tree| Self {
+        let counted = stack.read(|tree| Self {
             frames: tree.handles().len(),
             finished: [FrameStatus::Completed, FrameStatus::Failed]
                 .map(|status| tree.with_status(status).count())
                 .iter()
                 .sum(),
             usage: tree.usage_of_all(),
-        })
+        });
+        counted.unwrap_or_default()
     }
 }
 

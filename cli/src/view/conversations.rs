@@ -25,7 +25,7 @@ impl Conversations {
     /// # Errors
     /// Those of reading logs.
     pub fn of(stack: &Stack) -> callstack_core::Result<Self> {
-        let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect());
+        let frames: Vec<Handle> = stack.read(|tree| tree.handles().collect())?;
         let entries = (ROOM / LONGEST / frames.len().max(1)).min(ENTRIES);
         let mut conversations = HashMap::new();
         for frame in frames.into_iter().filter(|_| entries > 0) {

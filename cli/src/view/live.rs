@@ -114,7 +114,7 @@ mod tests {
         let mut snapshot = || {
             stack.push(NewFrame::new("Frame").root()).unwrap();
             stack.update_timeline(&mut timeline).unwrap();
-            Snapshot::of(&stack, &timeline, None)
+            Snapshot::of(&stack, &timeline, None).unwrap()
         };
         let first = snapshot();
         let live = Live::new(snapshot());

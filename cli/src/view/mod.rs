@@ -26,7 +26,7 @@ pub fn page(stack: &Stack, prices: Option<&Prices>, with_logs: bool) -> Result<(
     let mut timeline = Timeline::default();
     stack.update_timeline(&mut timeline)?;
     let said = if with_logs { Conversations::of(stack)? } else { Conversations::default() };
-    let snapshot = Snapshot::with(stack, &timeline, prices, &said);
+    let snapshot = Snapshot::with(stack, &timeline, prices, &said)?;
     Ok((page::file(&snapshot), snapshot))
 }
 

@@ -123,7 +123,7 @@ mod tests {
         stack.push(NewFrame::new("<!-- </script><script>alert(1)</script>").root()).unwrap();
         let mut timeline = Timeline::default();
         stack.update_timeline(&mut timeline).unwrap();
-        Snapshot::of(&stack, &timeline, None)
+        Snapshot::of(&stack, &timeline, None).unwrap()
     }
 
     /// The contents of the elements that begin with a tag.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use callstack_core::frame::{ModelUsage, Prices, Timeline};
 use callstack_core::text::{escape_hidden, one_line};
-use callstack_core::{Handle, Stack, Tree};
+use callstack_core::{Handle, Result, Stack, Tree};
 use serde::Serialize;
 
 use super::conversations::Conversations;
@@ -130,12 +130,18 @@ struct Sums(u64, u64, u64, u64, u64, u64, u64, u64, u64, Option<f64>, bool);
 
 impl Snapshot {
     /// `timeline`: that of the stack, up to its revision.
-    pub fn of(stack: &Stack, timeline: &Timeline, prices: Option<&Prices>) -> Self {
+    ///
+    /// # Errors
+    /// If a frame cannot be read.
+    pub fn of(stack: &Stack, timeline: &Timeline, prices: Option<&Prices>) -> Result<Self> {
         Self::with(stack, timeline, prices, &Conversations::default())
     }
 
     /// As [`Snapshot::of`], with what was said in the frames.
-    pub fn with(stack: &Stack, timeline: &Timeline, prices: Option<&Prices>, said: &Conversations) -> Self {
+    ///
+    /// # Errors
+    /// As [`Snapshot::of`].
+    pub fn with(stack: &Stack, timeline: &Timeline, prices: Option<&Prices>, said: &Conversations) -> Result<Self> {
         stack.read(|tree| Self::of_chart(tree, &Chart::of(tree, timeline), prices, said))
     }
 
@@ -338,7 +344,7 @@ mod tests {
     fn snapshot(stack: &Stack) -> Snapshot {
         let mut timeline = Timeline::default();
         stack.update_timeline(&mut timeline).unwrap();
-        Snapshot::of(stack, &timeline, None)
+        Snapshot::of(stack, &timeline, None).unwrap()
     }
 
     fn stack() -> Stack {
@@ -408,43 +414,51 @@ mod tests {
     fn the_newest_blocked_times_are_shown_and_all_are_summed() {
         let stack = stack();
         let handle = Handle::from_index(1).unwrap();
-        stack.read(|tree| {
-            let mut chart = Chart::of(tree, &Timeline::default());
-            let frame = chart.frames.iter_mut().find(|frame| frame.handle == handle).unwrap();
-            let span = |place: u64| Span { from: place * 10, to: Some(place * 10 + 5) };
-            frame.bar = Some(Bar {
-                from: 0,
-                to: 395,
-                is_open: true,
-                blocked: (0..40).map(span).collect(),
-                row: 0,
-                parent: None,
-            });
-            chart.from = 0;
-            let json = Snapshot::of_chart(tree, &chart, None, &Conversations::default()).whole();
-            let data: Value = serde_json::from_str(&json).unwrap();
-            let frame = data["frames"].as_array().unwrap().iter().find(|frame| frame["n"] == 2).unwrap();
-            assert_eq!((&frame["w"], &frame["ko"]), (&195.into(), &8.into()), "39 times are over, and 8 are not shown");
-            let shown = frame["k"].as_array().unwrap();
-            assert_eq!((shown.len(), &shown[31]), (32, &serde_json::json!([390, null])), "the last one lasts");
-            assert_eq!(frame["b"], serde_json::json!([0, null, 0]));
-        });
+        stack
+            .read(|tree| {
+                let mut chart = Chart::of(tree, &Timeline::default());
+                let frame = chart.frames.iter_mut().find(|frame| frame.handle == handle).unwrap();
+                let span = |place: u64| Span { from: place * 10, to: Some(place * 10 + 5) };
+                frame.bar = Some(Bar {
+                    from: 0,
+                    to: 395,
+                    is_open: true,
+                    blocked: (0..40).map(span).collect(),
+                    row: 0,
+                    parent: None,
+                });
+                chart.from = 0;
+                let json = Snapshot::of_chart(tree, &chart, None, &Conversations::default()).whole();
+                let data: Value = serde_json::from_str(&json).unwrap();
+                let frame = data["frames"].as_array().unwrap().iter().find(|frame| frame["n"] == 2).unwrap();
+                assert_eq!(
+                    (&frame["w"], &frame["ko"]),
+                    (&195.into(), &8.into()),
+                    "39 times are over, and 8 are not shown"
+                );
+                let shown = frame["k"].as_array().unwrap();
+                assert_eq!((shown.len(), &shown[31]), (32, &serde_json::json!([390, null])), "the last one lasts");
+                assert_eq!(frame["b"], serde_json::json!([0, null, 0]));
+            })
+            .unwrap();
     }
 
     #[test]
     fn a_bar_that_ends_in_the_first_moment_has_an_end() {
         let stack = Stack::with_store(MemoryStore::new(), StackOptions::default()).unwrap();
         stack.push(NewFrame::new("Shop")).unwrap();
-        stack.read(|tree| {
-            let mut chart = Chart::of(tree, &Timeline::default());
-            let blocked = vec![Span { from: 5, to: Some(5) }];
-            chart.frames[0].bar = Some(Bar { from: 5, to: 5, is_open: false, blocked, row: 0, parent: None });
-            chart.from = 5;
-            let data: Value =
-                serde_json::from_str(&Snapshot::of_chart(tree, &chart, None, &Conversations::default()).whole())
-                    .unwrap();
-            assert_eq!(data["frames"][0]["b"], serde_json::json!([0, 0, 0]));
-            assert_eq!(data["frames"][0]["k"], serde_json::json!([[0, 0]]));
-        });
+        stack
+            .read(|tree| {
+                let mut chart = Chart::of(tree, &Timeline::default());
+                let blocked = vec![Span { from: 5, to: Some(5) }];
+                chart.frames[0].bar = Some(Bar { from: 5, to: 5, is_open: false, blocked, row: 0, parent: None });
+                chart.from = 5;
+                let data: Value =
+                    serde_json::from_str(&Snapshot::of_chart(tree, &chart, None, &Conversations::default()).whole())
+                        .unwrap();
+                assert_eq!(data["frames"][0]["b"], serde_json::json!([0, 0, 0]));
+                assert_eq!(data["frames"][0]["k"], serde_json::json!([[0, 0]]));
+            })
+            .unwrap();
     }
 }

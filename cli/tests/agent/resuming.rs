@@ -369,7 +369,9 @@ fn a_dropped_run_is_not_resumed() {
     assert!(shown.contains("not needed"), "{shown}");
     let stack = scene.stack();
     assert!(
-        stack.read(|tree| tree.subtree(stack.resolve("f3").unwrap()).all(|frame| !tree.node(frame).status().is_open()))
+        stack
+            .read(|tree| tree.subtree(stack.resolve("f3").unwrap()).all(|frame| !tree.node(frame).status().is_open()))
+            .unwrap()
     );
     drop(stack);
     let output = scene.run(&["--resume"]);

@@ -34,7 +34,7 @@ impl Scene {
     /// The results of the run; `None` if it has not ended.
     pub fn results(&self) -> Option<String> {
         let stack = Stack::open(self.path(".callstack"), StackOptions::default()).unwrap();
-        let root = stack.read(|tree| tree.roots()[0]);
+        let root = stack.read(|tree| tree.roots()[0]).unwrap();
         stack.frame(root).unwrap().results
     }
 

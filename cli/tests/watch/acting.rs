@@ -115,10 +115,13 @@ fn a_stop_asks_first() {
     select(&mut terminal, "f4");
     shows(&mut terminal, "x", "No host runs anything at or below f4");
     shows(&mut terminal, "\r", "Nothing was changed");
-    let before = scene.stack().read(|tree| tree.revision());
+    let before = scene.stack().read(|tree| tree.revision()).unwrap();
     shows(&mut terminal, "x", "No host runs anything");
     shows(&mut terminal, "y", "nothing runs there");
-    assert!(scene.stack().read(|tree| tree.revision()) > before, "the stop is recorded for what hosts have queued");
+    assert!(
+        scene.stack().read(|tree| tree.revision()).unwrap() > before,
+        "the stop is recorded for what hosts have queued"
+    );
 }
 
 #[test]
@@ -410,9 +413,9 @@ fn a_paste_that_contains_the_mark_of_its_end_does_nothing_more() {
     let scene = scene();
     let mut terminal = scene.watch(SIZE);
     select(&mut terminal, "f4");
-    let revision = scene.stack().read(|tree| tree.revision());
+    let revision = scene.stack().read(|tree| tree.revision()).unwrap();
     press(&mut terminal, "\x1b[200~text\x1b[201~xy\rq\x1b[201~");
     terminal.wait_for_text("keys rest");
     shows(&mut terminal, "?", "this help");
-    assert_eq!(scene.stack().read(|tree| tree.revision()), revision, "{}", terminal.text());
+    assert_eq!(scene.stack().read(|tree| tree.revision()).unwrap(), revision, "{}", terminal.text());
 }

@@ -49,7 +49,7 @@ impl Stack {
         let Some(host) = self.inner.host.id() else { return };
         let (now, lease) = ((self.inner.clock)(), self.call_lease());
         let calls: HashSet<Handle> = self.inner.host.state.lock().sessions.calls.begun().collect();
-        let due: Vec<Hold> = self.read(|tree| {
+        let due: Vec<Hold> = self.look(|tree| {
             let own =
                 |handle: &Handle| tree.node(*handle).record().holder.as_deref().filter(|holder| holder.name == host);
             let is_due = |holder: &&Holder| {

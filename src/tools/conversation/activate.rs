@@ -42,7 +42,7 @@ impl ConversationTool for Activate {
     fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         call.stack.refresh()?;
         let mut frame = call.resolve(&self.frame)?;
-        let from = call.stack.read(|tree| tree.node(frame).status());
+        let from = call.stack.look(|tree| tree.node(frame).status());
         self.check(call, frame, from)?;
         let begins_anew = self.retry || from == FrameStatus::Failed;
         if begins_anew {
@@ -66,7 +66,7 @@ impl ConversationTool for Activate {
         };
         begun.map_err(|error| call.refused(frame, error))?;
         if self.hand_over {
-            let own = call.place_after(call.stack.read(|tree| tree.node(frame).parent()));
+            let own = call.place_after(call.stack.look(|tree| tree.node(frame).parent()));
             return Ok(call.answer_from(own, call.handed(frame)));
         }
         let begun = call.begun_frame(frame, begins_anew || from == FrameStatus::Planned);
@@ -94,11 +94,11 @@ impl Activate {
             FrameStatus::Invalidated => "it cannot be activated; push a new frame",
             FrameStatus::InProgress if self.hand_over => "it has begun already; push hands over a new frame",
             FrameStatus::Blocked if !begins_anew && self.answer.is_none() && !call.is_answered(frame) => {
-                let waits_for = call.stack.read(|tree| one_line(tree.node(frame).record().waits_for()));
+                let waits_for = call.stack.look(|tree| one_line(tree.node(frame).record().waits_for()));
                 &format!("it goes on with an answer to what it waits for: {waits_for}")
             }
             _ => {
-                call.stack.read(|tree| {
+                call.stack.look(|tree| {
                     beginning::check_ready(tree, frame, begins_anew, self.answer.is_some(), self.anyway)
                 })?;
                 return call.check_takes(frame, self.take_over);

@@ -69,19 +69,19 @@ impl<'a> Conversation<'a> {
 
     /// The open frame in which the conversation works. `None` also if it has lost its own.
     pub fn place(&self) -> Option<Handle> {
-        self.stack.read(|tree| place(tree, self.stack.actor()?))
+        self.stack.look(|tree| place(tree, self.stack.actor()?))
     }
 
     /// Refuses a call without a frame if the conversation has lost its own: it must know that before it works on.
     fn check_lost(&self) -> Result<(), Refusal> {
-        let lost = self.caller.and_then(|caller| self.stack.read(|tree| tree.lost_place(caller)));
+        let lost = self.caller.and_then(|caller| self.stack.look(|tree| tree.lost_place(caller)));
         lost.map_or(Ok(()), |frame| Err(self.lost(frame)))
     }
 
     /// Refuses to work in a frame that somebody else has blocked while the conversation worked in it, also if the call names it.
     fn check_blocked(&self, frame: Handle) -> Result<(), Refusal> {
         let is_own = |holder: &Holder| holder.name.is_empty() || self.caller.is_none_or(|caller| caller == holder.name);
-        let is_stopped = self.stack.read(|tree| {
+        let is_stopped = self.stack.look(|tree| {
             let frame = tree.node(frame).record();
             let holder = frame.holder.as_deref().filter(|holder| holder.kind == HolderKind::Conversation);
             let released = holder.filter(|holder| is_own(holder)).and_then(|holder| holder.released.as_ref());
@@ -94,7 +94,7 @@ impl<'a> Conversation<'a> {
     /// Says why the conversation cannot go on in its frame, and what it can do.
     fn lost(&self, frame: Handle) -> Refusal {
         let name = self.name(frame);
-        let (status, above, is_task, waits_for) = self.stack.read(|tree| {
+        let (status, above, is_task, waits_for) = self.stack.look(|tree| {
             let record = tree.node(frame).record();
             let above = match record.status.is_open() {
                 true => tree.nearest_open(tree.node(frame).parent().unwrap_or(frame)).filter(|above| *above != frame),
@@ -178,7 +178,7 @@ impl<'a> Conversation<'a> {
 
     /// The frames below a root, or all, that were handed over and are not finished.
     pub(super) fn handed_over(&self, root: Option<Handle>) -> Vec<Handle> {
-        self.stack.read(|tree| {
+        self.stack.look(|tree| {
             let is_below = |frame: &Handle| root.is_none_or(|root| tree.root(*frame) == root);
             open(tree).filter(|frame| is_below(frame) && is_handed_over(tree, *frame)).collect()
         })
@@ -186,7 +186,7 @@ impl<'a> Conversation<'a> {
 
     /// The open frames with a beginning, for texts that ask for one; empty if there are none.
     pub(super) fn open_frames(&self) -> String {
-        self.stack.read(|tree| {
+        self.stack.look(|tree| {
             let open = newest_open(tree);
             let more = open.len().saturating_sub(LISTED);
             let names = open.iter().take(LISTED).map(|frame| calls::name(tree, *frame)).collect::<Vec<_>>();
@@ -213,9 +213,9 @@ impl<'a> Conversation<'a> {
     pub(super) fn check_takes(&self, frame: Handle, takes_over: bool) -> Result<(), Refusal> {
         let actor = self.stack.actor().cloned().map(|actor| actor.taking_over(takes_over));
         let now = self.stack.now();
-        let held = self.stack.read(|tree| tree.check_free(frame, actor.as_ref(), now));
+        let held = self.stack.look(|tree| tree.check_free(frame, actor.as_ref(), now));
         let Err(Error::Held { by, .. }) = held else { return Ok(held?) };
-        let kind = self.stack.read(|tree| tree.node(frame).record().held_by().map(|holder| holder.kind));
+        let kind = self.stack.look(|tree| tree.node(frame).record().held_by().map(|holder| holder.kind));
         let wait = format!("status {{\"of\": \"{frame}\", \"wait\": 25}} waits for it");
         let name = self.name(frame);
         Err(match kind {
@@ -243,7 +243,7 @@ impl<'a> Conversation<'a> {
     /// True if the work in a frame that has ended was all of the task of the conversation: it was handed over to it.
     pub(super) fn is_over(&self, frame: Handle) -> bool {
         let is_task = |holder: &Holder| holder.is_delegated() && self.caller.is_none_or(|caller| caller == holder.name);
-        self.stack.read(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_task))
+        self.stack.look(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_task))
     }
 
     /// The frame with which an answer ends: that of the conversation, and for a caller without a name the one above its work, whose handle
@@ -263,24 +263,24 @@ impl<'a> Conversation<'a> {
 
     /// True if a blocked frame has its answer.
     pub(super) fn is_answered(&self, frame: Handle) -> bool {
-        self.stack.read(|tree| tree.node(frame).record().pending_answer().is_some())
+        self.stack.look(|tree| tree.node(frame).record().pending_answer().is_some())
     }
 
     /// The frames below a frame that are open or planned, at most a dozen.
     pub(super) fn unfinished_below(&self, frame: Handle) -> Vec<Handle> {
-        self.stack.read(|tree| tree.unfinished_below(frame).take(LISTED).collect())
+        self.stack.look(|tree| tree.unfinished_below(frame).take(LISTED).collect())
     }
 
     /// The answer for a frame that has begun, or goes on, in which the conversation works now.
     pub(super) fn begun_frame(&self, frame: Handle, is_new: bool) -> String {
-        let told = self.stack.read(|tree| beginning::told(tree, frame, is_new, &self.settings.tools));
+        let told = self.stack.look(|tree| beginning::told(tree, frame, is_new, &self.settings.tools));
         let settings = self.settings.clone().guidance(Guidance::None);
         format!("{told}\n{}", beginning::context(self.stack, frame, &settings))
     }
 
     /// The handle and title of a frame, such as `f1 (Shop)`.
     pub fn name(&self, frame: Handle) -> String {
-        self.stack.read(|tree| calls::name(tree, frame))
+        self.stack.look(|tree| calls::name(tree, frame))
     }
 
     /// The answer that hands a frame over: with the prompt for the subagent.
@@ -367,7 +367,7 @@ impl Acting for &Conversation<'_> {
     }
 
     fn is_task(&self, frame: Handle) -> bool {
-        self.stack.read(|tree| is_handed_over(tree, frame))
+        self.stack.look(|tree| is_handed_over(tree, frame))
     }
 }
 

@@ -24,7 +24,7 @@ impl ConversationTool for Invalidate {
 
     fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         let (frame, _, text) = acting::invalidate(&mut &*call, Some(&self.frame), self.reason)?;
-        let above = call.stack.read(|tree| tree.nearest_open(tree.node(frame).parent()?));
+        let above = call.stack.look(|tree| tree.nearest_open(tree.node(frame).parent()?));
         let own = call.place_after(above);
         Ok(call.answer_from(own, text))
     }

@@ -303,7 +303,7 @@ mod tests {
             (popped.answer.title.as_str(), &popped.answer.ended[..]),
             ("f2 Cart → completed: Cart::total()", &[waits.frame][..])
         );
-        assert!(stack.read(|tree| waits.is_over(tree)) && popped.question.is_none());
+        assert!(stack.look(|tree| waits.is_over(tree)) && popped.question.is_none());
         let blocked = call("pop", r#"{"status": "blocked", "results": "", "question": "Who pays?"}"#);
         let question = blocked.question.unwrap();
         assert_eq!(

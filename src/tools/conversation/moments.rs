@@ -57,7 +57,7 @@ impl Conversation<'_> {
                 self.name(frame)
             ));
         }
-        let (answered, asking): (Vec<Handle>, Vec<Handle>) = self.stack.read(|tree| {
+        let (answered, asking): (Vec<Handle>, Vec<Handle>) = self.stack.look(|tree| {
             // What waits to begin asks nobody who works.
             let has_begun = |frame: &Handle| !tree.node(*frame).record().waits_to_begin();
             let blocked = tree.with_status(FrameStatus::Blocked).filter(has_begun);
@@ -68,7 +68,7 @@ impl Conversation<'_> {
         }
         if let Some(first) = asking.first() {
             let waits_for =
-                self.stack.read(|tree| one_line(beginning(tree.node(*first).record().waits_for(), LONGEST_QUESTION)));
+                self.stack.look(|tree| one_line(beginning(tree.node(*first).record().waits_for(), LONGEST_QUESTION)));
             next.push(format!(
                 "Waiting for an answer: {}. {first} asks: {waits_for}",
                 listed(&asking[..asking.len().min(LISTED)])
@@ -81,13 +81,13 @@ impl Conversation<'_> {
 
     /// The first planned frame that can begin.
     fn ready_frame(&self) -> Option<Handle> {
-        self.stack.read(|tree| tree.ready().next())
+        self.stack.look(|tree| tree.ready().next())
     }
 
     /// True if somebody works on a frame in progress.
     fn is_anything_held(&self) -> bool {
         let now = self.stack.now();
-        self.stack.read(|tree| {
+        self.stack.look(|tree| {
             let is_held = |frame: Handle| tree.holder(frame, now).is_some();
             tree.with_status(FrameStatus::InProgress).any(is_held)
         })
@@ -100,7 +100,7 @@ impl Conversation<'_> {
     /// The storage errors.
     pub fn ended(&self) -> Result<()> {
         let Some(caller) = self.caller else { return Ok(()) };
-        let held: Vec<Hold> = self.stack.read(|tree| {
+        let held: Vec<Hold> = self.stack.look(|tree| {
             let own = tree.way_back(caller).into_iter();
             own.filter_map(|frame| Some(Hold::of(frame, tree.node(frame).record().held_by()?))).collect()
         });
@@ -111,7 +111,7 @@ impl Conversation<'_> {
     /// The newest frame in progress on which nobody works, with nothing in progress below it.
     fn left_behind(&self) -> Option<Handle> {
         let now = self.stack.now();
-        self.stack.read(|tree| {
+        self.stack.look(|tree| {
             let is_left = |handle: &Handle| {
                 if tree.node(*handle).record().no_work.is_some() {
                     return false;

@@ -50,7 +50,7 @@ impl ConversationTool for Plan {
         }
         let own = call.own(self.frame.as_deref())?;
         let planned = call.stack.plan_children(own, self.frames.into_iter().map(Child::new_frame).collect())?;
-        let can_begin = |frame: &Handle| call.stack.read(|tree| tree.can_begin(*frame, Parts::Within).is_ok());
+        let can_begin = |frame: &Handle| call.stack.look(|tree| tree.can_begin(*frame, Parts::Within).is_ok());
         let (begun, waiting): (Vec<Handle>, Vec<Handle>) =
             planned.iter().partition(|frame| self.hand_over && can_begin(frame));
         let stack = call.as_actor(|actor| actor.handing_over(true));
@@ -58,7 +58,7 @@ impl ConversationTool for Plan {
         let mut lines: Vec<String> = begun.iter().map(|frame| call.handed(*frame)).collect();
         lines.extend(waiting.iter().map(|frame| format!("{} is planned.", call.name(*frame))));
         if begun.is_empty() {
-            let first = call.stack.read(|tree| beginning::first(tree, &waiting));
+            let first = call.stack.look(|tree| beginning::first(tree, &waiting));
             lines.extend(first.map(|first| beginning::begin_with(first, &call.settings.tools)));
         }
         Ok(call.answer_from(Some(own), lines.join("\n")))

@@ -60,8 +60,8 @@ impl ConversationTool for Pop {
         let popped = acting::pop(&mut &*call, asked)?;
         let frame = popped.handle;
         let is_over = call.is_over(frame);
-        let status = call.stack.read(|tree| tree.node(frame).status());
-        let (mut text, title) = call.stack.read(|tree| (popping::told(tree, &popped), popping::title(tree, &popped)));
+        let status = call.stack.look(|tree| tree.node(frame).status());
+        let (mut text, title) = call.stack.look(|tree| (popping::told(tree, &popped), popping::title(tree, &popped)));
         if let Some(next) = popped.next {
             text.push_str(&format!("\n{}", call.begun_frame(next, true)));
             return Ok(call.answer_from(Some(next), text).about(title, frame));
@@ -75,7 +75,7 @@ impl ConversationTool for Pop {
             None => " The task is over.".to_owned(),
             // What is left there is for those who work there.
             Some(parent) if call.check_free(parent).is_err() => String::new(),
-            Some(parent) => match call.stack.read(|tree| calls::next(tree, frame, &call.settings.tools)) {
+            Some(parent) => match call.stack.look(|tree| calls::next(tree, frame, &call.settings.tools)) {
                 Some(next) => format!(" {next}"),
                 None => match call.unfinished_below(parent) {
                     left if left.is_empty() => {

@@ -42,7 +42,7 @@ impl ConversationTool for Push {
         let own = call.begins_from(self.frame.as_deref())?;
         let words = [self.title, self.success_criteria, self.success_criteria_compacted, self.task];
         let (new, depends_on) = acting::new_frame(&call, words, &self.depends_on, own)?;
-        let is_ready = call.stack.read(|tree| {
+        let is_ready = call.stack.look(|tree| {
             let is_completed =
                 |frame: &Handle| tree.node(tree.newest_attempt(*frame)).status() == FrameStatus::Completed;
             depends_on.iter().all(is_completed)
@@ -50,7 +50,7 @@ impl ConversationTool for Push {
         if !is_ready {
             let frame = call.stack.plan(new)?;
             let tools = &call.settings.tools;
-            let mut text = call.stack.read(|tree| beginning::in_the_plan(tree, frame, "planned", tools));
+            let mut text = call.stack.look(|tree| beginning::in_the_plan(tree, frame, "planned", tools));
             if self.hand_over {
                 text.push_str(&format!(" Then activate {{\"frame\": \"{frame}\", \"handOver\": true}} hands it over."));
             }
@@ -60,7 +60,7 @@ impl ConversationTool for Push {
         if self.hand_over {
             return Ok(call.answer_from(own, call.handed(frame)));
         }
-        let text = call.stack.read(|tree| beginning::told(tree, frame, true, &call.settings.tools));
+        let text = call.stack.look(|tree| beginning::told(tree, frame, true, &call.settings.tools));
         Ok(call.answer_from(Some(frame), text))
     }
 }

@@ -33,7 +33,7 @@ impl Question {
 
     /// The question of a blocked frame that has no answer yet.
     pub(super) fn of(stack: &Stack, frame: Handle) -> Option<Self> {
-        stack.read(|tree| {
+        stack.look(|tree| {
             let record = tree.node(frame).record();
             let is_open = record.status == FrameStatus::Blocked && record.pending_answer().is_none();
             (is_open && !record.waits_for().trim().is_empty()).then_some(Self { frame, number: record.questions.len() })
@@ -47,7 +47,7 @@ impl Question {
 
     /// The text that the host shows to the person.
     pub fn message(&self, stack: &Stack) -> String {
-        stack.read(|tree| {
+        stack.look(|tree| {
             let waits_for = tree.node(self.frame).record().waits_for();
             format!("{} waits for an answer:{}", calls::name(tree, self.frame), indented(waits_for))
         })
@@ -73,7 +73,7 @@ impl Conversation<'_> {
         // The host may name anything.
         let frame = self.resolve(&question.frame.to_string())?;
         let name = self.name(frame);
-        let status = self.stack.read(|tree| tree.node(frame).status());
+        let status = self.stack.look(|tree| tree.node(frame).status());
         let Some(answer) = answer else {
             let text = format!(
                 "{name} is {status}. No answer has come from the person, who may not have seen the question; activate {{\"frame\": \"{frame}\", \"answer\": \"…\"}} \
@@ -88,7 +88,7 @@ impl Conversation<'_> {
         }
         let is_last = |caller: &str| {
             let is_caller = |holder: &Holder| holder.name == caller;
-            self.stack.read(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_caller))
+            self.stack.look(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_caller))
         };
         if !self.caller.is_none_or(is_last) {
             // Another conversation asked: the frame waits for it, with the answer.

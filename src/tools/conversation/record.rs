@@ -41,7 +41,7 @@ impl ConversationTool for Record {
         }
         let frame = call.own(frame.as_deref())?;
         call.check_free(frame)?;
-        let status = call.stack.read(|tree| tree.node(frame).status());
+        let status = call.stack.look(|tree| tree.node(frame).status());
         if !status.is_open() {
             return Err(
                 format!("{} is {status}: only an open frame records; nothing was recorded", call.name(frame)).into()

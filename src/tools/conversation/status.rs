@@ -116,7 +116,7 @@ impl ConversationTool for Status {
         let text = call.stack.outline(&options.depth(Some(1)))?;
         let called = call.answer_from(own, shortened(text, &format!("the resource stack://frame/{frame} has all")));
         let wait = Wait { frame, seconds: self.wait.max(0).cast_unsigned().min(LONGEST_WAIT) };
-        let (is_over, title) = call.stack.read(|tree| (wait.is_over(tree), call_title::of_frame(tree, frame)));
+        let (is_over, title) = call.stack.look(|tree| (wait.is_over(tree), call_title::of_frame(tree, frame)));
         Ok(match wait.seconds {
             0 => called,
             _ if is_over => called.about(title, frame),
@@ -127,17 +127,14 @@ impl ConversationTool for Status {
 
 /// The frames of the task, or of all tasks in which something is unfinished, or all.
 fn all(call: &Conversation<'_>, own: Option<Handle>, all: bool) -> Result<String, Refusal> {
-    let root = own.filter(|_| !all).map(|own| call.stack.read(|tree| tree.root(own)));
-    let options = OutlineOptions::default().own(own.map(Into::into));
+    let root = own.filter(|_| !all).map(|own| call.stack.look(|tree| tree.root(own)));
+    // The active frame of a conversation without a frame is that of another one.
+    let options = OutlineOptions::default().own(own.map(Into::into)).active(own.is_some());
     let mut text = match (root, all) {
         (Some(root), _) => call.stack.outline(&options.root(Some(root.into())))?,
         (None, true) => call.stack.outline(&options)?,
         (None, false) => unfinished(call, &options)?,
     };
-    if own.is_none() {
-        // The active frame is that of another conversation.
-        text = without_active(&text);
-    }
     text = shortened(text, "of shows one frame");
     let handed_over = call.handed_over(root);
     if !handed_over.is_empty() {
@@ -159,7 +156,7 @@ fn unfinished(call: &Conversation<'_>, options: &OutlineOptions) -> Result<Strin
         let all: usize = tree.root_statuses().into_iter().sum();
         let finished = all - roots.len();
         (roots, finished)
-    });
+    })?;
     if roots.is_empty() && finished == 0 {
         return Ok(call.stack.outline(options)?);
     }
@@ -189,10 +186,4 @@ fn shortened(text: String, hint: &str) -> String {
     let (end, unit) = if most - whole > LONGEST_LINE { (most, "bytes") } else { (whole, "lines") };
     let left_out = if unit == "bytes" { text.len() - end } else { text[end..].trim_start().lines().count() };
     format!("{}\n… {left_out} more {unit}; {hint}\n", &text[..end])
-}
-
-/// An outline without the mark of the active frame.
-fn without_active(outline: &str) -> String {
-    let lines = outline.lines().filter(|line| !line.starts_with("Active: "));
-    lines.map(|line| format!("{}\n", line.strip_suffix("  <-- ACTIVE").unwrap_or(line))).collect()
 }

@@ -14,7 +14,7 @@ use crate::tree::Tree;
 impl Conversation<'_> {
     /// The prompt of a subagent that is about to start, with all that it needs if it hands over a frame. `None`: it hands none over.
     pub fn agent_prompted(&self, prompt: &str) -> Option<String> {
-        let frame = self.stack.read(|tree| frame_handed_over(tree, prompt))?;
+        let frame = self.stack.look(|tree| frame_handed_over(tree, prompt))?;
         // What the agent has written beside the line that names the frame stays.
         let line = self.task_line(frame);
         Some(match prompt.split_once(&line) {
@@ -30,7 +30,7 @@ impl Conversation<'_> {
     /// The storage errors.
     pub fn agent_begun(&self, title: &str) -> Result<()> {
         let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
-        let is_known = self.stack.read(|tree| {
+        let is_known = self.stack.look(|tree| {
             let waits = |frame: Handle| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, agent));
             tree.place_of(&agent.name).is_some() || tree.held().any(waits)
         });
@@ -50,7 +50,7 @@ impl Conversation<'_> {
         let works = matches!(tool, "push" | "plan" | "record" | "pop");
         let frame = self.stack.resolve(named).ok().filter(|_| works);
         let is_free = |frame: &Handle| {
-            self.stack.read(|tree| {
+            self.stack.look(|tree| {
                 let record = tree.node(*frame).record();
                 let waits = |holder: &Holder| awaits_subagent(holder) && holder.caller != actor.name;
                 record.status == FrameStatus::InProgress && record.held_by().is_some_and(waits)
@@ -68,10 +68,10 @@ impl Conversation<'_> {
     /// # Errors
     /// The storage errors; [`Error::Held`](crate::Error::Held) if somebody else works in the frame that the prompt hands over.
     pub fn agent_named(&self, agent: &Actor, description: &str, prompt: &str) -> Result<()> {
-        let (made, handed_over) = self.stack.read(|tree| (tree.by_id(&agent.name), frame_handed_over(tree, prompt)));
+        let (made, handed_over) = self.stack.look(|tree| (tree.by_id(&agent.name), frame_handed_over(tree, prompt)));
         let handed_over = handed_over.filter(|frame| Some(*frame) != made);
         if let Some(frame) = handed_over {
-            let entered = self.stack.read(|tree| tree.place_of(&agent.name));
+            let entered = self.stack.look(|tree| tree.place_of(&agent.name));
             if entered == made && self.status(frame) == FrameStatus::InProgress {
                 self.of_agent(agent).set_status(frame, FrameStatus::InProgress, None)?;
             }
@@ -100,7 +100,7 @@ impl Conversation<'_> {
     pub(super) fn agent_seen(&self, prompt: &str) -> Result<()> {
         let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
         let is_known = |tree: &Tree| tree.by_id(&agent.name).is_some() || tree.last_entry(&agent.name).is_some();
-        match self.stack.read(is_known) {
+        match self.stack.read(is_known)? {
             true => Ok(()),
             false => self.agent_named(agent, &title_of(prompt), prompt),
         }
@@ -114,7 +114,7 @@ impl Conversation<'_> {
     pub fn agent_ended(&self, prompt: &str, answer: &str) -> Result<()> {
         let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
         if let Some(frame) =
-            self.stack.read(|tree| frame_handed_over(tree, prompt)).filter(|frame| self.waits_for(*frame, agent))
+            self.stack.look(|tree| frame_handed_over(tree, prompt)).filter(|frame| self.waits_for(*frame, agent))
         {
             self.stack.set_status(frame, FrameStatus::InProgress, None)?;
         }
@@ -124,7 +124,7 @@ impl Conversation<'_> {
             "" => (PopStatus::Failed, "The subagent has ended without an answer."),
             said => (PopStatus::Completed, said),
         };
-        let (task, below) = self.stack.read(|tree| {
+        let (task, below) = self.stack.look(|tree| {
             let Some(entered) = tree.place_of(&agent.name) else { return (None, Vec::new()) };
             let is_own = |frame: Handle| {
                 let holder = tree.node(frame).record().holder.as_deref();
@@ -147,7 +147,7 @@ impl Conversation<'_> {
             self.stack.pop(task, status, results)?;
         }
         // What it has begun besides its task.
-        for frame in self.stack.read(|tree| tree.way_back(&agent.name)) {
+        for frame in self.stack.look(|tree| tree.way_back(&agent.name)) {
             self.stack.pop(frame, status, format!("The subagent has ended; its answer is in {task}."))?;
         }
         Ok(())
@@ -156,7 +156,7 @@ impl Conversation<'_> {
     /// The frame that was made for a subagent, below that of its session. `None` if its session has none, or if the subagent works in one that
     /// was there before.
     fn frame_of(&self, agent: &Actor, title: &str) -> Result<Option<Handle>> {
-        let (made, parent) = self.stack.read(|tree| {
+        let (made, parent) = self.stack.look(|tree| {
             let session = Actor::new(HolderKind::Conversation, agent.caller.as_str());
             let has_entered = tree.last_entry(&agent.name).is_some();
             (tree.by_id(&agent.name), place(tree, &session).filter(|_| !has_entered))
@@ -177,15 +177,15 @@ impl Conversation<'_> {
     /// True if a frame was handed over by the session of a subagent, and nobody has entered it.
     fn waits_for(&self, frame: Handle, agent: &Actor) -> bool {
         let waits = |tree: &Tree| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, agent));
-        self.status(frame) == FrameStatus::InProgress && self.stack.read(waits)
+        self.status(frame) == FrameStatus::InProgress && self.stack.look(waits)
     }
 
     fn is_unnamed(&self, frame: Handle) -> bool {
-        self.status(frame) != FrameStatus::Invalidated && self.stack.read(|tree| tree.node(frame).record().placeholder)
+        self.status(frame) != FrameStatus::Invalidated && self.stack.look(|tree| tree.node(frame).record().placeholder)
     }
 
     pub(super) fn status(&self, frame: Handle) -> FrameStatus {
-        self.stack.read(|tree| tree.node(frame).status())
+        self.stack.look(|tree| tree.node(frame).status())
     }
 }
 

@@ -96,7 +96,7 @@ impl Conversation<'_> {
         let task = watched.task.or_else(|| said.items.iter().find_map(|item| self.task_in(&item.entry)));
         let place = self.place().or(task);
         let known = |frame: Option<Handle>| if said.has_frames { frame } else { frame.or(place) };
-        let exists = |frame: &Handle| self.stack.read(|tree| frame.index() < tree.len());
+        let exists = |frame: &Handle| self.stack.look(|tree| frame.index() < tree.len());
         let mut logs: BTreeMap<Handle, Vec<Value>> = BTreeMap::new();
         let mut before = watched.before.clone();
         let now = self.stack.now();
@@ -115,14 +115,14 @@ impl Conversation<'_> {
             logs.clear();
         }
         // What a process before this one has logged, in whatever frame.
-        let roots: BTreeSet<Handle> = logs.keys().map(|frame| self.stack.read(|tree| tree.root(*frame))).collect();
+        let roots: BTreeSet<Handle> = logs.keys().map(|frame| self.stack.look(|tree| tree.root(*frame))).collect();
         let new: Vec<Handle> = roots.into_iter().filter(|root| !watched.compared.contains(root)).collect();
         for root in &new {
             let logged = self.logged_below(*root)?;
             let is_new = |entry: &Value| entry["id"].as_str().is_none_or(|id| !logged.contains(id));
             logs.values_mut().for_each(|entries| entries.retain(is_new));
             for (frame, entries) in
-                logs.iter_mut().filter(|(frame, _)| self.stack.read(|tree| tree.root(**frame)) == *root)
+                logs.iter_mut().filter(|(frame, _)| self.stack.look(|tree| tree.root(**frame)) == *root)
             {
                 self.take_copies(*frame, entries)?;
             }
@@ -159,7 +159,7 @@ impl Conversation<'_> {
         let mut entries = if self.stack.keeps_logs() { watched.before } else { Vec::new() };
         if !entries.is_empty() {
             // The program that watched before this one has recorded its end, too.
-            let root = self.stack.resolve(last.clone()).map(|last| self.stack.read(|tree| tree.root(last)))?;
+            let root = self.stack.resolve(last.clone()).map(|last| self.stack.look(|tree| tree.root(last)))?;
             let logged = self.logged_below(root)?;
             entries.retain(|entry| entry["id"].as_str().is_none_or(|id| !logged.contains(id)));
         }
@@ -179,7 +179,7 @@ impl Conversation<'_> {
 
     fn transcript_position(&self) -> Option<TranscriptPosition> {
         let caller = self.caller?;
-        self.stack.read(|tree| tree.transcript(caller).map(|(_, position)| position.clone()))
+        self.stack.look(|tree| tree.transcript(caller).map(|(_, position)| position.clone()))
     }
 
     /// Records what a part of the transcript of the conversation says, as [`Conversation::watch`] does what requests say: each item in the log
@@ -199,7 +199,7 @@ impl Conversation<'_> {
         settings: &FoldSettings,
     ) -> Result<ReadPart> {
         let Some(caller) = self.caller else { return Ok(ReadPart { unknown: 0, offset }) };
-        let (before, known) = self.stack.read(|tree| {
+        let (before, known) = self.stack.look(|tree| {
             let known = tree.transcript(caller);
             let before = known.map(|(_, position)| position.offset);
             let here = known.filter(|(_, position)| position.offset == offset);
@@ -227,7 +227,7 @@ impl Conversation<'_> {
         let mut logged = HashSet::new();
         if is_new {
             // A program that has watched the requests has recorded it already.
-            let frames = logs.keys().map(|frame| self.stack.read(|tree| tree.root(*frame)));
+            let frames = logs.keys().map(|frame| self.stack.look(|tree| tree.root(*frame)));
             for root in frames.collect::<BTreeSet<_>>() {
                 logged.extend(self.logged_below(root)?);
             }
@@ -272,14 +272,14 @@ impl Conversation<'_> {
             _ if end.is_within_line || from.is_within_line || length >= LONGEST_TRANSCRIPT_LINE as u64 => end,
             _ => return None,
         };
-        let first = Handle::from_index(0).filter(|_| self.stack.read(|tree| !tree.is_empty()))?;
+        let first = Handle::from_index(0).filter(|_| self.stack.look(|tree| !tree.is_empty()))?;
         Some((first, TranscriptPosition { is_outside: true, ..end }))
     }
 
     /// The IDs in the logs of a tree.
     fn logged_below(&self, root: Handle) -> Result<HashSet<String>> {
-        let has_log = |frame: &Handle| self.stack.read(|tree| tree.node(*frame).record().log_path.is_some());
-        let mut frames: Vec<Handle> = self.stack.read(|tree| tree.subtree(root).collect());
+        let has_log = |frame: &Handle| self.stack.look(|tree| tree.node(*frame).record().log_path.is_some());
+        let mut frames: Vec<Handle> = self.stack.look(|tree| tree.subtree(root).collect());
         frames.retain(has_log);
         frames.sort_unstable();
         let mut logged = HashSet::new();
@@ -292,13 +292,13 @@ impl Conversation<'_> {
     /// True if this conversation is not the one that has worked in a frame last.
     fn is_of_another(&self, frame: Handle) -> bool {
         let is_own = |holder: &Holder| self.caller.is_some_and(|caller| holder.name == caller);
-        !self.stack.read(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_own))
+        !self.stack.look(|tree| tree.node(frame).record().holder.as_deref().is_some_and(is_own))
     }
 
     /// Takes out what a fork of another conversation has of that: the entries with which it begins in a frame, as long as each is in the log of the
     /// frame already. Returns them.
     fn take_copies(&self, frame: Handle, entries: &mut Vec<Value>) -> Result<Vec<Value>> {
-        let has_log = self.stack.read(|tree| tree.node(frame).record().log_path.is_some());
+        let has_log = self.stack.look(|tree| tree.node(frame).record().log_path.is_some());
         if !has_log || entries.len() < SHORTEST_COPY {
             return Ok(Vec::new());
         }
@@ -318,7 +318,7 @@ impl Conversation<'_> {
     fn task_in(&self, entry: &Value) -> Option<Handle> {
         let words = entry["text"].as_str().filter(|_| entry["role"] == "user")?;
         let frame = frame_in_prompt(words)?;
-        self.stack.read(|tree| (frame.index() < tree.len() && is_handed_over(tree, frame)).then_some(frame))
+        self.stack.look(|tree| (frame.index() < tree.len() && is_handed_over(tree, frame)).then_some(frame))
     }
 }
 
@@ -376,7 +376,7 @@ impl<'a> Reading<'a> {
         // That of a subagent has ended with it.
         let ended = || {
             let agent = conversation.stack.actor().filter(|actor| !actor.caller.is_empty())?;
-            conversation.stack.read(|tree| tree.place_of(&agent.name))
+            conversation.stack.look(|tree| tree.place_of(&agent.name))
         };
         Self {
             conversation,
@@ -399,7 +399,7 @@ impl<'a> Reading<'a> {
         let stack = self.conversation.stack;
         let guessed = if end.has_frames { None } else { self.place.or(ended) };
         let known =
-            |frame: Option<Handle>| frame.or(guessed).filter(|frame| stack.read(|tree| frame.index() < tree.len()));
+            |frame: Option<Handle>| frame.or(guessed).filter(|frame| stack.look(|tree| frame.index() < tree.len()));
         let ids: Vec<String> = items.iter().filter_map(|(_, entry)| entry["id"].as_str().map(str::to_owned)).collect();
         let mut here = None;
         for (frame, entry) in items {

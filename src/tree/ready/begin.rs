@@ -65,7 +65,7 @@ impl Tree {
     /// let shop = stack.plan(NewFrame::new("Shop"))?;
     /// let cart = stack.plan(NewFrame::new("Cart").below(shop))?;
     /// let tests = stack.plan(NewFrame::new("Tests").below(shop).depends_on(cart))?;
-    /// stack.read(|tree| {
+    /// stack.look(|tree| {
     ///     assert_eq!(tree.can_begin(cart, Parts::First), Ok(()));
     ///     let waits = Obstacle::Dependency { frame: tests, dependency: cart };
     ///     assert_eq!(tree.can_begin(tests, Parts::First), Err(waits));

@@ -72,7 +72,7 @@ fn texts_behind_a_link_are_not_imported() {
     let folder = place.path().join("other");
     at(&folder, "frames/ses_2.json", true, |path| symlink("../../secret.json", path).unwrap());
     let stack = Stack::open(&folder, StackOptions::default()).unwrap();
-    let titles: Vec<String> = stack.state().frames.into_iter().map(|frame| frame.title).collect();
+    let titles: Vec<String> = stack.state().unwrap().frames.into_iter().map(|frame| frame.title).collect();
     assert_eq!(titles, ["Old"]);
     assert!(stack.repairs().iter().any(|repair| repair.to_string().contains("symbolic link")), "{:?}", stack.repairs());
 }

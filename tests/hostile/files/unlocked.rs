@@ -248,7 +248,7 @@ fn a_slow_export_beside_checkpoints_of_another_program_is_whole() {
         let folder = tempdir().unwrap();
         let stack = open(folder.path());
         (0..200).for_each(|number| push(&stack, &format!("ses_{number}")));
-        let count = stack.state().revision;
+        let count = stack.state().unwrap().revision;
         let disturb = || {
             for round in 0..3 {
                 read_all(folder.path());

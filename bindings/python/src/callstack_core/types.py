@@ -949,6 +949,8 @@ class OutlineOptions(TypedDict, total=False):
     root: FrameRef
     #: The frame of the reader. It is marked instead of the active frame, if it is open. Default: the active frame.
     own: FrameRef
+    #: Mark the active frame, or that of the reader, and name it below the frames. Default true.
+    active: bool
     #: Whether criteria, results, artifacts and decisions are shown. Default false.
     details: bool
     #: The number of levels below the first. Default: all.

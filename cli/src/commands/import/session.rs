@@ -56,7 +56,7 @@ pub fn import(files: &SessionFiles, folder: &StackFolder) -> Result<ImportedSess
             Err(Error::InMemory { .. }) => 0,
             added => added?,
         };
-        Ok(ImportedSession::of(stack, &session, &taken, entries, folder))
+        ImportedSession::of(stack, &session, &taken, entries, folder)
     })
 }
 
@@ -91,14 +91,23 @@ fn append(
 }
 
 impl ImportedSession {
-    fn of(stack: &Stack, session: &Session, taken: &TakenSession, entries: usize, folder: &StackFolder) -> Self {
+    fn of(
+        stack: &Stack,
+        session: &Session,
+        taken: &TakenSession,
+        entries: usize,
+        folder: &StackFolder,
+    ) -> Result<Self, Failure> {
         let facts = session.facts();
-        let is_interrupted = |frame: &Handle| stack.read(|tree| tree.node(*frame).status() == FrameStatus::Blocked);
-        let interrupted = taken.added.iter().chain(&taken.changed).copied().filter(is_interrupted).collect();
-        Self {
+        let (root, interrupted) = stack.read(|tree| {
+            let is_interrupted = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Blocked;
+            let interrupted = taken.added.iter().chain(&taken.changed).copied().filter(is_interrupted).collect();
+            (taken.root.map(|root| ChangedFrame::of(tree, root)), interrupted)
+        })?;
+        Ok(Self {
             agent: session.form().to_string(),
             session: facts.id.clone(),
-            root: taken.root.map(|root| stack.read(|tree| ChangedFrame::of(tree, root))),
+            root,
             frames: taken.added.len(),
             changed: taken.changed.len(),
             requests: taken.requests,
@@ -107,7 +116,7 @@ impl ImportedSession {
             interrupted,
             unknown: facts.unknown,
             same_stack: folder.same_stack(),
-        }
+        })
     }
 }
 

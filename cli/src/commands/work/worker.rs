@@ -287,7 +287,7 @@ impl Worker<'_> {
 
     /// Writes a line about a frame to the standard error.
     pub(super) fn say(&self, handle: Handle, outcome: &Outcome) {
-        let frame = self.stack.read(|tree| ChangedFrame::of(tree, handle));
+        let Ok(frame) = self.stack.read(|tree| ChangedFrame::of(tree, handle)) else { return };
         let mut writer = BufWriter::new(io::stderr().lock());
         let mut page = Page::new(&mut writer, Medium::errors());
         // Fails only if nobody reads it.

@@ -183,7 +183,7 @@ fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Optio
     }
     let stack = folder.open_to_write().map_err(|failure| failure.for_agents())?;
     let stack = caller::as_conversation(&stack, Some(&caller));
-    if stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty())) {
+    if stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty())) == Ok(true) {
         stack.execute(Command::RenewAll).map_err(|error| error.to_string())?;
     }
     let budget = match kind {

@@ -51,12 +51,13 @@ pub fn read(host: HookHost, kind: HookEvent, event: &Event, conversation: &Conve
 pub fn read_others(host: HookHost, event: &Event, stack: &Stack) -> Result<(), String> {
     let Some(own) = path_of(host, event).filter(|_| env::var_os(WATCHED).is_none()) else { return Ok(()) };
     let kind = host.transcript().as_str();
-    let others: BTreeSet<String> = stack.read(|tree| {
+    let others: Result<BTreeSet<String>, _> = stack.read(|tree| {
         let open = tree.with_status(FrameStatus::InProgress);
         let names = open.filter_map(|frame| Some(tree.node(frame).record().holder.as_deref()?.name.clone()));
         let id = |name: String| name.strip_prefix(kind)?.strip_prefix('/').map(str::to_owned);
         names.filter_map(id).filter(|id| *id != event.session_id && is_file_name(id)).take(MOST_OTHERS).collect()
     });
+    let others = others.map_err(|error| error.to_string())?;
     for id in others {
         let Some(caller) = Caller::of(kind, &id) else { continue };
         let path = if host == HookHost::Copilot { of_copilot(&id) } else { beside(host, &own, &id) };

@@ -23,7 +23,7 @@ pub enum Action {
 }
 
 /// The question of a blocked frame, and its answer so far.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Waiting {
     pub question: String,
     pub answer: Option<String>,
@@ -141,14 +141,14 @@ impl Action {
             Self::Invalidate(_) => Command::Invalidate { frame, reason: text },
             // The retry itself finds out whether a host still runs it.
             Self::Retry(_) => {
-                let is_interrupted = stack.read(|tree| tree.node(handle).record().host().is_some());
+                let is_interrupted = stack.read(|tree| tree.node(handle).record().host().is_some())?;
                 Command::Retry { frame, session_id: stack.planned_id(), note: None, is_interrupted }
             }
         };
         stack.read(|tree| {
             let commit = decide(tree, command, now())?;
             Ok(Effects::of(handle, tree.node(handle).status(), &commit.events))
-        })
+        })?
     }
 
     /// Does it, and returns the first line that the command would say. `seen`: the effects that the user has agreed to.
@@ -164,7 +164,7 @@ impl Action {
             seen.check(self.frame(), self.effects(stack, text)?)?;
             match self {
                 Self::Answer(frame, waiting) => {
-                    stack.read(|tree| waiting.check(tree, *frame))?;
+                    stack.read(|tree| waiting.check(tree, *frame))??;
                     said(&answer::answer_frame(stack, *frame, typed, same_stack)?)
                 }
                 Self::Stop(frame) => said(&stop::stop(stack, Some(*frame), stop::REASON.to_owned(), same_stack)?),
@@ -182,7 +182,7 @@ impl Action {
 fn check_same_frame(stack: &Stack, seen: &Stack, handle: Handle) -> Result<(), Failure> {
     stack.resolve(handle)?;
     let id = |stack: &Stack| stack.read(|tree| tree.node(handle).session_id().to_owned());
-    if id(stack) == id(seen) {
+    if id(stack)? == id(seen)? {
         return Ok(());
     }
     let message = format!("{handle} is another frame now");

@@ -108,6 +108,7 @@ impl Details {
             // It names the frames around the frame.
             Tab::Overview => tree.revision(),
         });
+        let revision = revision.unwrap_or_default();
         let state = (tab == Tab::Log).then(|| self.log_state(stack, handle)).flatten();
         let source = Some(Source { handle, tab, width, revision, log: state });
         if self.source == source {
@@ -141,7 +142,7 @@ impl Details {
 
     /// The size and the time of the log of a frame: they change when something is added.
     fn log_state(&self, stack: &Stack, handle: Handle) -> Option<(u64, Option<SystemTime>)> {
-        let path = stack.read(|tree| tree.node(handle).record().log_path.clone())?;
+        let path = stack.read(|tree| tree.node(handle).record().log_path.clone()).ok()??;
         let state = fs::metadata(self.folder.as_ref()?.join(path)).ok()?;
         Some((state.len(), state.modified().ok()))
     }
@@ -176,7 +177,7 @@ impl From<Error> for Lack {
 
 fn overview(stack: &Stack, times: &Times, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
     let spans = times.spans(handle).cloned().unwrap_or_default();
-    Ok(FrameDetails::of(stack, handle, spans).overview(page)?)
+    Ok(FrameDetails::of(stack, handle, spans)?.overview(page)?)
 }
 
 fn preview(stack: &Stack, handle: Handle, page: &mut Page<'_>) -> Result<(), Lack> {
@@ -235,7 +236,7 @@ fn history(stack: &Stack, handle: Handle, same_stack: &SameStack, page: &mut Pag
         left_out("events", Tab::History, handle, same_stack, page)?;
     }
     for event in events {
-        stack.read(|tree| EventLine::of(tree, event)).write_line(page)?;
+        stack.read(|tree| EventLine::of(tree, event))?.write_line(page)?;
     }
     Ok(())
 }
@@ -243,7 +244,7 @@ fn history(stack: &Stack, handle: Handle, same_stack: &SameStack, page: &mut Pag
 /// The newest events of a frame, oldest first, and true if these are all. The revisions are searched backwards, each time
 /// twice as many.
 fn newest_events(stack: &Stack, handle: Handle) -> Result<(Vec<Event>, bool), Error> {
-    let mut until = stack.read(|tree| tree.node(handle).revision());
+    let mut until = stack.read(|tree| tree.node(handle).revision())?;
     let mut searched = FIRST_SEARCHED;
     let mut events = Vec::new();
     while until > 0 && events.len() <= NEWEST {

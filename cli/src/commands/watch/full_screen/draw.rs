@@ -31,7 +31,7 @@ pub fn draw(screen: &Screen<'_>, frame: &mut Frame<'_>) {
     frame::footer(screen, &layout, &mut canvas);
     let Some(area) = layout.prompt else { return };
     let cursor = match &view.prompt {
-        Some(prompt) => screen.stack.read(|tree| frame::prompt(prompt, tree, area, &mut canvas)),
+        Some(prompt) => screen.stack.read(|tree| frame::prompt(prompt, tree, area, &mut canvas)).unwrap_or_default(),
         None => {
             frame::refusal(screen, area, &mut canvas);
             None

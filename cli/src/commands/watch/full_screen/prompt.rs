@@ -111,7 +111,8 @@ impl Act {
 
     /// The question after a refusal, with the typed text, and with the effects that the action has now.
     pub fn refused(mut self, refusal: Refusal, stack: &Stack) -> Self {
-        stack.read(|tree| self.action.look_again(tree));
+        // A frame that cannot be read is refused with its reason.
+        let _ = stack.read(|tree| self.action.look_again(tree));
         // Without effects the refusal tells the reason.
         let effects = self.action.effects(stack, "text").unwrap_or(self.effects);
         let is_confirming = matches!(self.action, Action::Stop(_));

@@ -202,7 +202,7 @@ mod tests {
     fn what_is_below_finished_frames_is_folded_until_the_user_unfolds_it() {
         let stack = stack();
         let mut folds = HashMap::new();
-        let rows = stack.read(|tree| Rows::of(tree, &folds, Filter::All));
+        let rows = stack.read(|tree| Rows::of(tree, &folds, Filter::All)).unwrap();
         assert_eq!(handles(&rows), ["f1", "f2", "f4", "f5"]);
         assert_eq!(
             rows.rows.iter().map(|row| row.fold).collect::<Vec<_>>(),
@@ -210,7 +210,7 @@ mod tests {
         );
         assert_eq!(rows.rows.iter().map(|row| row.is_last).collect::<Vec<_>>(), [true, false, true, true]);
         folds.extend([(rows.rows[1].handle, false), (rows.rows[2].handle, true)]);
-        let rows = stack.read(|tree| Rows::of(tree, &folds, Filter::All));
+        let rows = stack.read(|tree| Rows::of(tree, &folds, Filter::All)).unwrap();
         assert_eq!(handles(&rows), ["f1", "f2", "f3", "f4"]);
         assert_eq!((rows.frames(), rows.count(FrameStatus::Completed)), (5, 2), "folds do not change the counts");
     }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_filter_shows_the_chosen_frames_and_those_above_them() {
         let stack = stack();
-        let chosen = |filter| stack.read(|tree| Rows::of(tree, &HashMap::new(), filter));
+        let chosen = |filter| stack.read(|tree| Rows::of(tree, &HashMap::new(), filter)).unwrap();
         let rows = chosen(Filter::Status(FrameStatus::Planned));
         assert_eq!(handles(&rows), ["f1", "f4", "f5"]);
         assert_eq!(rows.rows.iter().map(|row| row.is_chosen).collect::<Vec<_>>(), [false, false, true]);
@@ -233,7 +233,7 @@ mod tests {
         let request = callstack_core::frame::ModelRequest { uncached_input: 100, output: 7, ..Default::default() };
         stack.record_usage("f3", request.clone()).unwrap();
         stack.record_usage("f5", request).unwrap();
-        let rows = stack.read(|tree| Rows::of(tree, &HashMap::new(), Filter::All));
+        let rows = stack.read(|tree| Rows::of(tree, &HashMap::new(), Filter::All)).unwrap();
         assert_eq!(rows.rows.iter().map(|row| row.tokens).collect::<Vec<_>>(), [214, 107, 107, 107]);
         assert_eq!(rows.tokens, 214);
     }

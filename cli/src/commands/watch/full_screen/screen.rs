@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use callstack_core::text::one_line;
-use callstack_core::{Handle, Stack};
+use callstack_core::{Error, Handle, Stack};
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Size;
 
@@ -85,22 +85,26 @@ impl<'a> Screen<'a> {
 
     /// Takes in what others have done.
     pub fn refresh(&mut self) {
-        let trouble = self.stack.refresh().err().map(|error| self.refusal(error.into()));
+        let refreshed = self.stack.refresh().and_then(|_| self.update());
+        let trouble = refreshed.err().map(|error| self.refusal(error.into()));
         if self.trouble != trouble {
             self.trouble = trouble;
             self.drawn = None;
         }
-        self.update();
     }
 
     /// Makes the rows again, if the stack or what the user wants to see has changed.
-    fn update(&mut self) {
-        let revision = self.stack.read(|tree| tree.revision());
+    ///
+    /// # Errors
+    /// If a frame cannot be read.
+    fn update(&mut self) -> Result<(), Error> {
+        let revision = self.stack.read(|tree| tree.revision())?;
         if self.view.is_stale || self.revision != revision {
             self.revision = revision;
-            self.stack.read(|tree| self.view.update(tree));
             self.drawn = None;
+            self.stack.read(|tree| self.view.update(tree))?;
         }
+        Ok(())
     }
 
     pub fn revision(&self) -> u64 {
@@ -196,7 +200,9 @@ impl<'a> Screen<'a> {
             }
             _ => None,
         };
-        self.update();
+        if let Err(error) = self.update() {
+            self.trouble = Some(self.refusal(error.into()));
+        }
         request
     }
 
@@ -254,7 +260,7 @@ impl<'a> Screen<'a> {
             Wish::PreviousView => view.show(view.tab.further(Tab::ALL.len() - 1)),
             Wish::Follow => self.toggle_follow(),
             Wish::NextWaiting => {
-                if !self.stack.read(|tree| view.go_to_waiting(tree)) {
+                if !self.stack.read(|tree| view.go_to_waiting(tree)).unwrap_or_default() {
                     view.say("No frame waits for you.");
                 }
             }
@@ -265,7 +271,8 @@ impl<'a> Screen<'a> {
             Wish::Filter(digit) => Filter::of_digit(digit).into_iter().for_each(|filter| view.set_filter(filter)),
             Wish::Answer => {
                 let stack = self.stack;
-                self.ask(|frame| Action::Answer(frame, stack.read(|tree| Waiting::of(tree, frame))));
+                let waiting = |frame| stack.read(|tree| Waiting::of(tree, frame)).unwrap_or_default();
+                self.ask(|frame| Action::Answer(frame, waiting(frame)));
             }
             Wish::Stop => self.ask(Action::Stop),
             Wish::Retry => self.ask(Action::Retry),
@@ -295,7 +302,7 @@ impl<'a> Screen<'a> {
         let view = &mut self.view;
         if view.chosen.search.is_empty() {
             view.say("Nothing is searched: / begins a search.");
-        } else if !self.stack.read(|tree| view.go_to_match(tree, is_back)) {
+        } else if !self.stack.read(|tree| view.go_to_match(tree, is_back)).unwrap_or_default() {
             self.refuse_match();
         }
     }
@@ -345,7 +352,7 @@ impl<'a> Screen<'a> {
         let view = &mut self.view;
         view.return_to(search.before.clone());
         view.chosen.search = search.input.text().to_lowercase();
-        if !view.chosen.search.is_empty() && !self.stack.read(|tree| view.go_to_first_match(tree)) {
+        if !view.chosen.search.is_empty() && !self.stack.read(|tree| view.go_to_first_match(tree)).unwrap_or_default() {
             self.refuse_match();
         }
         if !is_done {

@@ -67,11 +67,16 @@ mod tests {
         let end = "日".repeat(LOOKED_AT);
         let long = stack.push(NewFrame::new(format!("Begin\n{end} end"))).unwrap();
         let short = stack.push(NewFrame::new("Short\ttitle")).unwrap();
-        stack.read(|tree| {
-            let shown = title(tree, long);
-            assert!(shown.starts_with("Begin 日") && shown.ends_with("日…") && shown.len() < LOOKED_AT + 8, "{shown}");
-            assert_eq!(title(tree, short), "Short title");
-        });
+        stack
+            .read(|tree| {
+                let shown = title(tree, long);
+                assert!(
+                    shown.starts_with("Begin 日") && shown.ends_with("日…") && shown.len() < LOOKED_AT + 8,
+                    "{shown}"
+                );
+                assert_eq!(title(tree, short), "Short title");
+            })
+            .unwrap();
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Times {
             self.known.retain(|handle, _| frames.contains(handle));
         }
         for handle in frames {
-            let (newest, changed) = stack.read(|tree| (tree.revision(), tree.node(*handle).revision()));
+            let (newest, changed) = stack.read(|tree| (tree.revision(), tree.node(*handle).revision()))?;
             match self.known.get_mut(handle) {
                 Some(known) if known.revision >= changed => {}
                 Some(known) => {

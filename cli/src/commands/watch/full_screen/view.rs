@@ -301,7 +301,7 @@ mod tests {
         let found = |search: &str| {
             let matching =
                 |tree: &Tree| tree.handles().filter(|frame| matches(tree, *frame, search)).collect::<Vec<_>>();
-            stack.read(matching).iter().map(Handle::to_string).collect::<Vec<_>>()
+            stack.read(matching).unwrap().iter().map(Handle::to_string).collect::<Vec<_>>()
         };
         assert_eq!(found("büro"), ["f1"]);
         assert_eq!(found("f2"), ["f2"], "a handle is not looked for in IDs");

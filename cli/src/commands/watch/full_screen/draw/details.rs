@@ -43,17 +43,18 @@ fn tabs(screen: &Screen<'_>) -> Line {
 
 fn title(screen: &Screen<'_>) -> Line {
     let Some(selected) = screen.view.chosen.selected else { return Line::new() };
-    let title = screen.stack.read(|tree| short::title(tree, selected));
+    let title = screen.stack.read(|tree| short::title(tree, selected)).unwrap_or_default();
     Line::new().styled(EMPHASIS, format!("{selected} {title}"))
 }
 
 /// The status of the selected frame in words, with its age.
 fn status(screen: &Screen<'_>) -> Line {
     let Some(selected) = screen.view.chosen.selected else { return Line::new() };
-    let (status, waits, is_active, is_interrupted) = screen.stack.read(|tree| {
+    let read = screen.stack.read(|tree| {
         let record = tree.node(selected).record();
         (record.status, waits_for_person(tree, selected), tree.active() == Some(selected), record.is_interrupted())
     });
+    let Ok((status, waits, is_active, is_interrupted)) = read else { return Line::new() };
     let aged = screen.times.age(selected, status, screen.now).map(age);
     let line = Line::new().styled(of_status(status), format!("{} {status}", status.mark()));
     let line = match (aged, status) {

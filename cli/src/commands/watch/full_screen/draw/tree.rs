@@ -39,7 +39,8 @@ pub fn draw(screen: &Screen<'_>, area: Rect, rows: Rect, canvas: &mut Canvas<'_>
         }
         return;
     }
-    screen.stack.read(|tree| {
+    // A frame that cannot be read is the trouble that the last line tells.
+    let _ = screen.stack.read(|tree| {
         for (place, y) in (view.top..view.rows.rows.len()).zip(rows.top()..rows.bottom()) {
             let line = Rect { y, height: 1, ..rows };
             let row = view.rows.rows[place];
