@@ -16,7 +16,7 @@ use callstack_core::{Actor, Error, HolderKind, Stack, StackOptions};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::holding::own_hold;
-use crate::output::{count, note};
+use crate::output::note;
 use crate::repository::in_main_checkout;
 use crate::same_stack::SameStack;
 use crate::server::ServerStack;
@@ -181,10 +181,8 @@ impl StackFolder {
     /// If there is no stack, or only the files of an earlier version; the errors of [`Stack::open`].
     pub fn open_to_read(&self) -> Result<ManuallyDrop<Stack>, Failure> {
         if let Some(session) = &self.session {
-            let (opened, unknown) = sessions::open(session)?;
-            if unknown > 0 {
-                note(&format!("left out, because they were not understood: {}", count(unknown, "line")));
-            }
+            let (opened, left_out) = sessions::open(session)?;
+            left_out.into_iter().for_each(|left_out| note(&left_out));
             self.note_opened(&opened);
             return Ok(ManuallyDrop::new(opened));
         }

@@ -91,6 +91,8 @@ impl Place {
             "COPILOT_HOME",
             "PI_CODING_AGENT_DIR",
             "XDG_CACHE_HOME",
+            "XDG_DATA_HOME",
+            "OPENCODE_DB",
         ] {
             command.env_remove(variable);
         }
@@ -287,6 +289,53 @@ fn a_session_is_followed_as_it_grows() {
     let _ = watch.kill();
     watch.wait().unwrap();
     assert!(is_seen, "the change was written while the session grew");
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_left_out_and_named() {
+    let place = Place::new();
+    let text = fs::read_to_string(place.session()).unwrap();
+    let first = text.find('\n').unwrap() + 1;
+    fs::write(place.session(), format!("{}spilled coffee\n{}", &text[..first], &text[first..])).unwrap();
+    let output = place.run(&["tree", CLAUDE]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    let path = place.session().display().to_string();
+    assert!(told.contains("not understood: 1 line") && told.contains(&format!("at byte {first} of {path}")), "{told}");
+}
+
+#[test]
+fn compressed_threads_of_codex_are_read_as_the_others() {
+    let place = Place::new();
+    let whole = [place.data(&["sessions", "--agent", "codex"]), place.data(&["tree", "--latest", "codex"])];
+    let day = place.home().join(".codex/sessions/2026/01/15");
+    let mut compressed = 0;
+    for entry in fs::read_dir(&day).unwrap() {
+        let path = entry.unwrap().path();
+        let packed = PathBuf::from(format!("{}.zst", path.display()));
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        fs::write(&packed, ruzstd::encoding::compress_to_vec(&*fs::read(&path).unwrap(), level)).unwrap();
+        age(&packed);
+        // While it is compressed, both are there.
+        assert_eq!(titles(&place.data(&["tree", "--latest", "codex"])), titles(&whole[1]));
+        fs::remove_file(path).unwrap();
+        compressed += 1;
+    }
+    assert_eq!(compressed, 2, "a thread and its sub-agent");
+    let read = [place.data(&["sessions", "--agent", "codex"]), place.data(&["tree", "--latest", "codex"])];
+    assert_eq!(titles(&read[1]), titles(&whole[1]));
+    for key in ["id", "turns", "subAgents", "requests", "input", "output"] {
+        assert_eq!(read[0]["sessions"][0][key], whole[0]["sessions"][0][key], "{key}");
+    }
+    let requests = |folded: &Value| folded["requests"].clone();
+    assert!(
+        requests(&place.data(&["fold", "--session", read[0]["sessions"][0]["id"].as_str().unwrap()])).as_u64()
+            > Some(0)
+    );
+    // A file that is cut is read as far as it goes.
+    let packed = fs::read_dir(&day).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
+    let bytes = fs::read(&packed).unwrap();
+    fs::write(&packed, &bytes[..bytes.len() / 2]).unwrap();
+    place.done(&["sessions", "--agent", "codex"]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::{FrameRef, Priority};
 /// stack.edit(routes, FrameEdit::default().title("API routes").depends_on([schema]))?;
 /// stack.edit(schema, FrameEdit::default().before(routes))?;
 /// assert_eq!(stack.children(root)?, [schema, routes]);
-/// assert_eq!(stack.ready(), [schema]);
+/// assert_eq!(stack.ready()?, [schema]);
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 ///

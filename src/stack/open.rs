@@ -103,7 +103,7 @@ impl Stack {
     /// let mut history = Vec::new();
     /// stack.export_history(&mut history)?;
     /// let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, StackOptions::default())?;
-    /// assert_eq!(copy.state(), stack.state());
+    /// assert_eq!(copy.state()?, stack.state()?);
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     ///
@@ -253,7 +253,7 @@ impl Stack {
     /// let mut text = Vec::new();
     /// stack.export_state(&mut text)?;
     /// let (state, _) = StackState::from_json(std::str::from_utf8(&text).unwrap()).unwrap();
-    /// assert_eq!(state, stack.state());
+    /// assert_eq!(state, stack.state()?);
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     ///

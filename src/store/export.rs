@@ -56,7 +56,7 @@ pub(crate) fn write(line: &impl Serialize, writer: &mut impl Write) -> Result<()
 /// for event in read_history(text.as_slice()) {
 ///     tree.replay(&event?)?;
 /// }
-/// assert_eq!(tree.state(), stack.state());
+/// assert_eq!(tree.state(), stack.state()?);
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 ///

@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::form::TranscriptForm;
 use super::line::{list, text};
+use super::opencode;
 use super::session::AgentFile;
 use crate::text::from_json;
 
@@ -30,8 +31,15 @@ fn records(form: TranscriptForm, document: Json) -> Records {
             steps(&document)
         }
         TranscriptForm::OpenCode => {
+            let calls = opencode::calls_of_agents(list(&document, "messages"));
+            let child = |child: &Json| {
+                let mut agent = opencode::agent(&child["info"]);
+                agent.call = calls.get(&agent.id).cloned();
+                (agent, list(child, "messages").flat_map(opencode::records).collect())
+            };
+            agents.extend(list(&document, "children").map(child));
             let head = json!({ "session": document["info"] });
-            [head].into_iter().chain(list(&document, "messages").map(timed)).collect()
+            [head].into_iter().chain(list(&document, "messages").flat_map(opencode::records)).collect()
         }
         TranscriptForm::SweAgent => of_swe_agent(&document),
         _ => {
@@ -41,17 +49,6 @@ fn records(form: TranscriptForm, document: Json) -> Records {
         }
     };
     Records { own, agents }
-}
-
-/// A message of OpenCode with the time of its end, or of its beginning.
-fn timed(message: &Json) -> Json {
-    let mut message = message.clone();
-    let time = ["/info/time/completed", "/info/time/created"].iter().find_map(|place| message.pointer(place));
-    let time = time.cloned();
-    if let (Some(time), Some(fields)) = (time, message.as_object_mut()) {
-        fields.insert("timestamp".to_owned(), time);
-    }
-    message
 }
 
 fn steps(trajectory: &Json) -> Vec<Json> {

@@ -1,12 +1,15 @@
 //! The files of a session are followed together: their lines in the order of their times.
 
+use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::LONGEST_TRANSCRIPT_LINE;
 use super::document::{self, Records};
 use super::form::TranscriptForm;
+use super::line::text;
+use super::opencode;
 use super::session::{Session, SessionLine};
 
 /// A file of a session, from the place at which the reading has stopped.
@@ -41,8 +44,12 @@ impl<R: BufRead> SessionFile<R> {
             if read == 0 || !is_whole && read < LONGEST_TRANSCRIPT_LINE && !is_over {
                 return Ok(());
             }
+            let (begin, unknown) = (self.offset, session.facts().unknown);
             self.offset += read as u64;
             self.next = session.read_line(&line);
+            if session.facts().unknown > unknown {
+                session.note_left_out(self.file, begin);
+            }
         }
         self.time = self.next.as_ref().and_then(SessionLine::time).unwrap_or(self.time).max(self.time);
         Ok(())
@@ -69,6 +76,50 @@ impl Session {
         }
         self.settle(is_over);
         Ok(())
+    }
+
+    /// Adds the sub-agent that a session of OpenCode is. `session`: its record. Returns its number.
+    pub fn add_child(&mut self, session: &Json) -> usize {
+        self.add_agent(opencode::agent(session))
+    }
+
+    /// Follows a session of OpenCode in its database: its record, and all its messages with their parts (`{"info": {…}, "parts": […]}`), each
+    /// with the number of its session, 0 or what [`Session::add_child`] has returned. They are read in the order of their times up to the first
+    /// one that can still change; what was followed before is left out. `is_over`: nobody writes the session any more, so none can change.
+    pub fn follow_messages(&mut self, session: &Json, messages: &[(usize, Json)], is_over: bool) {
+        let calls = opencode::calls_of_agents(messages.iter().map(|(_, message)| message));
+        self.note_calls(&calls);
+        // An older one that has no end never gets one: its program was killed.
+        let begun = |message: &Json| message.pointer("/info/time/created").and_then(Json::as_u64).unwrap_or_default();
+        let mut last: HashMap<usize, &Json> = HashMap::new();
+        for (file, message) in messages {
+            let known = last.entry(*file).or_insert(message);
+            *known = if begun(message) >= begun(known) { message } else { known };
+        }
+        let unfinished = last.into_values().filter(|message| !is_over && opencode::is_unfinished(message));
+        let first = unfinished.map(begun).min();
+        // A title that has changed is told again.
+        let head = format!("session {}", text(session, "title"));
+        let mut records = vec![(0, 0, head, json!({ "session": session }))];
+        for (file, message) in messages {
+            for record in opencode::records(message) {
+                let name = format!("{}{}", text(&record["info"], "id"), text(&record, "half"));
+                let time = super::line::time(&record).unwrap_or_default();
+                if first.is_none_or(|first| time < first) {
+                    records.push((time, *file, name, record));
+                }
+            }
+        }
+        records.sort_by(|a, b| (a.0, a.1, &a.2).cmp(&(b.0, b.1, &b.2)));
+        for (_, file, name, record) in records {
+            if !self.is_followed(&name) {
+                match self.read_record(&record) {
+                    Some(line) => self.follow(file, line),
+                    None => self.count_unknown(),
+                }
+            }
+        }
+        self.settle(is_over);
     }
 
     /// A session in one JSON document, such as an export of OpenCode, a `.traj` or an ATIF trajectory. `None`: it is no session that is known.

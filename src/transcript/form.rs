@@ -126,6 +126,17 @@ impl TranscriptForm {
         (has("sessionId") && has("messages")).then_some(Self::Gemini)
     }
 
+    /// The keys of the name of a line, and of the line before it in its branch.
+    pub(super) const fn branch(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Claude | Self::Qwen => Some(("uuid", "parentUuid")),
+            Self::Pi => Some(("id", "parentId")),
+            // It says where the person goes back to.
+            Self::Gemini => Some(("id", "")),
+            _ => None,
+        }
+    }
+
     /// The wire in whose form the lines are read, and the key of its messages.
     pub(super) const fn wire(self) -> (Wire, &'static str) {
         match self {

@@ -14,6 +14,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
             fact(Fact::Session, text(changed, "sessionId")),
             fact(|title| Fact::Title { title, by_person: false }, text(changed, "summary")),
             fact(Fact::Folder, folder),
+            value.get("$rewindTo").and_then(Json::as_str).map(|to| Fact::Rewound(to.to_owned())),
         ];
         return Some(Line::of(facts.into_iter().flatten().collect()));
     }

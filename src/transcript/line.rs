@@ -28,6 +28,9 @@ pub(super) struct Line {
     pub thread: Option<String>,
     /// Its place in the thread.
     pub ordinal: Option<u64>,
+    /// Its name, and that of the line before it in its branch, where a person can go back to an earlier line.
+    pub node: Option<String>,
+    pub after: Option<String>,
     /// The sub-agent that has said it, within the file of the session.
     pub agent: Option<String>,
     /// The model has ended its turn with this answer.
@@ -79,6 +82,8 @@ pub(super) enum Fact {
     Begun,
     /// Lines before this place in the thread are copies of another one's.
     OwnFrom(u64),
+    /// The person has gone back to before this line; if nobody knows it, to before all.
+    Rewound(String),
     /// The turn has ended.
     Ended(End),
     /// The host has compacted the conversation: what it was before in tokens, and the summary, as far as they are known.

@@ -34,6 +34,6 @@ pub use following::SessionFile;
 pub use form::TranscriptForm;
 pub use reading::{LONGEST_TRANSCRIPT_LINE, TranscriptPart, TranscriptStep, read_transcript};
 pub use replay::{PolicyOutcome, Replay, Replayed};
-pub use session::{AgentFile, Session, SessionFacts, SessionLine};
+pub use session::{AgentFile, LeftOut, Session, SessionFacts, SessionLine};
 pub use taking::TakenSession;
 pub(crate) use taking::take_over;

@@ -1,8 +1,12 @@
-//! OpenCode: an exported session, whose messages have parts. They are read as Anthropic's. The answer of each step of the model is a message
-//! with its calls and their outcomes.
+//! OpenCode: sessions whose messages have parts, exported or in its database. They are read as Anthropic's. The answer of each step of the
+//! model is a message with its calls and their outcomes. One that has started sub-agents is two records, so that theirs stand between them:
+//! the calls (`"half": "begun"`) at its beginning, the rest (`"half": "ended"`) at its end.
+
+use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
 
+use super::AgentFile;
 use super::line::{By, End, Fact, Line, Request, Turn, fact, list, number, text};
 use super::pi::micro;
 use crate::frame::ModelRequest;
@@ -18,6 +22,52 @@ pub(super) fn line(value: &Json) -> Option<Line> {
         "assistant" => Some(answered(value, info)),
         _ => None,
     }
+}
+
+/// The records of a message, with the time of its end, or of its beginning.
+pub(super) fn records(message: &Json) -> Vec<Json> {
+    let time = |key: &str| message.pointer(&format!("/info/time/{key}")).filter(|time| time.is_u64());
+    let (begun, ended) = (time("created"), time("completed").or_else(|| time("created")));
+    let record = |half: Option<&str>, at: Option<&Json>| {
+        let mut record = message.clone();
+        record["half"] = json!(half);
+        record["timestamp"] = json!(at);
+        record
+    };
+    match list(message, "parts").any(|part| started(part).is_some()) {
+        true => vec![record(Some("begun"), begun), record(Some("ended"), ended)],
+        false => vec![record(None, ended)],
+    }
+}
+
+/// True if a message can still change.
+pub(super) fn is_unfinished(message: &Json) -> bool {
+    let info = &message["info"];
+    text(info, "role") == "assistant"
+        && info.pointer("/time/completed").is_none_or(Json::is_null)
+        && info.get("error").is_none_or(Json::is_null)
+}
+
+/// The sub-agent that a call in a message has started.
+fn started(part: &Json) -> Option<&str> {
+    part.pointer("/state/metadata/sessionId").and_then(Json::as_str)
+}
+
+/// For each sub-agent the call that has started it.
+pub(super) fn calls_of_agents<'a>(messages: impl Iterator<Item = &'a Json>) -> HashMap<String, String> {
+    let parts = messages.flat_map(|message| list(message, "parts"));
+    let call = |part: &Json| Some((started(part)?.to_owned(), text(part, "callID").to_owned()));
+    // A sub-agent that is called again goes on.
+    parts.filter_map(call).fold(HashMap::new(), |mut calls, (agent, call)| {
+        calls.entry(agent).or_insert(call);
+        calls
+    })
+}
+
+/// The sub-agent that a session is.
+pub(super) fn agent(session: &Json) -> AgentFile {
+    let title = Some(text(session, "title")).filter(|title| !title.is_empty()).map(str::to_owned);
+    AgentFile { id: text(session, "id").to_owned(), call: None, title }
 }
 
 fn head(session: &Json) -> Vec<Fact> {
@@ -45,19 +95,26 @@ fn said(value: &Json) -> Line {
 }
 
 fn answered(value: &Json, info: &Json) -> Line {
-    let id = text(info, "id");
+    let (id, half) = (text(info, "id"), text(value, "half"));
     let is_summary = info.get("summary").is_some_and(|is| is == true);
     let (mut blocks, mut outcomes, mut facts) = (Vec::new(), Vec::new(), Vec::new());
     let mut summary = String::new();
     for part in list(value, "parts") {
         match text(part, "type") {
+            "text" | "reasoning" if half == "ended" => {}
             "text" if is_summary => summary.push_str(text(part, "text")),
             "text" => blocks.push(json!({ "type": "text", "text": part["text"] })),
             "reasoning" => blocks.push(json!({ "type": "thinking", "thinking": part["text"] })),
             "tool" => {
                 let (call, state) = (text(part, "callID"), &part["state"]);
-                blocks.push(json!({ "type": "tool_use", "id": call, "name": part["tool"], "input": state["input"] }));
-                if let Some(agent) = state.pointer("/metadata/sessionId").and_then(Json::as_str) {
+                if half != "ended" {
+                    blocks
+                        .push(json!({ "type": "tool_use", "id": call, "name": part["tool"], "input": state["input"] }));
+                }
+                if half == "begun" {
+                    continue;
+                }
+                if let Some(agent) = started(part) {
                     facts.push(Fact::Agent { call: call.to_owned(), id: agent.to_owned(), goes_on: false });
                 }
                 let content = match text(state, "status") {
@@ -81,6 +138,9 @@ fn answered(value: &Json, info: &Json) -> Line {
     let mut messages = vec![json!({ "role": "assistant", "content": blocks })];
     if !outcomes.is_empty() {
         messages.push(json!({ "role": "user", "content": outcomes }));
+    }
+    if half == "begun" {
+        return Line { messages, turn: Turn::Answer(Some(id.to_owned())), facts, ..Line::default() };
     }
     let steps: Vec<&Json> = list(value, "parts").filter(|part| text(part, "type") == "step-finish").collect();
     let time = |key: &str| info.pointer(&format!("/time/{key}")).and_then(Json::as_u64);

@@ -5,6 +5,7 @@
 //! Entries of to-do lists and compactions are records below their turn. Nothing is invented.
 
 mod agents;
+mod branches;
 mod calls;
 mod entries;
 mod requests;
@@ -13,6 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value as Json, json};
 
+use self::branches::Branches;
 use super::copies::Copies;
 use super::form::TranscriptForm;
 use super::line::{By, End, Fact, Line, Request, Turn};
@@ -20,7 +22,7 @@ use super::parts::{Part, parts};
 use crate::frame::{
     Change, Event, Frame, FrameRef, FrameStatus, Handle, Identity, NewFrame, Parent, PopStatus, Results,
 };
-use crate::text::{beginning, one_line};
+use crate::text::{beginning, fnv_of, one_line};
 use crate::tree::{Command, Draft, Tree, decide};
 
 /// The longest ID of a session, and the length of a UUID, in characters.
@@ -28,6 +30,8 @@ const LONGEST_ID: usize = 200;
 const UUID: usize = 36;
 /// The longest title that is made of words, in characters.
 const TITLE: usize = 72;
+/// The number of lines that were left out of which is known where they are.
+const MOST_LEFT_OUT: usize = 20;
 /// What frames of to-do lists and of compactions are.
 const ENTRY: &str = "to-do";
 const COMPACTION: &str = "compaction";
@@ -58,6 +62,18 @@ pub struct SessionFacts {
     pub compactions: usize,
     /// Number of lines that have another form than this host's, or are damaged. They are left out.
     pub unknown: usize,
+    /// The first of them that files have.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A line of a file that was left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// The number of the file: 0, or what [`Session::add_agent`] has returned.
+    pub file: usize,
+    /// Where the line begins in it, in bytes.
+    pub offset: u64,
 }
 
 /// A line of a session, read but not followed yet.
@@ -119,6 +135,9 @@ pub struct Session {
     agents: HashMap<String, AgentCall>,
     /// Requests that were counted.
     counted: HashSet<u64>,
+    /// Records of a database that were followed.
+    followed: HashSet<u64>,
+    branches: Branches,
     /// The entries of logs, if they are wanted: of all frames, or of one.
     entries: Option<Entries>,
     frames: usize,
@@ -200,6 +219,8 @@ impl Session {
             streams: vec![Stream::default()],
             agents: HashMap::new(),
             counted: HashSet::new(),
+            followed: HashSet::new(),
+            branches: Branches::default(),
             entries: None,
             frames: 0,
         }
@@ -253,7 +274,23 @@ impl Session {
         if self.form == TranscriptForm::Claude && value.get("isSidechain").is_some_and(|is| is == true) {
             line.agent = Some(super::line::text(value, "agentId").to_owned());
         }
+        if let Some((node, after)) = self.form.branch() {
+            let name = |key: &str| value.get(key).and_then(Json::as_str).map(str::to_owned);
+            (line.node, line.after) = (name(node), name(after));
+        }
         Some(SessionLine { time: super::line::time(value), line })
+    }
+
+    /// True if a record of a database was followed before; it is from now on.
+    pub(super) fn is_followed(&mut self, name: &str) -> bool {
+        !self.followed.insert(fnv_of(name))
+    }
+
+    /// Notes a line of a file that was left out.
+    pub(super) fn note_left_out(&mut self, file: usize, offset: u64) {
+        if self.facts.left_out.len() < MOST_LEFT_OUT {
+            self.facts.left_out.push(LeftOut { file, offset });
+        }
     }
 
     pub(super) fn count_unknown(&mut self) {
@@ -282,7 +319,8 @@ impl Session {
         }
         self.facts.written = self.facts.written.max(stream.time);
         self.end_others(file);
-        let Line { messages, turn, by, requests, counts, model, facts, is_last, .. } = line;
+        let Line { messages, turn, by, requests, counts, model, facts, is_last, node, after, .. } = line;
+        let turns = self.facts.turns;
         let skipped = self.skipped(file, &turn);
         if let Some(model) = model {
             self.streams[file].model = model;
@@ -304,6 +342,9 @@ impl Session {
             }
         }
         ends.into_iter().for_each(|fact| self.note(file, fact));
+        if file == 0 {
+            self.note_branch(node.as_deref(), after.as_deref(), turns);
+        }
         if let Turn::Answer(Some(id)) = &turn {
             self.streams[file].answer = Some((id.clone(), followed.max(skipped)));
         }
@@ -504,6 +545,7 @@ impl Session {
                 let time = self.streams[file].time;
                 self.streams[file].end = Some((end, time));
             }
+            Fact::Rewound(line) if is_own => self.rewound(&line),
             Fact::Compacted { tokens, summary } => self.compacted(file, tokens, &summary),
             Fact::Agent { call, id, goes_on } => self.started(&call, &id, goes_on),
             Fact::AgentEnded { agent, end, result } => self.agent_ended(&agent, end, result),
@@ -593,6 +635,7 @@ impl Session {
             self.facts.turns += 1;
             let id = format!("{}.t{}", self.root_id(), self.facts.turns);
             let turn = self.push(id, root, "", "", words).unwrap_or(root);
+            self.branches.begun(turn);
             let stream = &mut self.streams[file];
             (stream.turn, stream.end) = (Some(turn), None);
             stream.last_answer.clear();

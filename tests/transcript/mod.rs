@@ -1,5 +1,6 @@
 //! Sessions of agents as trees of frames.
 
+mod branches;
 mod damage;
 mod replay;
 mod taking;

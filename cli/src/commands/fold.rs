@@ -1,6 +1,5 @@
 //! `callstack fold`: what folding would have saved in sessions of agents.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -53,7 +52,7 @@ pub fn run(arguments: Arguments) -> Result<FoldReport, Failure> {
             let project = project_folder();
             let found = latest_first(None).into_iter().filter(|found| !found.is_of_agent());
             let found = found.filter(|found| arguments.all || is_of_project(found, &project));
-            found.map(|found| SessionFiles::of_form(found.form, &found.path)).collect::<Result<_, _>>()?
+            found.map(|found| SessionFiles::of_found(&found)).collect()
         }
     };
     let is_one = files.len() == 1;
@@ -77,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<FoldReport, Failure> {
 
 /// A session with its sub-agents: each is a conversation of its own.
 fn replayed(session: &SessionFiles) -> Result<Replayed, Failure> {
-    if session.is_document() {
+    if session.has_document() {
         return Ok(Replay::of_document(&session.document_text()?).unwrap_or_default());
     }
     let mut sum = Replayed::default();
@@ -90,7 +89,7 @@ fn replayed(session: &SessionFiles) -> Result<Replayed, Failure> {
 fn of_file(session: &SessionFiles, path: &Path) -> Result<Replayed, Failure> {
     let failed = |error: io::Error| Failure::of_file("read", path.display(), &error);
     let mut replay = Replay::new(session.form);
-    let mut reader = BufReader::with_capacity(1 << 16, File::open(path).map_err(failed)?);
+    let mut reader = BufReader::with_capacity(1 << 16, sessions::open_file(path, 0).map_err(failed)?);
     let mut line = Vec::new();
     loop {
         line.clear();

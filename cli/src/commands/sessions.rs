@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::host_files;
 use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, duration, moment, money, number};
 use crate::prices::PricesFile;
-use crate::sessions::{self, FoundSession, SessionFiles, is_of_project, is_written, latest_first, project_folder};
+use crate::sessions::{self, FoundSession, SessionFiles, is_of_project, latest_first, project_folder};
 
 /// The number of sessions that are listed.
 const USUAL: usize = 20;
@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Sessions of all projects. Default: those that were begun in this project.
     #[arg(long)]
     all: bool,
-    /// Sessions of this agent only: claude, codex, gemini, qwen, copilot or pi.
+    /// Sessions of this agent only: claude, codex, gemini, qwen, copilot, opencode or pi.
     #[arg(long, value_name = "AGENT")]
     agent: Option<TranscriptForm>,
     /// Number of sessions, the newest ones.
@@ -161,7 +161,7 @@ pub fn run(arguments: &Arguments) -> Result<Sessions, Failure> {
             Some(ListedSession {
                 agent: found.form.to_string(),
                 path: found.path.display().to_string(),
-                is_written: is_written(&found.path),
+                is_written: found.is_written(),
                 sums: Sums::of(&summary.models, prices.as_ref()),
                 id: found.id,
                 summary,
@@ -205,7 +205,7 @@ fn summarized(found: &[FoundSession], index: &mut Index) -> Vec<Option<Summary>>
             while let Some(found) = next() {
                 if let Some((summary, is_written)) = summary_of(found) {
                     let entry = Indexed { changed: found.changed, bytes: found.bytes, is_written, summary };
-                    read.push((found.path.display().to_string(), entry));
+                    read.push((found.key(), entry));
                 }
             }
             read
@@ -218,14 +218,13 @@ fn summarized(found: &[FoundSession], index: &mut Index) -> Vec<Option<Summary>>
     if is_new {
         index.write();
     }
-    let read = |found: &FoundSession| Some(index.sessions.get(&found.path.display().to_string())?.summary.clone());
+    let read = |found: &FoundSession| Some(index.sessions.get(&found.key())?.summary.clone());
     found.iter().zip(known).map(|(found, known)| known.or_else(|| read(found))).collect()
 }
 
 /// What there is of a session, and whether somebody writes one of its files.
 fn summary_of(found: &FoundSession) -> Option<(Summary, bool)> {
-    let files = SessionFiles::of_form(found.form, &found.path).ok()?;
-    let (session, is_written) = files.read_now(None).ok()?;
+    let (session, is_written) = SessionFiles::of_found(found).read_now(None).ok()?;
     let (facts, tree) = (session.facts(), session.tree());
     let root = tree.roots().first().copied();
     let summary = Summary {
@@ -257,7 +256,7 @@ impl Index {
     }
 
     fn of(&self, found: &FoundSession) -> Option<&Summary> {
-        let known = self.sessions.get(&found.path.display().to_string())?;
+        let known = self.sessions.get(&found.key())?;
         let is_same = (known.changed, known.bytes) == (found.changed, found.bytes);
         (is_same && !known.is_written).then_some(&known.summary)
     }
@@ -265,7 +264,7 @@ impl Index {
     /// Writes the index. A failure costs time, and nothing else.
     fn write(&mut self) {
         if self.sessions.len() > MOST_INDEXED {
-            self.sessions.retain(|path, _| PathBuf::from(path).is_file());
+            self.sessions.retain(|key, _| PathBuf::from(key.split('#').next().unwrap_or(key)).is_file());
         }
         let write = || -> Option<()> {
             let path = Self::path()?;

@@ -1,19 +1,24 @@
 //! Where the hosts of agents keep their sessions.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use callstack_core::transcript::{Session, TranscriptForm};
 
-use super::first_line::is_of_program;
+use super::file::{is_of_program, leave_out_copies, open, plain_name};
+use super::opencode;
+use crate::clock::now;
 use crate::host_files::HostFiles;
 use crate::repository::in_main_checkout;
 
 /// How much of a file is read to learn whose it is, in bytes.
 const HEAD: u64 = 1 << 20;
+
+/// A session that was not written for so long is over.
+pub(super) const SILENCE: Duration = Duration::from_secs(120);
 
 /// A session that a host keeps.
 #[derive(Debug, Clone)]
@@ -25,6 +30,8 @@ pub struct FoundSession {
     /// When it was written last, in milliseconds since the Unix epoch, and how long it is.
     pub changed: u64,
     pub bytes: u64,
+    /// The folder in which it has begun, if the place tells that.
+    pub folder: Option<PathBuf>,
 }
 
 impl FoundSession {
@@ -39,7 +46,7 @@ impl FoundSession {
 
     /// The session in a file, by its name and place.
     pub fn of(form: TranscriptForm, path: PathBuf) -> Option<Self> {
-        let name = path.file_stem()?.to_str()?;
+        let name = Path::new(plain_name(&path)).file_stem()?.to_str()?;
         let id = match form {
             TranscriptForm::Copilot => path.parent()?.file_name()?.to_str()?,
             // The ID stands behind the time.
@@ -52,7 +59,7 @@ impl FoundSession {
         let data = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
         let changed = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let changed = u64::try_from(changed.as_millis()).ok()?;
-        Some(Self { form, path, id, changed, bytes: data.len() })
+        Some(Self { form, path, id, changed, bytes: data.len(), folder: None })
     }
 
     /// True if the file is that of a sub-agent, which is among the files of its session.
@@ -60,10 +67,23 @@ impl FoundSession {
         self.form == TranscriptForm::Codex && is_of_program(&self.path)
     }
 
+    /// True if something was written a short time ago.
+    pub fn is_written(&self) -> bool {
+        is_recent(self.changed)
+    }
+
+    /// What tells it from others: several can be in one file.
+    pub fn key(&self) -> String {
+        match self.form {
+            TranscriptForm::OpenCode => format!("{}#{}", self.path.display(), self.id),
+            _ => self.path.display().to_string(),
+        }
+    }
+
     /// What the beginning of the file tells of the session. `None`: nothing.
     pub fn head(&self) -> Option<Session> {
         let mut session = Session::new(self.form, &self.id);
-        let reader = BufReader::new(File::open(&self.path).ok()?.take(HEAD));
+        let reader = BufReader::new(open(&self.path, 0).ok()?.take(HEAD));
         for line in reader.split(b'\n').take(40) {
             session.follow_line(0, &line.ok()?);
             if session.facts().folder.is_some() {
@@ -74,9 +94,14 @@ impl FoundSession {
     }
 }
 
+/// True if a time in milliseconds since the Unix epoch is a short time ago.
+pub(super) fn is_recent(time: u64) -> bool {
+    now().saturating_sub(time) < SILENCE.as_millis() as u64
+}
+
 /// The sessions of one host or of all of them, without those of sub-agents that have files of their own.
 pub fn all(form: Option<TranscriptForm>) -> Vec<FoundSession> {
-    use TranscriptForm::{Claude, Codex, Copilot, Gemini, Pi, Qwen};
+    use TranscriptForm::{Claude, Codex, Copilot, Gemini, OpenCode, Pi, Qwen};
     let wanted = |own: TranscriptForm| form.is_none_or(|form| form == own);
     let hosts = [
         (Claude, HostFiles::Claude, "projects", 2),
@@ -87,11 +112,12 @@ pub fn all(form: Option<TranscriptForm>) -> Vec<FoundSession> {
         (Copilot, HostFiles::Copilot, "session-state", 2),
         (Pi, HostFiles::Pi, "sessions", 2),
     ];
-    let mut found = Vec::new();
+    let mut found = if wanted(OpenCode) { opencode::sessions() } else { Vec::new() };
     for (form, host, name, depth) in hosts.into_iter().filter(|(form, ..)| wanted(*form)) {
         let Some(folder) = host.folder() else { continue };
         let mut paths = Vec::new();
         files(&folder.join(name), depth, &mut paths);
+        leave_out_copies(&mut paths);
         found.extend(
             paths.into_iter().filter(|path| is_main(form, path)).filter_map(|path| FoundSession::of(form, path)),
         );
@@ -120,7 +146,7 @@ pub fn files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 
 /// True if a file is the own file of a session, by its name and place.
 fn is_main(form: TranscriptForm, path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = plain_name(path);
     let is_below = |folder: &str| path.parent().is_some_and(|parent| parent.ends_with(folder));
     match form {
         TranscriptForm::Claude => name.ends_with(".jsonl") && !name.starts_with("agent-"),
@@ -141,8 +167,9 @@ pub fn project_folder() -> PathBuf {
 
 /// True if a session was begun in a folder of the project, or in another checkout of its repository.
 pub fn is_of_project(found: &FoundSession, project: &Path) -> bool {
-    let folder = found.head().and_then(|session| session.facts().folder.clone());
-    let Some(folder) = folder.map(PathBuf::from).or_else(|| noted_folder(found)) else { return false };
+    let told = || found.head().and_then(|session| session.facts().folder.clone()).map(PathBuf::from);
+    let folder = found.folder.clone().or_else(told).or_else(|| noted_folder(found));
+    let Some(folder) = folder else { return false };
     let is_below = |project: &Path| folder.starts_with(project);
     let real = fs::canonicalize(project).ok();
     is_below(project)

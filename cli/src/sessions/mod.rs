@@ -1,7 +1,8 @@
 //! Sessions of agents on this machine: where their hosts keep them, and how one is looked at as if it were a stack.
 
-mod first_line;
+mod file;
 mod found;
+mod opencode;
 mod reading;
 mod store;
 
@@ -15,8 +16,9 @@ use clap::Args;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
+pub use file::open as open_file;
 pub use found::{FoundSession, all, is_of_project, latest_first, project_folder};
-pub use reading::{SessionFiles, form_of, is_written};
+pub use reading::{SessionFiles, form_of};
 use store::SessionStore;
 
 /// So much of an ID is no name of a frame.
@@ -75,7 +77,7 @@ pub fn find(name: &str) -> Result<SessionFiles, Failure> {
             let message = format!("there is no session `{name}`: {why}");
             Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"))
         }
-        [one] => SessionFiles::of_form(one.form, &one.path),
+        [one] => Ok(SessionFiles::of_found(one)),
         several => {
             let shown: Vec<String> = several.iter().take(SHOWN).map(|found| found.id.clone()).collect();
             let more = several.len().saturating_sub(SHOWN);
@@ -103,15 +105,11 @@ pub fn is_session(name: &str) -> bool {
 /// # Errors
 /// If they have to be named.
 pub fn check_listed(form: TranscriptForm) -> Result<(), Failure> {
-    if !form.is_document() {
+    if !matches!(form, TranscriptForm::Atif | TranscriptForm::SweAgent) {
         return Ok(());
     }
     let message = format!("sessions of {} are not looked for", form.as_str());
-    let next = match form {
-        TranscriptForm::OpenCode => "opencode export SESSION > FILE, then name the file",
-        _ => "name the file",
-    };
-    Err(Failure::new(Exit::Refused, "not_listed", message).next(next))
+    Err(Failure::new(Exit::Refused, "not_listed", message).next("name the file"))
 }
 
 /// True if a name is surely that of a session, where it could be that of something else.
@@ -136,9 +134,9 @@ fn latest(agent: &str) -> Result<SessionFiles, Failure> {
     form.map_or(Ok(()), check_listed)?;
     let found = latest_first(form);
     let project = project_folder();
-    let of_project = found.iter().find(|found| is_of_project(found, &project));
+    let of_project = found.iter().find(|found| !found.is_of_agent() && is_of_project(found, &project));
     match of_project {
-        Some(found) => SessionFiles::of_form(found.form, &found.path),
+        Some(found) => Ok(SessionFiles::of_found(found)),
         None => {
             let whose = form.map_or("an agent", TranscriptForm::host);
             let message = format!("there is no session of {whose} in this project");
@@ -147,12 +145,12 @@ fn latest(agent: &str) -> Result<SessionFiles, Failure> {
     }
 }
 
-/// A stack that shows a session, and goes on with it as it grows, and the number of lines that were not understood. It cannot be changed.
+/// A stack that shows a session, and goes on with it as it grows, and what was left out of it, if anything was. It cannot be changed.
 ///
 /// # Errors
 /// Those of reading.
-pub fn open(files: &SessionFiles) -> Result<(Stack, usize), Failure> {
+pub fn open(files: &SessionFiles) -> Result<(Stack, Option<String>), Failure> {
     let store = SessionStore::open(files.clone())?;
-    let unknown = store.unknown();
-    Ok((Stack::with_store(store, StackOptions::default())?, unknown))
+    let left_out = store.left_out();
+    Ok((Stack::with_store(store, StackOptions::default())?, left_out))
 }

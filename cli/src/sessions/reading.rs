@@ -3,19 +3,18 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use callstack_core::text::from_json;
 use callstack_core::transcript::{AgentFile, Session, SessionFile, TranscriptForm};
 use serde_json::Value;
 
-use super::first_line::{HEAD, first_line};
-use super::found::{FoundSession, files};
+use super::file::{HEAD, first_line, is_compressed, leave_out_copies, open, plain_name};
+use super::found::{FoundSession, SILENCE, files, is_recent};
+use super::opencode::Kept;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// A session that was not written for so long is over.
-const SILENCE: Duration = Duration::from_secs(120);
 /// The longest document that is read, in bytes.
 const LONGEST_DOCUMENT: u64 = 1 << 30;
 /// The length of a part of a file that is read at once, in bytes.
@@ -30,6 +29,8 @@ pub struct SessionFiles {
     pub path: PathBuf,
     /// Its ID, by the name of the file.
     pub id: String,
+    /// Where OpenCode keeps it, if it is not a file of its own.
+    kept: Option<Kept>,
     /// Somebody says that nobody writes it any more, even if it was written a short time ago.
     is_over: bool,
 }
@@ -67,7 +68,7 @@ pub fn form_of(path: &Path) -> Option<TranscriptForm> {
     if !path.is_file() {
         return None;
     }
-    let mut reader = BufReader::new(File::open(path).ok()?.take(HEAD));
+    let mut reader = BufReader::new(open(path, 0).ok()?.take(HEAD));
     let mut line = Vec::new();
     for _ in 0..8 {
         line.clear();
@@ -113,7 +114,13 @@ impl SessionFiles {
             ),
             false => FoundSession::of(form, path.clone()).map_or(name, |found| found.id),
         };
-        Ok(Self { form, path, id, is_over: false })
+        Ok(Self { form, path, id, kept: None, is_over: false })
+    }
+
+    /// A session that a host keeps.
+    pub fn of_found(found: &FoundSession) -> Self {
+        let kept = (found.form == TranscriptForm::OpenCode).then(|| Kept::of(&found.path));
+        Self { form: found.form, path: found.path.clone(), id: found.id.clone(), kept, is_over: false }
     }
 
     /// The same, for somebody who knows that nobody writes the session any more.
@@ -132,6 +139,9 @@ impl SessionFiles {
     /// # Errors
     /// Those of reading.
     pub fn read_on(&self, session: &mut Session, progress: &mut Progress) -> Result<(), Failure> {
+        if let Some(kept) = &self.kept {
+            return self.read_kept(kept, session, progress);
+        }
         let known = [&self.path].into_iter().chain(progress.files.iter().map(|(path, ..)| path));
         let is_over = self.is_over || !known.clone().any(|path| is_written(path));
         let length: u64 = known.filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum();
@@ -146,16 +156,47 @@ impl SessionFiles {
                 progress.files.push((path, number, 0));
             }
         }
-        let at = |path: &Path, offset| BufReader::with_capacity(BUFFER, PartsOfFile { path: path.to_owned(), offset });
-        let mut open = vec![SessionFile::new(0, at(&self.path, progress.offset), progress.offset)];
+        let at = |path: &Path, offset| -> io::Result<BufReader<Box<dyn Read>>> {
+            let reader: Box<dyn Read> = match is_compressed(path) {
+                true => open(path, offset)?,
+                false => Box::new(PartsOfFile { path: path.to_owned(), offset }),
+            };
+            Ok(BufReader::with_capacity(BUFFER, reader))
+        };
+        let own = at(&self.path, progress.offset).map_err(failed)?;
+        let mut read = vec![SessionFile::new(0, own, progress.offset)];
         for (path, number, offset) in &progress.files {
-            open.push(SessionFile::new(*number, at(path, *offset), *offset));
+            read.push(SessionFile::new(*number, at(path, *offset).map_err(failed)?, *offset));
         }
-        session.follow_files(&mut open, is_over).map_err(failed)?;
-        progress.offset = open[0].offset();
-        for (known, file) in progress.files.iter_mut().zip(&open[1..]) {
+        session.follow_files(&mut read, is_over).map_err(failed)?;
+        progress.offset = read[0].offset();
+        for (known, file) in progress.files.iter_mut().zip(&read[1..]) {
             known.2 = file.offset();
         }
+        Ok(())
+    }
+
+    /// Reads a session of OpenCode, unless it is as it was the last time.
+    fn read_kept(&self, kept: &Kept, session: &mut Session, progress: &mut Progress) -> Result<(), Failure> {
+        let content = kept.read(&self.id)?;
+        let is_over = self.is_over || !is_recent(content.written());
+        let state = (content.bytes(), is_over);
+        if state == (progress.length, progress.is_over) && state.0 > 0 {
+            return Ok(());
+        }
+        (progress.length, progress.is_over) = state;
+        let mut messages: Vec<(usize, Value)> = content.messages.into_iter().map(|message| (0, message)).collect();
+        for (child, own) in content.children {
+            let name = PathBuf::from(child.get("id").and_then(Value::as_str).unwrap_or_default());
+            let known = progress.files.iter().find(|(known, ..)| *known == name).map(|(_, number, _)| *number);
+            let number = known.unwrap_or_else(|| {
+                let number = session.add_child(&child);
+                progress.files.push((name, number, 0));
+                number
+            });
+            messages.extend(own.into_iter().map(|message| (number, message)));
+        }
+        session.follow_messages(&content.session, &messages, is_over);
         Ok(())
     }
 
@@ -187,7 +228,13 @@ impl SessionFiles {
 
     /// True if the session is one JSON document.
     pub fn is_document(&self) -> bool {
-        self.form.is_document() || self.path.extension().is_some_and(|extension| extension == "json")
+        self.kept.is_none()
+            && (self.form.is_document() || self.path.extension().is_some_and(|extension| extension == "json"))
+    }
+
+    /// True if it can be read as one JSON document, whatever it is kept in.
+    pub fn has_document(&self) -> bool {
+        self.kept.is_some() || self.is_document()
     }
 
     fn document(&self, entries: Option<Option<String>>) -> Result<Session, Failure> {
@@ -202,6 +249,9 @@ impl SessionFiles {
     /// # Errors
     /// Those of reading.
     pub fn document_text(&self) -> Result<String, Failure> {
+        if let Some(kept) = &self.kept {
+            return Ok(kept.read(&self.id)?.document().to_string());
+        }
         let failed = |error: io::Error| Failure::of_file("read", self.path.display(), &error);
         let mut bytes = Vec::new();
         File::open(&self.path).map_err(failed)?.take(LONGEST_DOCUMENT).read_to_end(&mut bytes).map_err(failed)?;
@@ -214,8 +264,17 @@ impl SessionFiles {
         [self.path.clone()].into_iter().chain(agents.into_iter().map(|(path, _)| path)).collect()
     }
 
+    /// The file with this number.
+    pub fn file<'a>(&'a self, progress: &'a Progress, number: usize) -> &'a Path {
+        let agent = progress.files.iter().find(|(_, known, _)| *known == number);
+        agent.map_or(&self.path, |(path, ..)| path)
+    }
+
     /// The length of its files, in bytes.
     pub fn bytes(&self) -> u64 {
+        if let Some(kept) = &self.kept {
+            return kept.read(&self.id).map_or(0, |content| content.bytes());
+        }
         self.paths().iter().filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum()
     }
 
@@ -277,7 +336,8 @@ impl SessionFiles {
         let Some(root) = of_days.or_else(|| self.path.parent()) else { return Vec::new() };
         let mut paths = Vec::new();
         files(root, if of_days.is_some() { 4 } else { 1 }, &mut paths);
-        paths.retain(|path| path > &self.path && path.extension().is_some_and(|extension| extension == "jsonl"));
+        paths.retain(|path| path > &self.path && plain_name(path).ends_with(".jsonl"));
+        leave_out_copies(&mut paths);
         paths.sort();
         let mut found = Vec::new();
         for path in paths.into_iter().take(MOST_THREADS) {
@@ -307,7 +367,7 @@ pub(super) fn spawned(path: &Path) -> Option<(String, String)> {
 
 /// Notes the calls in a thread of Codex that have started other threads.
 fn note_calls(caller: &Path, threads: &mut [(PathBuf, AgentFile)]) {
-    let Ok(file) = File::open(caller) else { return };
+    let Ok(file) = open(caller, 0) else { return };
     for line in BufReader::new(file).split(b'\n').map_while(Result::ok) {
         let text = String::from_utf8_lossy(&line);
         let named = threads
@@ -339,7 +399,7 @@ fn names_session(path: &Path, id: &str) -> bool {
 }
 
 /// True if somebody has written a file a short time ago.
-pub fn is_written(path: &Path) -> bool {
+fn is_written(path: &Path) -> bool {
     let changed = path.metadata().and_then(|data| data.modified());
     changed.is_ok_and(|changed| SystemTime::now().duration_since(changed).is_ok_and(|silence| silence < SILENCE))
 }

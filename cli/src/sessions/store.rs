@@ -6,11 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callstack_core::store::StoredLog;
-use callstack_core::transcript::Session;
+use callstack_core::transcript::{LeftOut, Session};
 use callstack_core::{Error, Event, EventQuery, Handle, HistoryReader, LogReader, MemoryStore, Result, Store};
 
 use super::reading::{Progress, SessionFiles};
 use crate::failure::Failure;
+use crate::output::count;
+
+/// The number of lines that were left out of which it is told where they are.
+const PLACES: usize = 3;
 
 /// The events of a session.
 pub struct SessionStore {
@@ -95,9 +99,19 @@ impl SessionStore {
         Ok(store)
     }
 
-    /// The number of lines that were not understood.
-    pub fn unknown(&self) -> usize {
-        self.followed.reading().0.facts().unknown
+    /// Which lines were not understood, if there are any.
+    pub fn left_out(&self) -> Option<String> {
+        let reading = self.followed.reading();
+        let (session, progress) = &*reading;
+        let facts = session.facts();
+        let place = |left_out: &LeftOut| {
+            let path = self.followed.files.file(progress, left_out.file);
+            format!("at byte {} of {}", left_out.offset, path.display())
+        };
+        let places: Vec<String> = facts.left_out.iter().take(PLACES).map(place).collect();
+        let places = if places.is_empty() { String::new() } else { format!(", such as {}", places.join(", ")) };
+        let lines = count(facts.unknown, "line");
+        (facts.unknown > 0).then(|| format!("left out, because they were not understood: {lines}{places}"))
     }
 
     fn catch_up(&mut self) -> Result<bool> {

@@ -86,9 +86,9 @@ trait Records {
 /// let file = "{\"id\": \"app-1\", \"title\": \"Set up\",   \"status\": \"open\"}\n";
 /// let stack = Stack::in_memory();
 /// stack.bring_up_to_date(&import::frames(file)?, None)?;
-/// assert_eq!(stack.look(|tree| import::export(tree, file, ""))?.text, file);
+/// assert_eq!(stack.read(|tree| import::export(tree, file, ""))??.text, file);
 /// stack.activate("app-1")?;
-/// let exported = stack.look(|tree| import::export(tree, file, ""))?;
+/// let exported = stack.read(|tree| import::export(tree, file, ""))??;
 /// assert!(exported.text.starts_with("{\"id\": \"app-1\", \"title\": \"Set up\",   \"status\": \"in_progress\""));
 /// stack.note_export(&exported)?;
 /// # Ok::<(), callstack_core::Error>(())

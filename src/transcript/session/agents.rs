@@ -1,5 +1,7 @@
 //! Sub-agents: which frame and which call the file of one belongs to.
 
+use std::collections::HashMap;
+
 use super::{AgentCall, End, Session};
 use crate::frame::Handle;
 use crate::transcript::AgentFile;
@@ -8,6 +10,13 @@ impl Session {
     /// The number of the sub-agent with this ID.
     pub(super) fn stream_of(&self, agent: &str) -> Option<usize> {
         self.streams.iter().position(|stream| stream.agent.as_ref().is_some_and(|known| known.id == agent))
+    }
+
+    /// Notes the calls that have started sub-agents. `calls`: by the IDs of the agents.
+    pub(in crate::transcript) fn note_calls(&mut self, calls: &HashMap<String, String>) {
+        for agent in self.streams.iter_mut().filter_map(|stream| stream.agent.as_mut()) {
+            agent.call = agent.call.take().or_else(|| calls.get(&agent.id).cloned());
+        }
     }
 
     /// The number of a sub-agent whose lines are in the file of the session.

@@ -65,13 +65,13 @@ impl Tree {
     /// let shop = stack.plan(NewFrame::new("Shop"))?;
     /// let cart = stack.plan(NewFrame::new("Cart").below(shop))?;
     /// let tests = stack.plan(NewFrame::new("Tests").below(shop).depends_on(cart))?;
-    /// stack.look(|tree| {
+    /// stack.read(|tree| {
     ///     assert_eq!(tree.can_begin(cart, Parts::First), Ok(()));
     ///     let waits = Obstacle::Dependency { frame: tests, dependency: cart };
     ///     assert_eq!(tree.can_begin(tests, Parts::First), Err(waits));
     ///     assert_eq!(tree.can_begin(shop, Parts::First), Err(Obstacle::Child(tests)), "the part that is done last");
     ///     assert_eq!(tree.can_begin(shop, Parts::Within), Ok(()));
-    /// });
+    /// })?;
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     pub fn can_begin(&self, handle: Handle, parts: Parts) -> std::result::Result<(), Obstacle> {

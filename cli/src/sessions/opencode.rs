@@ -1,0 +1,304 @@
+//! Where OpenCode keeps its sessions: in a database since version 1.2, before that in JSON files. Both have the same records.
+
+use std::collections::HashSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use callstack_core::text::from_json;
+use callstack_core::transcript::TranscriptForm;
+use rusqlite::{Connection, OpenFlags, Row, params};
+use serde_json::{Value, json};
+
+use super::found::{FoundSession, files};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::host_files::home;
+
+/// How long OpenCode may lock its database.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The most levels of sub-agents that are read.
+const DEEPEST: usize = 16;
+
+/// The columns of a session that are read: all versions of the database have them.
+const COLUMNS: &str = "id, parent_id, directory, title, version, time_created, time_updated";
+
+/// Where a session is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// In this database.
+    Database(PathBuf),
+    /// In JSON files below this folder.
+    Files(PathBuf),
+}
+
+/// A session with its sub-agents, as it is now. Each has its record and its messages with their parts, `{"info": {…}, "parts": […]}`.
+pub struct Content {
+    pub session: Value,
+    pub messages: Vec<Value>,
+    pub children: Vec<(Value, Vec<Value>)>,
+}
+
+impl Content {
+    /// The same as an export of OpenCode, with the sub-agents in it.
+    pub fn document(self) -> Value {
+        let export = |(info, messages): (Value, Vec<Value>)| json!({ "info": info, "messages": messages });
+        let children: Vec<Value> = self.children.into_iter().map(export).collect();
+        json!({ "info": self.session, "messages": self.messages, "children": children })
+    }
+
+    /// When something was written last, in milliseconds since the Unix epoch.
+    pub fn written(&self) -> u64 {
+        let sessions = [&self.session].into_iter().chain(self.children.iter().map(|(session, _)| session));
+        sessions.map(|session| time(session, "updated")).max().unwrap_or_default()
+    }
+
+    /// Its length, in bytes.
+    pub fn bytes(&self) -> u64 {
+        let all = self.messages.iter().chain(self.children.iter().flat_map(|(_, messages)| messages));
+        all.map(|message| message.to_string().len() as u64).sum()
+    }
+}
+
+/// The sessions that nobody has started as a sub-agent.
+pub fn sessions() -> Vec<FoundSession> {
+    let mut found: Vec<FoundSession> = Vec::new();
+    for kept in places() {
+        // A session that was moved into the database is still among the files, too.
+        let known: HashSet<String> = found.iter().map(|known| known.id.clone()).collect();
+        let sessions = kept.sessions().unwrap_or_default().into_iter();
+        let sessions = sessions.filter_map(|(path, session)| found_session(path, &session));
+        found.extend(sessions.filter(|new| !known.contains(&new.id)));
+    }
+    found
+}
+
+/// The databases of OpenCode, and the folder of its files.
+fn places() -> Vec<Kept> {
+    let data = env::var_os("XDG_DATA_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let Some(data) = data.or_else(|| Some(home()?.join(".local/share"))) else { return Vec::new() };
+    let folder = data.join("opencode");
+    let mut databases = Vec::new();
+    files(&folder, 1, &mut databases);
+    databases.retain(|path| is_database(path));
+    databases.extend(env::var_os("OPENCODE_DB").filter(|path| path != ":memory:").map(|path| folder.join(path)));
+    databases.sort();
+    databases.dedup();
+    let databases = databases.into_iter().filter(|path| path.is_file()).map(Kept::Database);
+    databases.chain([Kept::Files(folder.join("storage"))]).collect()
+}
+
+/// True if a file has the name of a database of OpenCode: its channels have one each.
+pub fn is_database(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.strip_prefix("opencode")
+        .and_then(|rest| rest.strip_suffix(".db"))
+        .is_some_and(|channel| channel.is_empty() || channel.starts_with('-'))
+}
+
+fn time(session: &Value, key: &str) -> u64 {
+    session.pointer(&format!("/time/{key}")).and_then(Value::as_u64).unwrap_or_default()
+}
+
+impl Kept {
+    /// The place of a session, by the file that a listing has named for it.
+    pub fn of(path: &Path) -> Self {
+        match is_database(path) {
+            true => Self::Database(path.to_owned()),
+            // storage/session/PROJECT/SESSION.json
+            false => Self::Files(path.ancestors().nth(3).unwrap_or(path).to_owned()),
+        }
+    }
+
+    /// The records of the sessions that no other one has started, each with the file in which it is.
+    fn sessions(&self) -> Result<Vec<(PathBuf, Value)>, Failure> {
+        match self {
+            Self::Database(path) => {
+                let connection = connect(path)?;
+                let sessions = rows(&connection, path, "WHERE parent_id IS NULL", "")?;
+                Ok(sessions.into_iter().map(|session| (path.clone(), session)).collect())
+            }
+            Self::Files(folder) => {
+                let mut all = session_files(folder);
+                all.retain(|(_, session)| session.get("parentID").is_none_or(Value::is_null));
+                Ok(all)
+            }
+        }
+    }
+
+    /// A session with its sub-agents.
+    ///
+    /// # Errors
+    /// If it is not there any more; those of reading.
+    pub fn read(&self, id: &str) -> Result<Content, Failure> {
+        let (mut sessions, messages): (Vec<Value>, Vec<Vec<Value>>) = match self {
+            Self::Database(path) => {
+                let connection = connect(path)?;
+                // One moment: OpenCode can write meanwhile.
+                let failed = |error: rusqlite::Error| unreadable(path, &error);
+                let moment = connection.unchecked_transaction().map_err(failed)?;
+                let mut sessions = rows(&moment, path, "WHERE id = ?1", id)?;
+                self.with_children(&mut sessions, |parent| rows(&moment, path, "WHERE parent_id = ?1", parent))?;
+                let read = |session: &Value| messages_of(&moment, text(session, "id")).map_err(failed);
+                let messages = sessions.iter().map(read).collect::<Result<_, _>>()?;
+                (sessions, messages)
+            }
+            Self::Files(folder) => {
+                let all = session_files(folder);
+                let of = |key: &'static str, id: &str| {
+                    let found = all.iter().filter(|(_, session)| text(session, key) == id);
+                    Ok(found.map(|(_, session)| session.clone()).collect::<Vec<Value>>())
+                };
+                let mut sessions: Vec<Value> = of("id", id)?;
+                self.with_children(&mut sessions, |parent| of("parentID", parent))?;
+                let messages = sessions.iter().map(|session| message_files(folder, text(session, "id"))).collect();
+                (sessions, messages)
+            }
+        };
+        if sessions.is_empty() {
+            let message = format!("there is no session `{id}` in {}", self.path().display());
+            return Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"));
+        }
+        let session = sessions.remove(0);
+        let mut messages = messages.into_iter();
+        let own = messages.next().unwrap_or_default();
+        Ok(Content { session, messages: own, children: sessions.into_iter().zip(messages).collect() })
+    }
+
+    /// Adds the sessions that these have started, and those that they have.
+    fn with_children(
+        &self,
+        sessions: &mut Vec<Value>,
+        children: impl Fn(&str) -> Result<Vec<Value>, Failure>,
+    ) -> Result<(), Failure> {
+        let mut level = 0..sessions.len();
+        for _ in 0..DEEPEST {
+            for place in level.clone() {
+                let mut new = children(text(&sessions[place], "id"))?;
+                new.retain(|new| !sessions.iter().any(|known| text(known, "id") == text(new, "id")));
+                sessions.append(&mut new);
+            }
+            level = level.end..sessions.len();
+        }
+        Ok(())
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Database(path) | Self::Files(path) => path,
+        }
+    }
+}
+
+fn found_session(path: PathBuf, session: &Value) -> Option<FoundSession> {
+    let id = session.get("id")?.as_str()?.to_owned();
+    let folder = session.get("directory").and_then(Value::as_str).map(PathBuf::from);
+    // Its length is not known before it is read.
+    Some(FoundSession { form: TranscriptForm::OpenCode, path, id, changed: time(session, "updated"), bytes: 1, folder })
+}
+
+/// The records of all sessions in JSON files.
+fn session_files(folder: &Path) -> Vec<(PathBuf, Value)> {
+    let mut paths = Vec::new();
+    files(&folder.join("session"), 2, &mut paths);
+    paths.into_iter().filter_map(|path| record(&path).map(|session| (path, session))).collect()
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn record(path: &Path) -> Option<Value> {
+    from_json::<Value>(&fs::read_to_string(path).ok()?).ok().filter(Value::is_object)
+}
+
+/// The messages of a session in JSON files, with their parts.
+fn message_files(folder: &Path, session: &str) -> Vec<Value> {
+    let listed = |folder: &Path| {
+        let mut paths = Vec::new();
+        files(folder, 1, &mut paths);
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        paths.sort();
+        paths
+    };
+    let message = |path: PathBuf| {
+        let mut info = record(&path)?;
+        // The names are those of the records, also where a migration has moved them.
+        let id = path.file_stem()?.to_str()?;
+        info["id"] = id.into();
+        let parts: Vec<Value> = listed(&folder.join("part").join(id)).iter().filter_map(|part| record(part)).collect();
+        Some(json!({ "info": info, "parts": parts }))
+    };
+    listed(&folder.join("message").join(session)).into_iter().filter_map(message).collect()
+}
+
+fn connect(path: &Path) -> Result<Connection, Failure> {
+    let open = |name: &str| {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(name, flags)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+        Ok(connection)
+    };
+    let escaped: String = path
+        .display()
+        .to_string()
+        .chars()
+        .map(|character| match character {
+            '%' => "%25".to_owned(),
+            '?' => "%3f".to_owned(),
+            '#' => "%23".to_owned(),
+            _ => character.to_string(),
+        })
+        .collect();
+    // In a folder that cannot be written only the main file can be read.
+    let opened = open(&format!("file:{escaped}?mode=ro")).or_else(|_| open(&format!("file:{escaped}?immutable=1")));
+    opened.map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &rusqlite::Error) -> Failure {
+    Failure::new(Exit::Failed, "unreadable_session", format!("cannot read {}: {error}", path.display()))
+}
+
+/// The records of sessions, as an export has them.
+fn rows(connection: &Connection, path: &Path, which: &str, id: &str) -> Result<Vec<Value>, Failure> {
+    let read = || -> rusqlite::Result<Vec<Value>> {
+        let order = "ORDER BY time_created, id";
+        let mut statement = connection.prepare(&format!("SELECT {COLUMNS} FROM session {which} {order}"))?;
+        let session = |row: &Row<'_>| {
+            let text = |name: &str| row.get::<_, Option<String>>(name);
+            let number = |name: &str| row.get::<_, Option<f64>>(name).map(|time| time.unwrap_or_default() as u64);
+            Ok(json!({
+                "id": text("id")?, "parentID": text("parent_id")?, "directory": text("directory")?, "title": text("title")?,
+                "version": text("version")?,
+                "time": { "created": number("time_created")?, "updated": number("time_updated")? },
+            }))
+        };
+        match statement.parameter_count() {
+            0 => statement.query_map([], session)?.collect(),
+            _ => statement.query_map(params![id], session)?.collect(),
+        }
+    };
+    read().map_err(|error| unreadable(path, &error))
+}
+
+/// The messages of a session in the database, with their parts. What cannot be read is left out.
+fn messages_of(connection: &Connection, session: &str) -> rusqlite::Result<Vec<Value>> {
+    let mut statement =
+        connection.prepare_cached("SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created, id")?;
+    let mut of_message = connection.prepare_cached("SELECT data FROM part WHERE message_id = ?1 ORDER BY id")?;
+    let heads: Vec<(String, String)> = statement
+        .query_map(params![session], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut messages = Vec::with_capacity(heads.len());
+    for (id, data) in heads {
+        let Some(mut info) = from_json::<Value>(&data).ok().filter(Value::is_object) else { continue };
+        info["id"] = id.clone().into();
+        let parts: Vec<String> =
+            of_message.query_map(params![id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let parts: Vec<Value> = parts.iter().filter_map(|part| from_json(part).ok()).collect();
+        messages.push(json!({ "info": info, "parts": parts }));
+    }
+    Ok(messages)
+}

@@ -1,0 +1,92 @@
+//! A person goes back in the conversation: what was left stays in the tree, as invalidated turns, with what it has cost.
+
+use callstack_core::FrameStatus;
+use callstack_core::transcript::{Session, TranscriptForm};
+use serde_json::{Value, json};
+
+/// The turns of a session with their statuses.
+fn turns(form: TranscriptForm, lines: &[Value]) -> Vec<(String, FrameStatus)> {
+    let mut session = Session::new(form, "s");
+    for line in lines {
+        session.follow_line(0, line.to_string().as_bytes());
+    }
+    session.settle(true);
+    let tree = session.tree();
+    let requests: u64 = tree.usage(tree.roots()[0]).total.iter().map(|usage| usage.requests).sum();
+    assert_eq!(requests, 3, "what was left was paid for");
+    let children = tree.children(tree.roots()[0]).iter();
+    children.map(|turn| (tree.node(*turn).title().to_owned(), tree.node(*turn).status())).collect()
+}
+
+fn claude(uuid: &str, parent: Option<&str>, time: u64, message: Value) -> Value {
+    json!({ "type": message["role"], "uuid": uuid, "parentUuid": parent, "sessionId": "5e55104e",
+        "timestamp": format!("2026-01-15T10:00:{time:02}Z"), "message": message })
+}
+
+fn asks(text: &str) -> Value {
+    json!({ "role": "user", "content": text })
+}
+
+fn answers(id: &str, text: &str) -> Value {
+    json!({ "role": "assistant", "id": id, "stop_reason": "end_turn", "content": [{ "type": "text", "text": text }],
+        "usage": { "input_tokens": 10, "output_tokens": 2 } })
+}
+
+fn expected(turns: [(&str, FrameStatus); 3]) -> Vec<(String, FrameStatus)> {
+    turns.into_iter().map(|(title, status)| (title.to_owned(), status)).collect()
+}
+
+#[test]
+fn a_prompt_behind_an_earlier_line_leaves_the_turns_between_them() {
+    use FrameStatus::{Completed, Invalidated};
+    let conversation = |last: Option<&str>| {
+        turns(
+            TranscriptForm::Claude,
+            &[
+                claude("u1", None, 1, asks("Build the cart.")),
+                claude("a1", Some("u1"), 2, answers("m1", "Built.")),
+                claude("u2", Some("a1"), 3, asks("Now in Rust.")),
+                claude("a2", Some("u2"), 4, answers("m2", "Done in Rust.")),
+                claude("u3", last, 5, asks("Now in Go.")),
+                claude("a3", Some("u3"), 6, answers("m3", "Done in Go.")),
+            ],
+        )
+    };
+    let [first, second, third] = ["Build the cart.", "Now in Rust.", "Now in Go."];
+    assert_eq!(conversation(Some("a2")), expected([(first, Completed), (second, Completed), (third, Completed)]));
+    assert_eq!(conversation(Some("a1")), expected([(first, Completed), (second, Invalidated), (third, Completed)]));
+    // Lines of other files, and lines without a place, leave nothing.
+    assert_eq!(
+        conversation(Some("elsewhere")),
+        expected([(first, Completed), (second, Completed), (third, Completed)])
+    );
+    assert_eq!(conversation(None), expected([(first, Completed), (second, Completed), (third, Completed)]));
+}
+
+#[test]
+fn gemini_names_the_line_to_which_the_person_went_back() {
+    use FrameStatus::{Completed, Invalidated};
+    let said = |id: &str, time: u64, text: &str| json!({ "id": id, "type": "user", "content": text, "timestamp": format!("2026-01-15T10:00:{time:02}Z") });
+    let answered = |id: &str, time: u64, text: &str| {
+        json!({ "id": id, "type": "gemini", "content": text, "model": "gemini-3",
+        "tokens": { "input": 10, "output": 2, "cached": 0, "thoughts": 0, "tool": 0, "total": 12 }, "timestamp": format!("2026-01-15T10:00:{time:02}Z") })
+    };
+    let conversation = |to: &str| {
+        turns(
+            TranscriptForm::Gemini,
+            &[
+                said("u1", 1, "Build the cart."),
+                answered("a1", 2, "Built."),
+                said("u2", 3, "Now in Rust."),
+                answered("a2", 4, "Done in Rust."),
+                json!({ "$rewindTo": to }),
+                said("u3", 5, "Now in Go."),
+                answered("a3", 6, "Done in Go."),
+            ],
+        )
+    };
+    let [first, second, third] = ["Build the cart.", "Now in Rust.", "Now in Go."];
+    assert_eq!(conversation("u2"), expected([(first, Completed), (second, Invalidated), (third, Completed)]));
+    assert_eq!(conversation("u1"), expected([(first, Invalidated), (second, Invalidated), (third, Completed)]));
+    assert_eq!(conversation("nobody"), expected([(first, Invalidated), (second, Invalidated), (third, Completed)]));
+}
