@@ -351,6 +351,12 @@ hosts-real: $(call needs,dist typescript)
 	cd bindings && CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node scripts/unchanged.mjs $(NPM) test --prefix hosts -- $(if $(HOSTS),--test-name-pattern='^$(HOSTS)')
 	if scripts/install-postgres; then CALLSTACK=$(CURDIR)/$(NATIVE)/callstack-postgres scripts/with-postgres $(NPM) run test:postgres --prefix bindings/hosts; else [ $$? -eq 3 ]; fi
 
+# Writes the samples of tests/data/transcripts anew: what the installed versions of the agents write of a short job. Then the goldens:
+# UPDATE_GOLDEN=1 cargo test -p callstack-tests --all-features -- transcript
+update-transcripts: $(call needs,build)
+	$(NPM) install --prefix bindings/hosts
+	CALLSTACK=$(CURDIR)/$(NATIVE)/callstack node bindings/hosts/transcripts.mjs
+
 # Writes docs/run.svg, the picture of the README: `callstack run claude` and `callstack watch`, each in a pseudo-terminal.
 demo-run-svg: $(call needs,dist typescript)
 	$(NPM) install --prefix bindings/hosts

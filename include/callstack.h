@@ -1199,9 +1199,9 @@ CallstackCode callstack_add_decision(Callstack *stack,
  *
  * - `frame`: the frame, in any status.
  * - `request`: a JSON object, `{"model": "claude-sonnet-5", "uncachedInput": 412, "cacheRead": 9120, "cacheWrite": 640,
- *   "output": 210, "reasoning": 0, "duration": 3480, "messages": 14, "costMicroUsd": 11500, "failed": false}`, each key optional. The numbers of
+ *   "cacheWriteHour": 0, "output": 210, "reasoning": 0, "duration": 3480, "messages": 14, "costMicroUsd": 11500, "failed": false}`, each key optional. The numbers of
  *   tokens do not overlap: the prompt has `uncachedInput` + `cacheRead` + `cacheWrite`, the answer `output` +
- *   `reasoning`. `duration` is in milliseconds, `messages` the number of messages in the prompt,
+ *   `reasoning`. `cacheWriteHour` are those of `cacheWrite` that the cache keeps for an hour. `duration` is in milliseconds, `messages` the number of messages in the prompt,
  *   `costMicroUsd` what it has cost in millionths of a US dollar. A record with nothing but a cost is no request.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _JSON for the request; the storage errors.

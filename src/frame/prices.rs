@@ -8,6 +8,9 @@ use super::ModelUsage;
 
 /// Number of tokens that a price is for.
 const TOKENS: f64 = 1_000_000.0;
+/// What a token costs in a cache that keeps it for an hour, against one that keeps it for five minutes: 2 and 1.25 times a token that no cache
+/// has.
+const HOUR: f64 = 1.6;
 /// The highest price for that number. Costs of any number of tokens are then finite.
 const HIGHEST: f64 = 1e9;
 
@@ -44,6 +47,8 @@ pub struct Price {
     pub cache_read: Option<f64>,
     /// Of prompt tokens that were written to a cache.
     pub cache_write: Option<f64>,
+    /// Of those that the cache keeps for an hour. Default: 1.6 times `cacheWrite`, as Anthropic sells them.
+    pub cache_write_hour: Option<f64>,
     /// Of tokens of answers, those of reasoning among them.
     pub output: Option<f64>,
 }
@@ -76,7 +81,8 @@ impl Prices {
     /// What the requests to one model cost. `None` if the model has no prices, or none for tokens that were used.
     pub fn cost(&self, usage: &ModelUsage) -> Option<f64> {
         let price = self.models.get(&usage.model)?;
-        let used = [usage.uncached_input, usage.cache_read, usage.cache_write, usage.answer()];
+        let hour = usage.cache_write_hour.min(usage.cache_write);
+        let used = [usage.uncached_input, usage.cache_read, usage.cache_write - hour, hour, usage.answer()];
         let costs = used.iter().zip(price.all()).map(|(tokens, price)| match (tokens, price) {
             (0, _) => Some(0.0),
             (tokens, price) => price.map(|price| *tokens as f64 * price / TOKENS),
@@ -94,8 +100,9 @@ impl Prices {
 }
 
 impl Price {
-    fn all(&self) -> [Option<f64>; 4] {
-        [self.uncached_input, self.cache_read, self.cache_write, self.output]
+    fn all(&self) -> [Option<f64>; 5] {
+        let hour = self.cache_write_hour.or_else(|| Some(HOUR * self.cache_write?));
+        [self.uncached_input, self.cache_read, self.cache_write, hour, self.output]
     }
 }
 
@@ -122,6 +129,21 @@ mod tests {
         );
         let whole = prices.total(&[]);
         assert_eq!((whole.known, whole.is_complete), (0.0, true));
+    }
+
+    #[test]
+    fn what_a_cache_keeps_for_an_hour_has_a_price_of_its_own() {
+        let price = Price { cache_write: Some(3.75), ..Price::default() };
+        let usage = ModelUsage {
+            model: "m".into(),
+            cache_write: 3_000_000,
+            cache_write_hour: 1_000_000,
+            ..ModelUsage::default()
+        };
+        let cost = |price| Prices::new([("m".to_owned(), price)]).cost(&usage);
+        assert_eq!(cost(price), Some(2.0 * 3.75 + 6.0));
+        assert_eq!(cost(Price { cache_write_hour: Some(7.0), ..price }), Some(2.0 * 3.75 + 7.0));
+        assert_eq!(cost(Price { cache_write_hour: Some(7.0), ..Price::default() }), None, "the others have no price");
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub struct ModelRequest {
     pub cache_read: u64,
     /// Prompt tokens that were written to the provider's cache.
     pub cache_write: u64,
+    /// Those of them that the cache keeps for an hour, which some providers sell for a price of its own.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_hour: u64,
     /// Tokens of the answer, without those of reasoning.
     pub output: u64,
     /// Tokens of reasoning.
@@ -76,6 +79,9 @@ pub struct ModelUsage {
     pub cache_read: u64,
     /// Prompt tokens that were written to the provider's cache.
     pub cache_write: u64,
+    /// Those of them that the cache keeps for an hour, which some providers sell for a price of its own.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_hour: u64,
     /// Tokens of the answers, without those of reasoning.
     pub output: u64,
     /// Tokens of reasoning.
@@ -128,6 +134,7 @@ impl ModelUsage {
             (&mut self.uncached_input, other.uncached_input),
             (&mut self.cache_read, other.cache_read),
             (&mut self.cache_write, other.cache_write),
+            (&mut self.cache_write_hour, other.cache_write_hour),
             (&mut self.output, other.output),
             (&mut self.reasoning, other.reasoning),
             (&mut self.duration, other.duration),
@@ -155,6 +162,7 @@ impl From<&ModelRequest> for ModelUsage {
             uncached_input,
             cache_read,
             cache_write,
+            cache_write_hour,
             output,
             reasoning,
             duration,
@@ -171,6 +179,7 @@ impl From<&ModelRequest> for ModelUsage {
             uncached_input: *uncached_input,
             cache_read: *cache_read,
             cache_write: *cache_write,
+            cache_write_hour: *cache_write_hour,
             output: *output,
             reasoning: *reasoning,
             duration: *duration,

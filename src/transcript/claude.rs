@@ -205,6 +205,9 @@ fn answered(line: &Json, message: &Json) -> Option<Line> {
             uncached_input: number(usage, "input_tokens"),
             cache_read: number(usage, "cache_read_input_tokens"),
             cache_write: number(usage, "cache_creation_input_tokens"),
+            cache_write_hour: usage
+                .get("cache_creation")
+                .map_or(0, |written| number(written, "ephemeral_1h_input_tokens")),
             output: number(usage, "output_tokens"),
             ..ModelRequest::new(text(message, "model"))
         };

@@ -1219,6 +1219,8 @@ export interface ModelRequest {
   cacheRead?: number
   /** Prompt tokens that were written to the provider's cache. */
   cacheWrite?: number
+  /** Those of them that the cache keeps for an hour, which some providers sell for a price of its own. */
+  cacheWriteHour?: number
   /** Tokens of the answer, without those of reasoning. */
   output?: number
   /** Tokens of reasoning. */
@@ -1244,6 +1246,8 @@ export interface ModelUsage {
   uncachedInput: number
   cacheRead: number
   cacheWrite: number
+  /** Of `cacheWrite`, what the cache keeps for an hour; absent if that is nothing. */
+  cacheWriteHour?: number
   output: number
   reasoning: number
   /** Time of all requests, in milliseconds. Of requests that ran at the same time each counts. */

@@ -235,6 +235,7 @@ pub fn used(usage: &Usage, milliseconds: u64, has_failed: bool) -> ModelRequest 
         uncached_input: usage.uncached,
         cache_read: usage.read,
         cache_write: usage.written,
+        cache_write_hour: usage.written_for_hour,
         output: usage.output,
         duration: milliseconds,
         failed: has_failed,

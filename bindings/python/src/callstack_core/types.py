@@ -441,6 +441,8 @@ class ModelUsage(TypedDict):
     uncachedInput: int
     cacheRead: int
     cacheWrite: int
+    #: Of `cacheWrite`, what the cache keeps for an hour; absent if that is nothing.
+    cacheWriteHour: NotRequired[int]
     output: int
     reasoning: int
     #: Time of all requests, in milliseconds. Of requests that ran at the same time each counts.
@@ -790,6 +792,8 @@ class ModelRequest(TypedDict, total=False):
     cacheRead: int
     #: Prompt tokens that were written to the provider's cache.
     cacheWrite: int
+    #: Those of them that the cache keeps for an hour, which some providers sell for a price of its own.
+    cacheWriteHour: int
     #: Tokens of the answer, without those of reasoning.
     output: int
     #: Tokens of reasoning.

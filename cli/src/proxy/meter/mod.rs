@@ -89,7 +89,7 @@ mod tests {
     }
 
     const ANTHROPIC: &str = "event: message_start\r\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"claude\",\"usage\":\
-        {\"input_tokens\":12,\"cache_read_input_tokens\":300,\"cache_creation_input_tokens\":40,\"output_tokens\":1}}}\r\n\r\n\
+        {\"input_tokens\":12,\"cache_read_input_tokens\":300,\"cache_creation_input_tokens\":40,\"cache_creation\":{\"ephemeral_5m_input_tokens\":10,\"ephemeral_1h_input_tokens\":30},\"output_tokens\":1}}}\r\n\r\n\
         data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"\\\"usage\\\"\"}}\n\n\
         data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":77}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
 
@@ -97,6 +97,7 @@ mod tests {
     fn assert_anthropic(usage: &Usage) {
         assert_eq!(usage.model.as_deref(), Some("claude"));
         assert_eq!((usage.uncached, usage.read, usage.written, usage.output), (12, 300, 40, 77));
+        assert_eq!(usage.written_for_hour, 30);
         assert!(usage.is_known && usage.error.is_none());
     }
 

@@ -24,6 +24,8 @@ pub struct Usage {
     pub read: u64,
     /// Tokens of the prompt that were written into a cache, for a price of their own.
     pub written: u64,
+    /// Those of them that it keeps for an hour.
+    pub written_for_hour: u64,
     pub output: u64,
     /// The kind of the error that the answer has named. Its message is not kept: it can have words of the prompt.
     pub error: Option<String>,
@@ -76,6 +78,12 @@ impl Tokens {
     /// The first of these numbers that is there: a whole number of at least 0.
     fn first(&self, names: &[&str]) -> Option<u64> {
         names.iter().find_map(|name| self.0.get(*name)?.as_u64())
+    }
+
+    /// What a cache keeps for an hour.
+    fn written_for_hour(&self) -> u64 {
+        let written = self.0.get("cache_creation").and_then(|written| written.get("ephemeral_1h_input_tokens"));
+        written.and_then(Value::as_u64).unwrap_or_default()
     }
 
     /// The same within the details of the prompt.
@@ -255,6 +263,8 @@ impl Usage {
         let output = output.saturating_add(tokens.first(&["thoughtsTokenCount"]).unwrap_or_default());
         if uncached.max(read).max(written) > 0 {
             (self.uncached, self.read, self.written) = (uncached, read, written);
+            // Later counts of an answer leave the parts out.
+            self.written_for_hour = tokens.written_for_hour().max(self.written_for_hour);
         }
         self.output = self.output.max(output);
     }

@@ -25,7 +25,7 @@ export interface TurnResult {
 }
 
 /** The tokens of requests that were reported in a turn. */
-type Counted = Required<Pick<ModelRequest, "uncachedInput" | "cacheRead" | "cacheWrite" | "output">>
+type Counted = Required<Pick<ModelRequest, "uncachedInput" | "cacheRead" | "cacheWrite" | "cacheWriteHour" | "output">>
 
 /** A message of the model while it is being written. */
 interface Unfinished {
@@ -41,7 +41,7 @@ interface Unfinished {
   isCounted: boolean
 }
 
-const NOTHING: Counted = { uncachedInput: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
+const NOTHING: Counted = { uncachedInput: 0, cacheRead: 0, cacheWrite: 0, cacheWriteHour: 0, output: 0 }
 
 /** How long an interrupted turn may take to end before its process is killed, in milliseconds. */
 export const GRACE = 5000
@@ -341,6 +341,7 @@ function countOf(usage: SDKAssistantMessage["message"]["usage"]): Counted {
     uncachedInput: usage.input_tokens,
     cacheRead: usage.cache_read_input_tokens ?? 0,
     cacheWrite: usage.cache_creation_input_tokens ?? 0,
+    cacheWriteHour: usage.cache_creation?.ephemeral_1h_input_tokens ?? 0,
     output: usage.output_tokens,
   }
 }
@@ -353,6 +354,7 @@ function ofModel(usage: SDKResultMessage["modelUsage"][string] | undefined): Cou
     uncachedInput: inputTokens,
     cacheRead: cacheReadInputTokens,
     cacheWrite: cacheCreationInputTokens,
+    cacheWriteHour: 0,
     output: outputTokens,
   }
 }
@@ -371,6 +373,7 @@ function combined(a: Counted, b: Counted, combine: (one: number, other: number) 
     uncachedInput: combine(a.uncachedInput, b.uncachedInput),
     cacheRead: combine(a.cacheRead, b.cacheRead),
     cacheWrite: combine(a.cacheWrite, b.cacheWrite),
+    cacheWriteHour: combine(a.cacheWriteHour, b.cacheWriteHour),
     output: combine(a.output, b.output),
   }
 }
