@@ -2,6 +2,7 @@
 //! Helpers that every other module may use.
 
 mod fnv;
+mod problem;
 mod time;
 
 use std::borrow::Cow;
@@ -14,6 +15,9 @@ use serde::de::DeserializeOwned;
 use crate::steps::step;
 
 pub(crate) use self::fnv::{fnv, fnv_of};
+#[cfg(feature = "capi")]
+pub(crate) use self::problem::located;
+pub(crate) use self::problem::plain;
 pub(crate) use self::time::milliseconds;
 
 /// The replacement of a hidden character in plain texts.

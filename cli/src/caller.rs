@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 
 use callstack_core::text::from_json;
-use callstack_core::{Actor, HolderKind, Stack};
+use callstack_core::{Actor, Hold, HolderKind, Stack};
 use serde_json::{Map, Value};
 
 use crate::token::Token;
@@ -128,6 +128,11 @@ impl Caller {
     fn of_variables(look_up: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let named = VARIABLES.iter().find_map(|(name, host)| Self::of(host, &look_up(name)?));
         named.or_else(|| look_up(VARIABLE)?.split_once('/').and_then(|(host, id)| Self::of(host, id)))
+    }
+
+    /// The conversation of an agent that a worker has started, which nobody else names.
+    pub fn of_worker(hold: &Hold) -> Option<Self> {
+        Self::of("work", &format!("{}.{}", hold.handle, hold.generation))
     }
 
     pub fn as_str(&self) -> &str {

@@ -340,6 +340,52 @@ fn subagents_of_a_host_with_hooks_need_no_call_of_ours() {
     assert_eq!(said, "", "a prompt that hands nothing over stays as it is");
 }
 
+/// The text that a hook adds to the conversation.
+fn added(said: &str) -> String {
+    let said: Value = serde_json::from_str(said).unwrap_or_default();
+    said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The advice to plan stands in the answer with which the frame begins, and nowhere else.
+#[test]
+fn the_advice_to_plan_is_given_once() {
+    let mut session = Session::new();
+    let pushed = session.call_as(None, "push", json!({ "title": "Cart", "successCriteria": "It sums" }));
+    let mut told = pushed.matches("initial-planning priority").count();
+    for event in ["user-prompt-submit", "user-prompt-submit", "session-start"] {
+        let (said, _) = session.run_hook(event, None, json!({}));
+        assert!(!added(&said).is_empty(), "{event}");
+        told += added(&said).matches("initial-planning priority").count();
+    }
+    told += session.call_as(None, "context", json!({})).matches("initial-planning priority").count();
+    assert!(told <= 1, "{told} times");
+}
+
+/// A subagent that works without a frame that was handed over is told what its frame is for, within its budget.
+#[test]
+fn a_subagent_without_a_task_of_ours_gets_the_context_of_its_frame() {
+    let session = Session::new();
+    let (said, _) = session.run_hook("subagent-start", Some("docs"), json!({ "agent_type": "general" }));
+    let told = added(&said);
+    assert!(told.starts_with("Your work is frame f2 (general)") && told.contains("<stack-context"), "{told}");
+    assert!(told.len() < 1_200 * 6, "{} bytes", told.len());
+    // One that is known is told nothing again.
+    let (said, _) = session.run_hook("subagent-start", Some("docs"), json!({ "agent_type": "general" }));
+    assert_eq!(added(&said), "");
+}
+
+#[test]
+fn the_summary_of_a_compaction_becomes_the_results_so_far() {
+    let session = Session::new();
+    let summary = "The cart in src/cart.rs sums prices as integers; rounding at line 40 fails for negative amounts; \
+        next come the taxes in src/taxes.rs.";
+    session.hook("post-compact", None, json!({ "compact_summary": summary }));
+    assert_eq!(session.frame("f1").results.as_deref(), Some(summary));
+    // One that says less changes nothing.
+    session.hook("post-compact", None, json!({ "compact_summary": "We talked." }));
+    assert_eq!(session.frame("f1").results.as_deref(), Some(summary));
+}
+
 /// A subagent that was told of at no time, beside one to which a frame was handed over, has its frame at its end.
 #[test]
 fn the_answer_of_a_subagent_without_a_frame_is_kept() {
@@ -1857,7 +1903,7 @@ fn arguments_that_a_host_has_made_texts_are_answered() {
     assert_eq!(stack.frame("f1").unwrap().decisions, ["use sqlite"]);
     assert_eq!(stack.frame("f2").unwrap().title, "Cart");
     let refused = server.refused(Some("one"), "plan", json!({ "frames": "Cart" }));
-    assert!(refused.contains("`frames`: invalid type: string \"Cart\", expected a sequence"), "{refused}");
+    assert!(refused.contains("`frames`: invalid type: string \"Cart\", expected a list"), "{refused}");
 }
 
 #[test]

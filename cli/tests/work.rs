@@ -998,3 +998,74 @@ fn no_command_of_an_old_generation_changes_the_stack() {
     assert!(run(&["--stack", &elsewhere, "push", "--new", "Elsewhere"], "1").status.success());
     assert!(place.frame(frame).artifacts.is_empty());
 }
+
+/// An agent with the tools of `callstack mcp` works in the frame of its worker, without a name that somebody has given it.
+#[test]
+fn an_agent_of_a_worker_pops_by_its_tools() {
+    let place = Place::new();
+    let root = place.plan("Release");
+    let frame = place.stack.plan(NewFrame::new("Cart").below(root)).unwrap();
+    let call = |id: u32, tool: &str, arguments: Value| {
+        let params = serde_json::json!({ "name": tool, "arguments": arguments });
+        serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
+    };
+    let hello = serde_json::json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "agent", "version": "1" } } });
+    let said = [
+        hello.to_string(),
+        serde_json::json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string(),
+        call(1, "push", serde_json::json!({ "title": "Sums", "successCriteria": "They are right" })),
+        call(2, "pop", serde_json::json!({ "status": "completed", "results": "sums.rs" })),
+        call(3, "pop", serde_json::json!({ "status": "blocked", "results": "", "question": "Which tax?" })),
+    ];
+    fs::write(place.file("said"), format!("{}\n", said.join("\n"))).unwrap();
+    // Calls that are sent together are done one after the other.
+    let script = "$PROGRAM mcp < said > heard; echo 'It is done.'";
+    let mut command = place.command(&["--limit", "1"], script);
+    // A worker that was started within another conversation is not that one.
+    command.env("PROGRAM", env!("CARGO_BIN_EXE_callstack")).env("CLAUDE_CODE_SESSION_ID", "outer");
+    let output = command.output().unwrap();
+    let heard = fs::read_to_string(place.file("heard")).unwrap();
+    assert!(heard.contains("A worker has given you frame f2 (Cart)"), "{heard}");
+    let sums = place.frame("f3".parse().unwrap());
+    assert_eq!((sums.status, sums.results.as_deref()), (FrameStatus::Completed, Some("sums.rs")), "{heard}");
+    let cart = place.frame(frame);
+    assert_eq!((cart.status, cart.waits_for()), (FrameStatus::Blocked, "Which tax?"), "{heard}");
+    assert_eq!(worked(&output)["completed"], 0, "what the agent has said by its tools stays: {output:?}");
+}
+
+/// The example of the documents, with agents that end with 0 whatever has become of their task.
+#[test]
+fn the_last_line_of_an_agent_says_what_the_frame_becomes() {
+    let place = Place::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/agent-worker");
+    let answers = [
+        ("Done", "It is in cart.rs.", FrameStatus::Completed),
+        ("Failed", "I tried.\nFAILED: the tests do not compile", FrameStatus::Failed),
+        ("Blocked", "I need more.\nBLOCKED: Which tax applies?", FrameStatus::Blocked),
+    ];
+    for (title, answer, status) in answers {
+        let frame = place.plan(title);
+        fs::write(place.file("answer"), answer).unwrap();
+        let script = format!("{} sh -c 'cat > context; cat answer' agent", example.display());
+        place.command(&["--limit", "1"], &script).output().unwrap();
+        let record = place.frame(frame);
+        assert_eq!(record.status, status, "{title}: {record:?}");
+        assert!(fs::read_to_string(place.file("context")).unwrap().contains(title));
+    }
+    assert!(place.frame("f3".parse().unwrap()).waits_for().contains("Which tax applies?"));
+}
+
+/// What a worker's agent is told of the frames around its own.
+#[test]
+fn a_part_of_a_planned_frame_is_not_the_whole_task() {
+    let place = Place::new();
+    let root = place.plan("Release");
+    place.stack.plan(NewFrame::new("Cart").below(root).criteria("Totals are right")).unwrap();
+    place.command(&["--limit", "1"], "cat > context").output().unwrap();
+    let context = fs::read_to_string(place.file("context")).unwrap();
+    assert!(context.contains("f1 is planned and follows."), "{context}");
+    for wrong in ["ends the whole task", "not activated yet"] {
+        assert!(!context.contains(wrong), "{wrong}: {context}");
+    }
+}

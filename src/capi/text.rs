@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::Failure;
 use crate::error::Error;
-use crate::text::without_mark;
+use crate::text::{located, without_mark};
 
 /// A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does not count.
 /// The text itself can contain NUL bytes.
@@ -126,7 +126,8 @@ pub(super) unsafe fn optional_record<T: DeserializeOwned + Default>(
 }
 
 fn from_json<T: DeserializeOwned>(argument: &'static str, json: &str) -> Result<T, Failure> {
-    crate::text::from_json(json).map_err(|error| Error::of_json(argument, error).into())
+    let failed = |error| Error::json(argument, located::<T>(json, &error)).with_source(error).into();
+    crate::text::from_json(json).map_err(failed)
 }
 
 /// Converts a record to JSON.

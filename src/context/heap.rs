@@ -177,7 +177,7 @@ fn elements(wording: &Wording, owner: Handle, chunk: &Chunk, size: usize) -> (St
     if !description.is_empty() {
         start.push_str(&format!(" description=\"{}\"", attribute(description)));
     }
-    let (content, replaced) = verbatim(content);
-    let note = wording.chunk_note(replaced);
-    (format!("{start}/>\n"), format!("{start}{note}>{content}</chunk>\n"))
+    let (shown, replaced) = verbatim(content);
+    let note = wording.chunk_note(*shown != **content, replaced);
+    (format!("{start}/>\n"), format!("{start}{note}>{shown}</chunk>\n"))
 }

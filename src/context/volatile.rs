@@ -543,7 +543,8 @@ fn next_action(
                 return String::new();
             } else {
                 let next = if is_called { None } else { tree.ready_siblings(handle).next() };
-                let above = node.parent().and_then(|parent| tree.nearest_open(parent));
+                let mut above = tree.ancestors(handle).map(|above| (above, tree.node(above).status()));
+                let above = above.find(|(_, status)| status.is_unfinished());
                 if let Some(next) = next {
                     pointer = format!("<next-sibling {}/>\n", id_and_title(contexts, tree, next));
                 }
@@ -678,7 +679,10 @@ fn state_warnings(contexts: &Contexts, wording: &Wording, tree: &Tree, handle: H
         text.push_str(&format!("<warning>Child {named} has failed. To begin it anew, {retry}.</warning>\n"));
     }
     let parent = node.parent().map(|parent| (parent, tree.node(parent).status()));
-    if let Some((parent, status)) = parent.filter(|(_, status)| node.status().is_open() && !status.is_open()) {
+    // Workers do the parts of a planned frame before the frame.
+    let is_part = |status| status == FrameStatus::Planned && node.record().worker().is_some();
+    let is_odd = |status: FrameStatus| node.status().is_open() && !status.is_open() && !is_part(status);
+    if let Some((parent, status)) = parent.filter(|(_, status)| is_odd(*status)) {
         let state = if status == FrameStatus::Planned { "not activated yet" } else { status.as_str() };
         text.push_str(&format!("<warning>The parent {parent} is {state}.</warning>\n"));
     }

@@ -4,7 +4,7 @@ use super::cost::Cost;
 use super::tokens::TokenCounter;
 use super::xml::escape;
 use super::{guidance, skeleton};
-use crate::frame::{Handle, HolderKind, Register};
+use crate::frame::{FrameStatus, Handle, HolderKind, Register};
 use crate::vocabulary::{ToolNames, ToolRole};
 
 /// The texts with the tool names of one host. Constant texts are written and counted once.
@@ -92,11 +92,11 @@ impl Wording {
         }
     }
 
-    /// Returns the attribute `note` of a chunk whose XML has other characters than its content, because XML forbids
-    /// `replaced` of them. Empty if nothing differs.
-    pub(super) fn chunk_note(&self, replaced: usize) -> String {
+    /// Returns the attributes of a chunk whose XML differs from its content: `escaped` if some characters stand as entities, `note` if XML
+    /// forbids `replaced` of them. Empty if nothing differs.
+    pub(super) fn chunk_note(&self, is_escaped: bool, replaced: usize) -> String {
         if replaced == 0 {
-            return String::new();
+            return if is_escaped { " escaped=\"xml\"".to_owned() } else { String::new() };
         }
         let original = self.tool(ToolRole::HeapRead).map_or(String::new(), |read| format!("; {read} has them"));
         format!(" note=\"characters that XML cannot hold ({replaced}) stand as U+FFFD{original}\"")
@@ -169,13 +169,13 @@ impl Wording {
         }
     }
 
-    /// Returns the next action for a frame without open or planned children: to finish it. Then the next sibling or the
-    /// parent continues; the caller of a called frame knows how.
+    /// Returns the next action for a frame without open or planned children: to finish it. Then the next sibling or the nearest unfinished
+    /// frame above it continues or begins; the caller of a called frame knows how.
     pub(super) fn finish_this(
         &self,
         has_criteria: bool,
         next: Option<Handle>,
-        parent: Option<Handle>,
+        above: Option<(Handle, FrameStatus)>,
         is_called: bool,
     ) -> String {
         let by = match self.tool(ToolRole::Pop) {
@@ -184,13 +184,14 @@ impl Wording {
         };
         let work = if has_criteria { "Meet the criteria" } else { "Do the work" };
         let finish = format!("{work}, then {by}");
-        match (next, parent) {
+        match (next, above) {
             _ if is_called => format!("When done, {by}."),
             (Some(next), _) => {
                 let by = self.tool(ToolRole::Activate).map_or(String::new(), |activate| format!("{activate} "));
                 format!("{finish}; next is {by}{next}.")
             }
-            (None, Some(parent)) => format!("{finish}; {parent} goes on."),
+            (None, Some((parent, FrameStatus::Planned))) => format!("{finish}; {parent} is planned and follows."),
+            (None, Some((parent, _))) => format!("{finish}; {parent} goes on."),
             (None, None) => format!("{finish}, which ends the whole task."),
         }
     }

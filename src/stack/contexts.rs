@@ -8,6 +8,8 @@ use crate::context::{Advice, CacheStatistics, Context, Key, Settings};
 use crate::error::Error;
 use crate::error::Result;
 use crate::frame::FrameRef;
+#[cfg(feature = "tools")]
+use crate::frame::Handle;
 
 impl Stack {
     /// Returns the context of a frame: the text for the frame's agent in the next request to a model. A context is
@@ -17,9 +19,19 @@ impl Stack {
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::BudgetTooSmall`], with the number of tokens that
     /// are needed; [`Error::Setting`] for a setting out of range; [`Error::Broken`].
     pub fn context(&self, frame: impl Into<FrameRef>, settings: &Settings) -> Result<Arc<Context>> {
+        self.advised_context(&frame.into(), settings, Advice::default())
+    }
+
+    /// As [`Stack::context`], for a conversation that had it before: advice that is given once is left out.
+    #[cfg(feature = "tools")]
+    pub(crate) fn context_again(&self, frame: Handle, settings: &Settings) -> Result<Arc<Context>> {
+        self.advised_context(&frame.into(), settings, Advice { planning: false, ..Advice::default() })
+    }
+
+    fn advised_context(&self, frame: &FrameRef, settings: &Settings, advice: Advice<'_>) -> Result<Arc<Context>> {
         self.check_working()?;
         let now = self.inner.span_clock.now();
-        let key = self.look_at(&frame.into(), |tree, handle| Key::new(tree, handle, settings, Advice::default()))?;
+        let key = self.look_at(frame, |tree, handle| Key::new(tree, handle, settings, advice))?;
         self.cached_context(&key, now).map(|(context, _)| context)
     }
 

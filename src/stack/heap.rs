@@ -1,6 +1,7 @@
 //! [`Heap`]: the chunks that a frame sees; and the registers of frames.
 
 use super::Stack;
+use crate::context::{Settings, Shown};
 use crate::error::Result;
 use crate::frame::{Chunk, FrameRef, Handle, NewChunk, RegisterValues, Registers};
 use crate::tree::{Command, HeapUsage, known_chunk};
@@ -53,6 +54,16 @@ impl Stack {
 }
 
 impl Heap<'_> {
+    /// The chunks that the context of this frame does not show as a whole, because there is no room for them. `settings`: those of the context.
+    ///
+    /// # Errors
+    /// As [`Stack::context`].
+    pub fn not_whole(&self, settings: &Settings) -> Result<Vec<String>> {
+        let context = self.stack.context(self.frame.clone(), settings)?;
+        let chunks = context.report.chunks.iter();
+        Ok(chunks.filter(|chunk| chunk.shown != Shown::Whole).map(|chunk| chunk.name.clone()).collect())
+    }
+
     /// Allocates a chunk on the heap of this frame. The frame and all frames below it see the chunk until it is freed:
     /// contexts show it verbatim, even after the conversation has been compacted. A chunk for all frames of a tree
     /// belongs to its root.

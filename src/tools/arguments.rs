@@ -22,7 +22,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::text::from_json;
+use crate::text::{from_json, plain};
 
 /// Maximum size of the arguments, in bytes of JSON.
 const LONGEST: usize = 1 << 20;
@@ -108,13 +108,20 @@ fn fitted_text(text: String, name: &str, schema: &Value) -> Value {
     }
 }
 
-/// Parses arguments and checks their size. Not part of the generic function, whose code exists once for each tool.
+/// Parses arguments, also those that are the text of an object, and checks their size. Not part of the generic function, whose code exists once for each tool.
 fn object(json: &str) -> Result<Value, String> {
     if json.len() > LONGEST {
         return Err(format!("the arguments have {} bytes, and the maximum is {LONGEST}", json.len()));
     }
     let json = if json.trim().is_empty() { "{}" } else { json };
-    let arguments: Value = from_json(json).map_err(|error| format!("the arguments are not valid JSON: {error}"))?;
+    let parsed =
+        |json: &str| from_json::<Value>(json).map_err(|error| format!("the arguments are not valid JSON: {error}"));
+    let arguments = match parsed(json)? {
+        // The interfaces of models deliver them as a text.
+        Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
+        Value::String(text) => parsed(&text)?,
+        arguments => arguments,
+    };
     if !arguments.is_object() {
         return Err("the arguments are not a JSON object".into());
     }
@@ -123,8 +130,8 @@ fn object(json: &str) -> Result<Value, String> {
 
 fn problem(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     match error.path().to_string().as_str() {
-        "." => error.inner().to_string(),
-        path => format!("`{path}`: {}", error.inner()),
+        "." => plain(&error.inner().to_string()).into_owned(),
+        path => format!("`{path}`: {}", plain(&error.inner().to_string())),
     }
 }
 

@@ -80,7 +80,7 @@ impl AgentTool for Push {
     }
 }
 
-/// Finish a frame. Its parent and later frames see resultsCompacted, so it must contain all that they need.
+/// Finish a frame. Its caller gets the results, up to 16,000 characters; later frames see resultsCompacted, or the beginning of the results.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {

@@ -7,15 +7,17 @@ use serde::Deserialize;
 use super::caller::Caller;
 use super::json::pretty;
 use super::{AgentTool, MemoryCall, MemoryTool, Reply};
+use crate::context::Settings;
 use crate::error::Error;
 use crate::frame::{Chunk, Handle, NewChunk, Register, RegisterValues};
 use crate::memory::{Operation, stored, updated};
 use crate::stack::Heap;
 use crate::text::one_line;
 use crate::tree::HeapUsage;
+use crate::vocabulary::ToolRole;
 
-/// Store a text on the heap. Every request of the frames in its scope has it verbatim until stack_heap_free. For
-/// requirements and contracts.
+/// Store a text on the heap. Every context of the frames in its scope shows it word for word, as long as there is room, until
+/// stack_heap_free. For requirements and contracts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Allocate {
@@ -51,8 +53,27 @@ impl AgentTool for Allocate {
         };
         let Self { name, content, description, .. } = self;
         caller.stack.heap(owner).allocate(NewChunk { name: name.clone(), content, description })?;
-        Ok(Reply::Text(stored("allocated", &name, usage(caller)?)))
+        kept(caller, "allocated", &name)
     }
+}
+
+/// The answer about a chunk that was stored: the usage of the heap, and what the frame of the caller does not see as a whole.
+fn kept(caller: &mut Caller<'_>, what: &str, name: &str) -> Result<Reply, Error> {
+    let own = caller.named_or_own(None)?;
+    let settings = caller.stack.host().settings().context;
+    let cut = not_whole(&caller.stack.heap(own), &settings, caller.tools().get(ToolRole::HeapRead));
+    Ok(Reply::Text(format!("{}{cut}", stored(what, name, usage(caller)?))))
+}
+
+/// Names the chunks that the context of a frame has no room for. Empty if it shows all as a whole. `read`: the tool that reads them.
+pub(crate) fn not_whole(heap: &Heap<'_>, settings: &Settings, read: Option<&str>) -> String {
+    let names = heap.not_whole(settings).unwrap_or_default();
+    if names.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = names.iter().map(|name| one_line(name)).collect();
+    let read = read.map_or(String::new(), |read| format!("; {read} shows them"));
+    format!("\nNot whole in the contexts of this frame, for lack of room: {}{read}.", names.join(", "))
 }
 
 /// Replace the content of a chunk on the heap.
@@ -72,7 +93,7 @@ impl AgentTool for Write {
 
     fn run(self, caller: &mut Caller<'_>) -> Result<Reply, Error> {
         caller.stack.heap(caller.named_or_own(None)?).write(&*self.name, self.content)?;
-        Ok(Reply::Text(stored("written", &self.name, usage(caller)?)))
+        kept(caller, "written", &self.name)
     }
 }
 

@@ -55,6 +55,30 @@ const OF_PROGRAM: [&str; 22] = [
 /// What the host shows the model before what the person has written.
 const BEFORE_WORDS: [&str; 4] = ["ide_opened_file", "ide_selection", "ide_diagnostics", "system-reminder"];
 
+/// Lines beside the conversation: the last one of a kind counts for the program, and none for us.
+const BESIDE: &[&str] = &[
+    "agent-*",
+    "api-request*",
+    "atis-latch",
+    "attribution-snapshot",
+    "content-replacement",
+    "cost-state",
+    "file-history-*",
+    "fork-context-*",
+    "last-prompt",
+    "marble-origami-*",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "speculation-accept",
+    "summary",
+    "tag",
+    "tools-used",
+    "worktree-state",
+];
+
 pub(super) fn line(value: &Json) -> Option<Line> {
     let kind = value.get("type")?.as_str()?;
     // A copy of what another session has said.
@@ -72,7 +96,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
         "system" => Line::of(system(value)),
         "ai-title" => Line::of(title(text(value, "aiTitle"), false)),
         "custom-title" => Line::of(title(text(value, "customTitle"), true)),
-        _ => Line::aside(),
+        other => Line::of_kind(other, BESIDE),
     };
     if matches!(kind, "user" | "assistant") {
         line.facts.splice(0..0, about(value));

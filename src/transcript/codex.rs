@@ -24,6 +24,9 @@ const OF_HOST: [&str; 12] = [
     "<INSTRUCTIONS",
 ];
 
+/// Lines beside the conversation.
+const BESIDE: &[&str] = &["inter_agent_communication*", "realtime_item", "retained_context", "world_state"];
+
 pub(super) fn line(value: &Json) -> Option<Line> {
     // The first versions had no envelope: the head alone, and bare items.
     let Some(payload) = value.get("payload") else { return bare(value) };
@@ -44,7 +47,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
         }
         "session_meta" => Line::of(head(payload)),
         "event_msg" => event(payload),
-        _ => Line::aside(),
+        other => Line::of_kind(other, BESIDE),
     };
     line.ordinal = value.get("ordinal").and_then(Json::as_u64);
     Some(line)

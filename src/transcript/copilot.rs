@@ -5,6 +5,26 @@ use serde_json::{Value as Json, json};
 use super::line::{By, End, Fact, Line, Request, Turn, fact, list, number, text};
 use crate::frame::ModelRequest;
 
+/// Events beside the conversation.
+const BESIDE: &[&str] = &[
+    "assistant.*",
+    "command.*",
+    "elicitation.*",
+    "exit_plan_mode.*",
+    "external_tool.*",
+    "factory.*",
+    "hook.*",
+    "model.*",
+    "pending_messages.*",
+    "permission.*",
+    "session.*",
+    "skill.*",
+    "subagent.*",
+    "system.*",
+    "tool.*",
+    "user_input.*",
+];
+
 pub(super) fn line(value: &Json) -> Option<Line> {
     let kind = value.get("type")?.as_str()?;
     let data = value.get("data")?;
@@ -41,7 +61,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
             let agent = text(data, "toolCallId").to_owned();
             Line::of(vec![Fact::AgentEnded { agent, end, result: String::new() }])
         }
-        _ => Line::aside(),
+        other => Line::of_kind(other, BESIDE),
     };
     Some(Line { agent: agent.map(str::to_owned), ..line })
 }

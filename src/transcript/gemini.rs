@@ -28,7 +28,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
             Some(line)
         }
         "gemini" => Some(answered(value)),
-        _ => Some(Line::aside()),
+        other => Some(Line::of_kind(other, &["info", "warning", "error"])),
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Line {
     pub facts: Vec<Fact>,
     /// The thread that it tells of, if it names one: lines of others are copies.
     pub thread: Option<String>,
+    /// Its kind, if no version of the host that is known writes lines of this kind.
+    pub new_kind: Option<String>,
     /// Its place in the thread.
     pub ordinal: Option<u64>,
     /// Its name, and that of the line before it in its branch, where a person can go back to an earlier line.
@@ -125,6 +127,13 @@ impl Line {
     /// Something beside the conversation.
     pub fn aside() -> Self {
         Self::default()
+    }
+
+    /// Something beside the conversation, if its kind is one of those that are known. `*`: any end.
+    pub fn of_kind(kind: &str, known: &[&str]) -> Self {
+        let is_known = |known: &&str| known.strip_suffix('*').map_or(kind == *known, |begin| kind.starts_with(begin));
+        let new_kind = (!known.iter().any(|known| is_known(&known))).then(|| kind.to_owned());
+        Self { new_kind, ..Self::default() }
     }
 
     /// Facts beside the conversation.

@@ -18,7 +18,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
             let title = fact(|title| Fact::Title { title, by_person: true }, text(value, "name"));
             Some(Line::of(title.into_iter().collect()))
         }
-        _ => Some(Line::aside()),
+        other => Some(Line::of_kind(other, &["branch_summary", "custom*", "label", "thinking_level_change"])),
     }
 }
 

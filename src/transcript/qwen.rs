@@ -16,7 +16,7 @@ pub(super) fn line(value: &Json) -> Option<Line> {
             let tokens = value.pointer("/systemPayload/info/originalTokenCount").and_then(Json::as_u64);
             Line::of(vec![Fact::Compacted { tokens: tokens.unwrap_or_default(), summary: String::new() }])
         }
-        _ => Line::aside(),
+        other => Line::of_kind(other, &["system"]),
     };
     line.by = match text(value, "subtype") {
         "" => By::Person,

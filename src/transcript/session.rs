@@ -10,7 +10,7 @@ mod calls;
 mod entries;
 mod requests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Value as Json, json};
 
@@ -32,6 +32,9 @@ const UUID: usize = 36;
 const TITLE: usize = 72;
 /// The number of lines that were left out of which is known where they are.
 const MOST_LEFT_OUT: usize = 20;
+/// The number of new kinds of lines that are counted, and the length of their names in characters.
+const MOST_KINDS: usize = 50;
+const LONGEST_KIND: usize = 60;
 /// What frames of to-do lists and of compactions are.
 const ENTRY: &str = "to-do";
 const COMPACTION: &str = "compaction";
@@ -64,6 +67,9 @@ pub struct SessionFacts {
     pub unknown: usize,
     /// The first of them that files have.
     pub left_out: Vec<LeftOut>,
+    /// The kinds of lines that no version of the host that is known writes, with their numbers. They are taken for lines beside the
+    /// conversation.
+    pub new_kinds: BTreeMap<String, usize>,
 }
 
 /// A line of a file that was left out.
@@ -286,6 +292,16 @@ impl Session {
         !self.followed.insert(fnv_of(name))
     }
 
+    fn note_new_kind(&mut self, kind: &str) {
+        let kind = beginning(kind, LONGEST_KIND);
+        let kinds = &mut self.facts.new_kinds;
+        if let Some(number) = kinds.get_mut(kind) {
+            *number += 1;
+        } else if kinds.len() < MOST_KINDS {
+            kinds.insert(kind.to_owned(), 1);
+        }
+    }
+
     /// Notes a line of a file that was left out.
     pub(super) fn note_left_out(&mut self, file: usize, offset: u64) {
         if self.facts.left_out.len() < MOST_LEFT_OUT {
@@ -319,7 +335,10 @@ impl Session {
         }
         self.facts.written = self.facts.written.max(stream.time);
         self.end_others(file);
-        let Line { messages, turn, by, requests, counts, model, facts, is_last, node, after, .. } = line;
+        let Line { messages, turn, by, requests, counts, model, facts, is_last, node, after, new_kind, .. } = line;
+        if let Some(kind) = new_kind {
+            self.note_new_kind(&kind);
+        }
         let turns = self.facts.turns;
         let skipped = self.skipped(file, &turn);
         if let Some(model) = model {

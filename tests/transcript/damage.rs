@@ -45,6 +45,17 @@ fn lines_of_other_things_are_left_out_and_counted() {
     assert_eq!(session.facts().unknown, 10);
 }
 
+#[test]
+fn kinds_of_lines_that_nobody_knows_are_named() {
+    let mut session = Session::new(TranscriptForm::Claude, "x");
+    for kind in ["hologram", "mode", "api-request-blob", "hologram", "agent-name"] {
+        session.follow_line(0, format!("{{\"type\": \"{kind}\"}}").as_bytes());
+    }
+    let kinds = &session.facts().new_kinds;
+    assert_eq!(kinds.iter().map(|(kind, number)| (kind.as_str(), *number)).collect::<Vec<_>>(), [("hologram", 2)]);
+    assert_eq!(session.facts().unknown, 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -23,7 +23,7 @@ for (const name of ["claude", "codex", "gemini", "qwen", "copilot", "opencode", 
     const { sessions } = look("sessions", "--agent", name)
     assert.equal(sessions.length, 1, JSON.stringify(sessions))
     const [session] = sessions
-    assert.deepEqual([session.turns, session.unknown], [1, 0], JSON.stringify(session))
+    assert.deepEqual([session.turns, session.unknown, session.newKinds], [1, 0, undefined], JSON.stringify(session))
     assert.equal(session.requests, bills.length, "each request once")
     // The model rounds the parts of a prompt.
     const input = bills.reduce((sum, bill) => sum + bill.total, 0)

@@ -84,7 +84,7 @@ pub struct AgentArguments {
     #[arg(long, default_value_t = RunSettings::RESULTS_BUDGET, value_name = "TOKENS")]
     results_budget: usize,
     /// Time limit of a command. The model can give a command another one, up to an hour.
-    #[arg(long, default_value_t = 120, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     command_timeout: u64,
     /// Maximum length of a prompt and its answer. If the provider says that it is smaller, its number is used.
     #[arg(long, default_value_t = 128_000, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1_000..))]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use callstack_core::frame::{Chunk, NewChunk};
-use callstack_core::{FrameRef, Handle, Stack};
+use callstack_core::{FrameRef, Handle, Settings, Stack};
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,7 +29,7 @@ enum HeapCommand {
         #[command(flatten)]
         seen: Seen,
     },
-    /// Allocates a chunk: a text in every request of a frame and of all frames below it, until it is freed.
+    /// Allocates a chunk: a text that contexts of a frame and of all frames below it show word for word, as long as there is room, until it is freed.
     #[command(
         override_usage = "callstack heap alloc [OPTIONS] NAME CONTENT\n       callstack heap alloc [OPTIONS] NAME --file FILE"
     )]
@@ -134,10 +134,14 @@ pub struct ShownChunk {
 
 /// A chunk that was allocated, written or freed.
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ChangedChunk {
     done: Done,
     #[serde(flatten)]
     chunk: ListedChunk,
+    /// The chunks that contexts of the frame do not show as a whole, for lack of room.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_whole: Vec<String>,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -194,6 +198,10 @@ impl Report for ChangedChunk {
             Done::Freed => ("freed", count(*characters, "character")),
         };
         page.line(Line::new().plain(format!("{done} ")).styled(EMPHASIS, name).plain(format!(" in {owner}: {size}")))?;
+        if !self.not_whole.is_empty() {
+            let names = self.not_whole.join(", ");
+            page.text(0, &format!("not whole in contexts, for lack of room: {names}"))?;
+        }
         match self.done {
             Done::Freed => next(page, &self.same_stack, format_args!("callstack heap list --frame {owner}")),
             _ => next(page, &self.same_stack, format_args!("callstack heap read {} --frame {owner}", quoted(name))),
@@ -252,8 +260,12 @@ fn changed(
     name: &str,
     same_stack: SameStack,
 ) -> Result<ChangedChunk, Failure> {
-    let (owner, chunk) = stack.heap(frame).chunk(name)?;
-    Ok(ChangedChunk { done, chunk: ListedChunk::of(owner, &chunk), same_stack })
+    let heap = stack.heap(frame);
+    let (owner, chunk) = heap.chunk(name)?;
+    let is_shown = done != Done::Freed;
+    // It is kept, even where a context has no room for anything.
+    let not_whole = if is_shown { heap.not_whole(&Settings::default()).unwrap_or_default() } else { Vec::new() };
+    Ok(ChangedChunk { done, chunk: ListedChunk::of(owner, &chunk), not_whole, same_stack })
 }
 
 /// The frame that gets a new chunk: the named one, or the root above the active frame.

@@ -119,7 +119,7 @@ pub enum StackCommand {
     Decide(decide::Arguments),
     /// Records in a frame what its work has made.
     Artifact(artifact::Arguments),
-    /// Shows and changes the texts on the heap, which are in every request.
+    /// Shows and changes the texts on the heap, which contexts show word for word.
     Heap(heap::Arguments),
     /// Runs a command for each frame that can begin.
     ///

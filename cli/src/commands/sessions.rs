@@ -1,6 +1,6 @@
 //! `callstack sessions`: the sessions of agents on this machine, with what they have used.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -90,6 +90,9 @@ struct Summary {
     compactions: usize,
     /// Number of lines that were not understood.
     unknown: usize,
+    /// The kinds of lines that no version of the agent that is known writes, with their numbers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    new_kinds: BTreeMap<String, usize>,
     /// What was used, by models.
     models: Vec<ModelUsage>,
 }
@@ -236,6 +239,7 @@ fn summary_of(found: &FoundSession) -> Option<(Summary, bool)> {
         sub_agents: facts.agents,
         compactions: facts.compactions,
         unknown: facts.unknown,
+        new_kinds: facts.new_kinds.clone(),
         models: root.map(|root| tree.usage(root).total).unwrap_or_default(),
     };
     Some((summary, is_written))

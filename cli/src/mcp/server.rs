@@ -112,8 +112,17 @@ impl Shared {
         let Ok(Some(stack)) = self.open(false) else { return };
         let stack = caller::as_conversation(&stack, self.starter.as_ref());
         let conversation = Conversation::new(&stack, &self.settings);
-        if let (None, Some(standing)) = (conversation.place(), conversation.standing()) {
-            let _ = self.standing.set(standing);
+        let is_of_worker = stack.actor().is_some_and(|actor| actor.hold.is_some());
+        let told = match conversation.place() {
+            Some(frame) if is_of_worker => Some(format!(
+                "A worker has given you frame {} of the call stack: work in it, and pop it when it is done, has failed, or waits for somebody.",
+                conversation.name(frame)
+            )),
+            Some(_) => None,
+            None => conversation.standing(),
+        };
+        if let Some(told) = told {
+            let _ = self.standing.set(told);
         }
     }
 
@@ -175,6 +184,12 @@ impl Shared {
         Some(self.own.get_or_init(|| own).clone())
     }
 
+    /// The conversation of the agent that a worker has started.
+    fn of_worker(&self, stack: &Stack) -> Option<Caller> {
+        let own = Caller::of_worker(stack.actor()?.hold.as_ref()?)?;
+        Some(self.own.get_or_init(|| own).clone())
+    }
+
     /// Lets go the frames of the conversation that ends with this server, and the stack.
     pub fn end(&self) {
         let Some(stack) = self.used() else { return };
@@ -188,7 +203,7 @@ impl Shared {
     fn run<T>(&self, stack: &Stack, context: &Asked, run: impl FnOnce(&Stack, &Conversation<'_>) -> T) -> T {
         let Asked { named, context } = context;
         let caller = named.clone().or_else(|| Caller::of_meta(&context.meta)).or_else(|| self.starter.clone());
-        let caller = caller.or_else(|| self.own_conversation(context));
+        let caller = caller.or_else(|| self.own_conversation(context)).or_else(|| self.of_worker(stack));
         let stack = caller::as_conversation(stack, caller.as_ref());
         let is_due = stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty()));
         if is_due == Ok(true) {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callstack_core::store::StoredLog;
+use callstack_core::text::one_line;
 use callstack_core::transcript::{LeftOut, Session};
 use callstack_core::{Error, Event, EventQuery, Handle, HistoryReader, LogReader, MemoryStore, Result, Store};
 
@@ -111,7 +112,12 @@ impl SessionStore {
         let places: Vec<String> = facts.left_out.iter().take(PLACES).map(place).collect();
         let places = if places.is_empty() { String::new() } else { format!(", such as {}", places.join(", ")) };
         let lines = count(facts.unknown, "line");
-        (facts.unknown > 0).then(|| format!("left out, because they were not understood: {lines}{places}"))
+        let unknown =
+            (facts.unknown > 0).then(|| format!("left out, because they were not understood: {lines}{places}"));
+        let kinds: Vec<String> = facts.new_kinds.iter().map(|(kind, number)| format!("{kind} ({number})")).collect();
+        let new = (!kinds.is_empty()).then(|| format!("lines of new kinds, left out: {}", one_line(&kinds.join(", "))));
+        let told: Vec<String> = unknown.into_iter().chain(new).collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
 
     fn catch_up(&mut self) -> Result<bool> {

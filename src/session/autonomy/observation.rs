@@ -123,12 +123,12 @@ impl Observation {
     /// Returns the observations as signals for a pop.
     pub fn pop_signals(&self) -> PopSignals {
         let defaults = PopSignals::default();
-        PopSignals {
-            no_progress_turns: self.idle_turns,
-            token_count: self.tokens,
-            context_limit: self.context_limit.unwrap_or(defaults.context_limit),
-            ..defaults
-        }
+        // Of a window that nobody knows, nothing is full.
+        let (token_count, context_limit) = match self.context_limit {
+            Some(limit) => (self.tokens, limit),
+            None => (0, defaults.context_limit),
+        };
+        PopSignals { no_progress_turns: self.idle_turns, token_count, context_limit, ..defaults }
     }
 }
 
@@ -151,6 +151,9 @@ mod tests {
         assert_eq!((pop.no_progress_turns, pop.token_count, pop.context_limit), (0, 5_000, 200_000));
         seen.message(false, None, None);
         assert_eq!(seen.push_signals().token_count, 5_000, "what is not said stays");
+        let mut unknown = Observation::default();
+        unknown.message(true, Some(1_000_000), None);
+        assert_eq!(unknown.pop_signals().token_count, 0, "a window that nobody knows is not full");
         seen.compacted();
         assert_eq!((seen.push_signals().recent_messages, seen.push_signals().token_count), (0, 0));
     }

@@ -10,7 +10,7 @@ use crate::session::TitlePatterns;
 use crate::session::autonomy::AutonomySettings;
 use crate::session::calls::CallSettings;
 use crate::session::subagents::SubagentSettings;
-use crate::text::from_json;
+use crate::text::{from_json, plain};
 use crate::variables;
 use crate::vocabulary::{ToolNames, ToolSet};
 
@@ -106,7 +106,7 @@ impl HostSettings {
         let mut changed = json!(self);
         merge(&mut changed, change);
         let checked = serde_json::from_value::<Self>(changed)
-            .map_err(|error| Error::json("the settings", format!("`{place}`: {error}")))
+            .map_err(|error| Error::json("the settings", format!("`{place}`: {}", plain(&error.to_string()))))
             .and_then(|settings| settings.context.check().map(|()| settings));
         match checked {
             Ok(settings) => *self = settings,

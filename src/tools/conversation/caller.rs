@@ -382,10 +382,14 @@ pub fn place(tree: &Tree, actor: &Actor) -> Option<Handle> {
         let id = caller.split_once('/').map_or(caller, |(_, id)| id);
         tree.by_id(id).map(|own| tree.in_conversation(id).pop().unwrap_or(own))
     };
-    // The command of a worker works on the frame of that.
-    let of_worker = || actor.frame();
     let own = caller.and_then(|caller| tree.place_of(caller).or_else(|| of_host(caller)));
-    own.or_else(of_worker).filter(|frame| frame.index() < tree.len() && tree.node(*frame).status().is_open())
+    // The command of a worker works on the frame of that, or in one below it; what its conversation has elsewhere is not meant.
+    let is_within = |worker: Handle, own: Handle| own == worker || tree.ancestors(own).any(|above| above == worker);
+    let place = match actor.frame().filter(|frame| frame.index() < tree.len()) {
+        Some(worker) => own.filter(|own| is_within(worker, *own)).or(Some(worker)),
+        None => own,
+    };
+    place.filter(|frame| frame.index() < tree.len() && tree.node(*frame).status().is_open())
 }
 
 /// The name of the conversation that an actor is.

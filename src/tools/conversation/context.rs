@@ -22,7 +22,11 @@ impl ConversationTool for Context {
 
     fn run(self, call: &Conversation<'_>) -> Result<Called, Refusal> {
         let frame = call.shown(self.frame.as_deref())?;
-        let context = call.context(frame, Guidance::Brief)?;
-        Ok(call.answer_from(Some(frame), context))
+        let settings = call.settings.clone().guidance(Guidance::Brief);
+        let context = match call.place() == Some(frame) {
+            true => call.stack.context_again(frame, &settings)?,
+            false => call.stack.context(frame, &settings)?,
+        };
+        Ok(call.answer_from(Some(frame), context.xml.clone()))
     }
 }

@@ -5,7 +5,9 @@ use serde::Deserialize;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::NewChunk;
-use crate::tools::memory::chunk_lines;
+use crate::memory::stored;
+use crate::tools::memory::{chunk_lines, not_whole};
+use crate::tree::HeapUsage;
 
 /// Keep a text word for word for your frame and all below it, read one, or free one that nobody needs any more. Each costs
 /// tokens in every context.
@@ -62,7 +64,9 @@ impl ConversationTool for Heap {
                 } else {
                     heap.allocate(NewChunk::new(&name).content(content).description(description))?;
                 }
-                format!("{name} is kept.")
+                let usage = call.stack.look(|tree| HeapUsage::of(tree, frame, call.settings.heap_ceiling));
+                let cut = not_whole(&heap, call.settings, Some("heap with read"));
+                format!("{}{cut}", stored("kept", &name, usage))
             }
         };
         Ok(call.answer_from(Some(frame), text))

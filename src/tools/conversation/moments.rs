@@ -3,8 +3,9 @@
 
 use super::Conversation;
 use crate::error::Result;
-use crate::frame::{FrameStatus, Handle, Hold, Release};
+use crate::frame::{FrameStatus, Handle, Hold, Release, Results};
 use crate::session::calls::listed;
+use crate::session::compaction::{Message, Summary, judge};
 use crate::text::{beginning, one_line};
 use crate::tree::Command;
 
@@ -20,7 +21,7 @@ impl Conversation<'_> {
     /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall); the storage errors.
     pub fn begun(&self) -> Result<Option<String>> {
         if let Some(own) = self.place() {
-            let context = self.stack.context(own, self.settings)?;
+            let context = self.stack.context_again(own, self.settings)?;
             let name = self.name(own);
             return Ok(Some(format!(
                 "You are in frame {name} of the call stack (tools of callstack).\n{}",
@@ -131,7 +132,7 @@ impl Conversation<'_> {
     /// # Errors
     /// As [`Conversation::begun`].
     pub fn prompted(&self) -> Result<Option<String>> {
-        let context = self.place().map(|own| self.stack.context(own, self.settings)).transpose()?;
+        let context = self.place().map(|own| self.stack.context_again(own, self.settings)).transpose()?;
         Ok(context.map(|context| context.volatile.clone()))
     }
 
@@ -155,6 +156,18 @@ impl Conversation<'_> {
              tried and why it failed, what is half done, and what comes next.",
             self.name(own)
         ))
+    }
+
+    /// The conversation was compacted: the summary becomes the results so far of its frame, unless it says less than the frame knows.
+    ///
+    /// # Errors
+    /// The storage errors.
+    pub fn compacted(&self, summary: &str) -> Result<()> {
+        let Some(own) = self.place() else { return Ok(()) };
+        let judged = self.stack.look(|tree| judge(&[Message::summary(summary)], tree.node(own).record()));
+        let Ok(Summary { text, compacted, .. }) = judged else { return Ok(()) };
+        let results = Results::new(text).compacted(compacted);
+        self.stack.execute(Command::Summarize { frame: own.into(), results }).map(drop)
     }
 
     /// What an agent is told that ends its turn with an open frame. `None`: nothing, or it was told before. It is said once to each holder of a

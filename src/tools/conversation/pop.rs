@@ -9,7 +9,7 @@ use crate::session::calls::{self, listed};
 use crate::tools::acting;
 use crate::tools::popping::{self, Ended, Next};
 
-/// Finish your frame. Who goes on above it sees resultsCompacted, or else results, and nothing more of your work.
+/// Finish your frame. Of your work, the frame above gets the results; later frames see resultsCompacted, or their beginning.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {

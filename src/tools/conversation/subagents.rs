@@ -24,17 +24,32 @@ impl Conversation<'_> {
     }
 
     /// Makes a frame for the subagent that is this conversation, unless it is known already in which one it works, or its session has
-    /// handed one over that nobody has entered. It has the title until [`Conversation::agent_named`] says what it is about.
+    /// handed one over that nobody has entered. It has the title until [`Conversation::agent_named`] says what it is about. Returns the frame
+    /// that was made.
     ///
     /// # Errors
     /// The storage errors.
-    pub fn agent_begun(&self, title: &str) -> Result<()> {
-        let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
+    pub fn agent_begun(&self, title: &str) -> Result<Option<Handle>> {
+        let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(None) };
         let is_known = self.stack.look(|tree| {
             let waits = |frame: Handle| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, agent));
             tree.place_of(&agent.name).is_some() || tree.held().any(waits)
         });
-        if is_known { Ok(()) } else { self.frame_of(agent, title).map(drop) }
+        if is_known { Ok(None) } else { self.frame_of(agent, title) }
+    }
+
+    /// What a subagent is told that begins in a frame of its own: what the frames above it are for, and what stands beside it.
+    ///
+    /// # Errors
+    /// As [`Stack::context`].
+    pub fn agent_context(&self, frame: Handle) -> Result<String> {
+        let context = self.stack.context_again(frame, self.settings)?;
+        Ok(format!(
+            "Your work is frame {} of the call stack, below that of the agent that has started you. What you do is in your prompt; this is around \
+             it. Your last answer finishes the frame.\n{}",
+            self.name(frame),
+            context.stable
+        ))
     }
 
     /// Enters the frame that a call names, if that was handed over to a subagent and nobody has entered it: who works in it is that subagent.

@@ -186,7 +186,7 @@ impl Draft<'_> {
         let node = self.tree.node(handle);
         let is_of_worker = |frame: Handle| self.tree.node(frame).record().worker().is_some();
         let is_part = node.status() == FrameStatus::Planned && node.parent().is_some_and(is_of_worker);
-        match self.entering(Some(handle)) {
+        match self.entering(Some(handle), Some(handle)) {
             Some(actor) => self.enter_as(handle, &actor),
             None if is_part || is_of_worker(handle) => self.held(handle, Holder::default()),
             None => {}
@@ -195,29 +195,30 @@ impl Draft<'_> {
 
     /// Notes who has a frame that this command pushes below another one.
     pub(super) fn take_new(&mut self, handle: Handle, parent: Option<Handle>) {
-        if let Some(actor) = self.entering(parent) {
+        if let Some(actor) = self.entering(parent, None) {
             self.enter_as(handle, &actor);
         }
     }
 
-    /// The actor of this command, if it holds what it begins at or below this frame.
-    fn entering(&self, frame: Option<Handle>) -> Option<Actor> {
+    /// The actor of this command, if it holds what it begins at or below a frame. `known`: the frame itself, if the command does not add it.
+    fn entering(&self, frame: Option<Handle>, known: Option<Handle>) -> Option<Actor> {
         let has_name = |actor: &&Actor| !actor.name.is_empty() || actor.hands_over;
         let actor = self.actor.as_ref().filter(|actor| !actor.kind.is_running()).filter(has_name)?;
-        let is_for_others = frame.is_some_and(|frame| self.works_for_others(frame, actor));
+        let is_for_others = frame.is_some_and(|frame| self.works_for_others(frame, known, actor));
         (!is_for_others).then(|| actor.clone())
     }
 
     /// True if an actor has no hold of what it begins at or below a frame: it works there for a holder of which it is a part, or that is not
-    /// told apart from it.
-    fn works_for_others(&self, handle: Handle, actor: &Actor) -> bool {
+    /// told apart from it. A conversation with a name that works for a worker holds what it begins below the worker's frame.
+    fn works_for_others(&self, handle: Handle, known: Option<Handle>, actor: &Actor) -> bool {
         let is_for_actor = |frame: Handle| {
             let holder = self.tree.node(frame).record().held_by();
             let is_unnamed = |holder: &&Holder| holder.kind == HolderKind::Conversation && holder.name.is_empty();
             let holder = holder.filter(is_unnamed);
             holder.is_some_and(|holder| holder.caller == actor.name)
         };
-        let is_own_hold = |frame: Handle| actor.frame() == Some(frame);
+        let is_named = actor.kind == HolderKind::Conversation && !actor.name.is_empty();
+        let is_own_hold = |frame: Handle| actor.frame() == Some(frame) && (!is_named || known == Some(frame));
         self.tree.lineage(handle).any(|frame| is_for_actor(frame) || is_own_hold(frame))
     }
 

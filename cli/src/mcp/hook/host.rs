@@ -73,6 +73,8 @@ impl HookHost {
             // Gemini CLI runs these hooks at each step, and shows to the person what they say.
             (Self::Gemini, HookEvent::PreCompact) => return None,
             (_, HookEvent::PreCompact) => ("PreCompact", None),
+            (_, HookEvent::PostCompact) if is_claude => ("PostCompact", None),
+            (_, HookEvent::PostCompact) => return None,
             (Self::Gemini, HookEvent::Stop) => ("AfterAgent", None),
             (_, HookEvent::Stop) => ("Stop", None),
             (_, HookEvent::SessionEnd) => ("SessionEnd", None),

@@ -31,6 +31,8 @@ use crate::output::note;
 /// The budget of the contexts that hooks add, in tokens and bytes. Claude Code puts longer texts into a file.
 const TOKENS: usize = 2_400;
 const BYTES: usize = 9_000;
+/// The budget of what each subagent is told that works without a frame that was handed over, in tokens.
+const AGENT_TOKENS: usize = 1_200;
 /// The longest event that is read, in bytes: tools may write large files.
 const LONGEST_EVENT: u64 = 64 << 20;
 
@@ -70,6 +72,8 @@ pub enum HookEvent {
     SubagentStop,
     /// The session is about to be compacted: says what the summary must keep.
     PreCompact,
+    /// The session was compacted: the summary becomes the results so far of its frame.
+    PostCompact,
     /// The agent ends its turn: reminds it once of its open frame.
     Stop,
     /// The session ends: reads the rest of its transcript, and frees its frames for others.
@@ -99,6 +103,8 @@ pub struct Event {
     agent_transcript_path: String,
     #[serde(default)]
     last_assistant_message: String,
+    #[serde(default)]
+    compact_summary: String,
     #[serde(default)]
     stop_hook_active: bool,
     #[serde(default)]
@@ -186,11 +192,7 @@ fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Optio
     if stack.read(|tree| stack.actor().is_some_and(|actor| !tree.due_renewals(actor, now()).is_empty())) == Ok(true) {
         stack.execute(Command::RenewAll).map_err(|error| error.to_string())?;
     }
-    let budget = match kind {
-        // A prompt has the room that the answer of a tool has.
-        HookEvent::PreToolUse => HostSettings::from_environment("{}").0.context.budget,
-        _ => Budget::default().total(TOKENS).bytes(Some(BYTES)),
-    };
+    let budget = budget(kind);
     let settings = Settings::default().budget(budget).guidance(Guidance::None).tools(conversation::names(&[]));
     let conversation = Conversation::new(&stack, &settings).telling_agents(true);
     let answer = answer_to(host, kind, &event, &conversation).map_err(|error| error.to_string());
@@ -208,6 +210,19 @@ fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Optio
         conversation.ended().map_err(|error| error.to_string())?;
     }
     answer
+}
+
+/// The budget of the context that a hook adds. The person can set it by the variables of all contexts.
+fn budget(kind: HookEvent) -> Budget {
+    let budget = HostSettings::from_environment("{}").0.context.budget;
+    let is_set = env::var_os("STACK_TOKEN_BUDGET_TOTAL").is_some_and(|value| !value.is_empty());
+    match kind {
+        // A prompt has the room that the answer of a tool has.
+        HookEvent::PreToolUse => budget,
+        HookEvent::SubagentStart => budget.total(AGENT_TOKENS).bytes(Some(BYTES)),
+        _ if is_set => budget.bytes(Some(BYTES)),
+        _ => budget.total(TOKENS).bytes(Some(BYTES)),
+    }
 }
 
 /// The input of a tool with another value of a key: with the conversation that calls it, because the host itself names only the call, or
@@ -239,14 +254,18 @@ fn answer_to(
         }
         HookEvent::SubagentStart => {
             let title = if event.agent_type.is_empty() { "subagent" } else { &event.agent_type };
-            conversation.agent_begun(title)?;
-            None
+            let made = conversation.agent_begun(title)?;
+            made.map(|frame| conversation.agent_context(frame)).transpose()?.map(|text| host.added(kind, &text))
         }
         HookEvent::SubagentStop => {
             conversation.agent_ended(&event.prompt_of_agent(), &event.last_assistant_message)?;
             None
         }
         HookEvent::PreCompact => conversation.compacting().map(|text| json!({ "systemMessage": text })),
+        HookEvent::PostCompact => {
+            conversation.compacted(&event.compact_summary)?;
+            None
+        }
         HookEvent::SessionEnd => None,
         HookEvent::Stop if event.stop_hook_active || !event.background_tasks.is_empty() => None,
         HookEvent::Stop => conversation.stopping().map(|text| json!({ "decision": "block", "reason": text })),

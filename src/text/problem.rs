@@ -1,0 +1,94 @@
+//! What is wrong with JSON of another shape, in words that name the field and no type of this library.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// What serde calls the types, and what they are in JSON. The names of types of this library follow some of them.
+const NAMED: [&str; 5] = ["struct", "enum", "tuple struct", "internally tagged enum", "adjacently tagged enum"];
+const WORDS: [(&str, &str); 12] = [
+    ("expected a map", "expected an object"),
+    ("expected map", "expected an object"),
+    ("expected a sequence", "expected a list"),
+    ("expected sequence", "expected a list"),
+    ("expected usize", "expected a whole number from 0"),
+    ("expected u64", "expected a whole number from 0"),
+    ("expected u32", "expected a whole number from 0"),
+    ("expected u16", "expected a whole number from 0"),
+    ("expected u8", "expected a whole number from 0"),
+    ("expected i64", "expected a whole number"),
+    ("expected f64", "expected a number"),
+    ("expected unit", "expected null"),
+];
+const UNTAGGED: &str = "data did not match any variant of untagged enum ";
+
+static FORMS: LazyLock<Vec<String>> = LazyLock::new(|| NAMED.iter().map(|name| format!("expected {name} ")).collect());
+
+/// A message of the reader of JSON, in plain words.
+pub(crate) fn plain(message: &str) -> Cow<'_, str> {
+    let named = FORMS.iter().find_map(|form| message.find(form.as_str()).map(|start| (start, form.len())));
+    if let Some((start, length)) = named {
+        let rest = &message[start + length..];
+        let end = rest.find(|character: char| !character.is_alphanumeric()).unwrap_or(rest.len());
+        return format!("{}expected an object{}", &message[..start], &rest[end..]).into();
+    }
+    if let Some(start) = message.find(UNTAGGED) {
+        let rest = &message[start + UNTAGGED.len()..];
+        let end = rest.find(|character: char| !character.is_alphanumeric()).unwrap_or(rest.len());
+        return format!("{}it has none of the forms that it can have{}", &message[..start], &rest[end..]).into();
+    }
+    match WORDS.iter().find(|(rust, _)| message.contains(rust)) {
+        Some((rust, word)) => message.replacen(rust, word, 1).into(),
+        None => message.into(),
+    }
+}
+
+/// The problem of a text that cannot be read as a record, with the field where it is. `error`: what the reader has said.
+#[cfg(feature = "capi")]
+pub(crate) fn located<T: serde::de::DeserializeOwned>(json: &str, error: &serde_json::Error) -> String {
+    use serde_json::{Map, Value};
+
+    let told = error.to_string();
+    let read = |value: Value| serde_path_to_error::deserialize::<_, T>(value);
+    let Ok(value) = super::from_json::<Value>(json) else { return told };
+    let Err(found) = read(value.clone()) else { return plain(&told).into_owned() };
+    let inner = found.inner().to_string();
+    let path = match (found.path().to_string(), value) {
+        // Fields that are flattened have lost their names: the one that alone has the same problem is meant.
+        (path, Value::Object(fields)) if path == "." => {
+            let alone =
+                |(name, value): (&String, &Value)| Value::Object(Map::from_iter([(name.clone(), value.clone())]));
+            let is_meant =
+                |field: &(&String, &Value)| read(alone(*field)).is_err_and(|error| error.inner().to_string() == inner);
+            fields.iter().find(is_meant).map(|(name, _)| name.clone())
+        }
+        (path, _) => Some(path).filter(|path| path != "."),
+    };
+    match path {
+        Some(path) if !inner.contains(&format!("`{path}`")) => format!("`{path}`: {}", plain(&inner)),
+        _ => plain(&inner).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn types_of_the_library_become_words() {
+        for (told, plain_words) in [
+            (
+                "invalid type: string \"x\", expected struct FlatNewFrame at line 1 column 3",
+                "invalid type: string \"x\", expected an object at line 1 column 3",
+            ),
+            (
+                "invalid type: string \"x\", expected usize",
+                "invalid type: string \"x\", expected a whole number from 0",
+            ),
+            ("invalid type: map, expected a sequence", "invalid type: map, expected a list"),
+            ("data did not match any variant of untagged enum LogWords", "it has none of the forms that it can have"),
+            ("missing field `title`", "missing field `title`"),
+        ] {
+            assert_eq!(plain(told), plain_words);
+        }
+    }
+}
