@@ -277,15 +277,15 @@ mod tests {
         );
         for (json, problem) in [
             (r#"{"title": 5}"#, "`title`: invalid type: integer `5`, expected a string"),
-            (r#"{"title": "a", "steps": "Cart"}"#, "`steps`: invalid type: string \"Cart\", expected a sequence"),
+            (r#"{"title": "a", "steps": "Cart"}"#, "`steps`: invalid type: string \"Cart\", expected a list"),
             (r#"{"title": "a", "anyway": "\"true\""}"#, "`anyway`: invalid type: string"),
-            (r#"{"title": "a", "count": 1.5}"#, "`count`: invalid type: floating point `1.5`, expected i64"),
+            (r#"{"title": "a", "count": 1.5}"#, "`count`: invalid type: floating point `1.5`, expected a whole number"),
             (r#"{"title": "a", "steps": "[{}]"}"#, "`steps[0]`: missing field `title`"),
             (r#"{"title": null}"#, "`title`: invalid type: null, expected a string"),
             (r#"{"title": "a", "anyway": "yes"}"#, "`anyway`: invalid type: string \"yes\", expected a boolean"),
             (r#"{"title": "a", "anyway": 1}"#, "`anyway`: invalid type: integer `1`, expected a boolean"),
-            (r#"{"title": "a", "tags": "one, two"}"#, "`tags`: invalid type: string \"one, two\", expected a sequence"),
-            (r#"{"title": "a", "tags": ""}"#, "`tags`: invalid type: string \"\", expected a sequence"),
+            (r#"{"title": "a", "tags": "one, two"}"#, "`tags`: invalid type: string \"one, two\", expected a list"),
+            (r#"{"title": "a", "tags": ""}"#, "`tags`: invalid type: string \"\", expected a list"),
             (r#"{"title": "a", "ended": "Done"}"#, "`ended`: unknown variant `Done`, expected `completed` or `failed`"),
         ] {
             assert!(read_arguments(json).unwrap_err().starts_with(problem), "{json}: {:?}", read_arguments(json));

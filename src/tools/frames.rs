@@ -80,7 +80,7 @@ impl AgentTool for Push {
     }
 }
 
-/// Finish a frame. Its caller gets the results, up to 16,000 characters; later frames see resultsCompacted, or the beginning of the results.
+/// Finish a frame. Its caller gets the results, later frames resultsCompacted.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pop {

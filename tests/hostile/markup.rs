@@ -198,7 +198,7 @@ fn html_element(depth: usize, node: &Node) -> Option<String> {
 
 fn element<'a>(depth: usize, name: &str, attributes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut shown = format!("{depth} {name}");
-    for (name, value) in attributes.filter(|(name, _)| *name != "note") {
+    for (name, value) in attributes.filter(|(name, _)| !["escaped", "note"].contains(name)) {
         let is_text = ["name", "title", "description", "characters"].contains(&name);
         shown.push_str(&format!(" {name}={}", if is_text { "…" } else { value }));
     }

@@ -108,7 +108,7 @@ const PROGRAM: Layers = &[
     ("runtime", &["exit", "failure"]),
     ("server", &["exit", "failure"]),
     ("holding", &["clock", "output"]),
-    ("sessions", &["exit", "failure", "host_files", "repository"]),
+    ("sessions", &["clock", "exit", "failure", "host_files", "output", "repository"]),
     ("folder", &["exit", "failure", "holding", "output", "repository", "same_stack", "server", "sessions"]),
     ("common_options", &["folder", "sessions"]),
     ("export", &["chart", "output"]),

@@ -29,7 +29,7 @@ async function read(failing: Partial<SessionOwner>) {
   } as unknown as SessionOwner
   const messages = [{ type: "user", parent_tool_use_id: null, uuid: "u", message: { content: "an answer" } }, RESULT]
   const query = { [Symbol.asyncIterator]: () => messages.values() } as unknown as Query
-  const turn = await new Turn(owner, "s", 0, () => undefined).read(query)
+  const turn = await new Turn(owner, "s", new Map(), 0, () => undefined).read(query)
   return { turn: { ...turn, errors: "" }, logged }
 }
 

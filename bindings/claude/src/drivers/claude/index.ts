@@ -60,6 +60,8 @@ export class ClaudeDriver implements SessionDriver {
   /** Sessions of open frames that had a turn in this process: what runs of them was left by nobody else. */
   readonly #own = new Set<string>()
   readonly #works = new Map<string, Work>()
+  /** The windows of models in tokens, as far as turns have told them. */
+  readonly #windows = new Map<string, number>()
   readonly #watchdog = new Watchdog()
   #isClosed = false
 
@@ -196,7 +198,8 @@ export class ClaudeDriver implements SessionDriver {
   async #turn(work: Work, prompt: string, change: (options: Options) => Options): Promise<EndedTurn> {
     const { owner, sdk } = this.#ready()
     const { sessionID } = work
-    const running = new RunningTurn(owner, sessionID, this.#options.silenceTimeout ?? SILENCE)
+    const silence = this.#options.silenceTimeout ?? SILENCE
+    const running = new RunningTurn(owner, sessionID, this.#windows, silence)
     work.turn = running
     const limits = owner.limits(sessionID)
     const place = await this.#place(sessionID)
@@ -315,8 +318,8 @@ class RunningTurn {
   #process: ChildProcess | undefined
   #errors = ""
 
-  constructor(owner: SessionOwner, sessionID: string, silence: number) {
-    this.#turn = new Turn(owner, sessionID, silence, () => this.controller.abort())
+  constructor(owner: SessionOwner, sessionID: string, windows: Map<string, number>, silence: number) {
+    this.#turn = new Turn(owner, sessionID, windows, silence, () => this.controller.abort())
   }
 
   spawn(options: SpawnOptions, isTied: boolean): SpawnedProcess {

@@ -58,6 +58,8 @@ export class Turn {
   readonly #calls = new Map<string, string>()
   /** When the next request is sent: when the process is ready, or tools have answered. */
   #asked = Date.now()
+  readonly #windows: Map<string, number>
+  #hasAsked = false
   #counted: Counted = NOTHING
   /** True if the conversation was compacted. No message shows the request for the summary. */
   #isCompacted = false
@@ -73,11 +75,12 @@ export class Turn {
 
   /**
    * `silence` is the time without a word from the model after which the turn is interrupted, in milliseconds; 0: none. `kill` ends
-   * the process of the turn, and with it the query.
+   * the process of the turn, and with it the query. `windows` has the windows of models in tokens, as far as turns have told them.
    */
-  constructor(owner: SessionOwner, sessionID: string, silence: number, kill: () => void) {
+  constructor(owner: SessionOwner, sessionID: string, windows: Map<string, number>, silence: number, kill: () => void) {
     this.#owner = owner
     this.sessionID = sessionID
+    this.#windows = windows
     this.#silence = silence
     this.#kill = kill
   }
@@ -241,8 +244,25 @@ export class Turn {
       role: "assistant",
       text,
       tokens: uncachedInput + cacheRead + cacheWrite + output,
+      contextLimit: this.#windows.get(model),
       request,
     })
+    this.#askForWindow(model)
+  }
+
+  /** Asks the process once for the window of a model: the results of turns tell it, and the first turn can be long. */
+  #askForWindow(model: string): void {
+    if (this.#windows.has(model) || this.#hasAsked) return
+    this.#hasAsked = true
+    // A process that has ended, or does not know, answers nothing.
+    void this.#query
+      ?.getContextUsage({ detail: "summary" })
+      .then(({ rawMaxTokens }) => this.#noteWindow(model, rawMaxTokens))
+      .catch(() => undefined)
+  }
+
+  #noteWindow(model: string, window: number): void {
+    if (Number.isSafeInteger(window) && window > 0) this.#windows.set(model, window)
   }
 
   /** Reports the message of the model that was last written, with all its parts for the log. */
@@ -263,6 +283,7 @@ export class Turn {
   #settle(result: SDKResultMessage): void {
     const { sessionID } = this
     const { session_id: session, total_cost_usd: costUsd, uuid } = result
+    for (const [model, { contextWindow }] of Object.entries(result.modelUsage)) this.#noteWindow(model, contextWindow)
     const request = this.#rest(result)
     if (request !== undefined) {
       this.#report({
