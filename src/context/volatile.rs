@@ -28,6 +28,12 @@ const ANSWER_TOKENS: usize = 120;
 const ANSWERS: usize = 3;
 /// Number of characters that are looked at for a short text.
 const SHORT_CHARACTERS: usize = 1_000;
+/// The siblings that are shown beside the frame: their number, how many frames are looked at for them, and what the title and the criteria of
+/// each may cost, in tokens.
+const BESIDE: usize = 3;
+const BESIDE_LOOKED_AT: usize = 256;
+const BESIDE_TITLE_TOKENS: usize = 12;
+const BESIDE_CRITERIA_TOKENS: usize = 10;
 /// Maximum number of blocked siblings that are shown with their reasons.
 const BLOCKED_SIBLINGS: usize = 5;
 /// Maximum length of the results of a child that has ended in the background, in tokens. Later contexts show all of them
@@ -51,6 +57,7 @@ pub(super) struct Volatile {
     planned_elements: Vec<String>,
     position: String,
     blocked_siblings: String,
+    beside: String,
     next: String,
     news: String,
     warnings: String,
@@ -91,6 +98,7 @@ impl Volatile {
             planned_elements: Vec::new(),
             position: String::new(),
             blocked_siblings: String::new(),
+            beside: String::new(),
             next: String::new(),
             news: String::new(),
             warnings: String::new(),
@@ -172,6 +180,12 @@ impl Volatile {
         }
         if order.is_some_and(|order| order.blocked > 0) {
             room.text(&mut self.blocked_siblings, || blocked_siblings(contexts, tree, considered.handle));
+        }
+        // The next sibling is named already where nobody else decides what comes after the frame.
+        let named = tree.ready_siblings(considered.handle).next().filter(|_| !is_called && !self.next.is_empty());
+        let has_others = |order: SiblingOrder| order.in_progress + order.planned > 0;
+        if order.is_some_and(has_others) && node.status().is_unfinished() {
+            room.text(&mut self.beside, || beside(contexts, tree, considered.handle, named));
         }
         let mut more_warnings = String::new();
         room.text(&mut more_warnings, || {
@@ -283,6 +297,7 @@ impl Volatile {
         }
         out.push_str(&self.position);
         out.push_str(&self.blocked_siblings);
+        out.push_str(&self.beside);
         out.push_str(&self.next);
         out.push_str(&self.news);
         out.push_str(&self.warnings);
@@ -380,9 +395,14 @@ impl Room<'_> {
 }
 
 fn id_and_title(contexts: &Contexts, tree: &Tree, handle: Handle) -> String {
+    named_within(contexts, tree, handle, TITLE_TOKENS)
+}
+
+/// The handle and the title of a frame, cut at a number of tokens.
+fn named_within(contexts: &Contexts, tree: &Tree, handle: Handle, tokens: usize) -> String {
     let cost = |part: &str| charge(&attribute(part), &contexts.counts);
     let (title, omitted) = without_long_blanks(tree.node(handle).title());
-    let (title, _) = truncate_by(&title, TITLE_TOKENS, CUT, &cost);
+    let (title, _) = truncate_by(&title, tokens, CUT, &cost);
     format!("id=\"{handle}\" title=\"{}\"{}", attribute(&title), omitted_blanks(omitted))
 }
 
@@ -412,6 +432,25 @@ fn blocked_siblings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String 
         format!("<blocked-sibling {frame}>{reason}</blocked-sibling>\n")
     };
     blocked.take(BLOCKED_SIBLINGS).map(element).collect()
+}
+
+/// Returns the siblings that are worked on now, and the next ones that are planned, with their criteria in short, so that nobody does their
+/// work. `named`: one that stands elsewhere.
+fn beside(contexts: &Contexts, tree: &Tree, handle: Handle, named: Option<Handle>) -> String {
+    let parent = tree.node(handle).parent();
+    let is_sibling = |other: &Handle| *other != handle && tree.node(*other).parent() == parent;
+    let running = tree.with_status(FrameStatus::InProgress).take(BESIDE_LOOKED_AT).filter(is_sibling);
+    let behind = std::iter::successors(tree.next(handle), |other| tree.next(*other)).take(BESIDE_LOOKED_AT);
+    let planned = behind.filter(|other| tree.node(*other).status() == FrameStatus::Planned && Some(*other) != named);
+    let element = |sibling: Handle| {
+        let node = tree.node(sibling);
+        let criteria = short(contexts, node.record().dense_criteria(), BESIDE_CRITERIA_TOKENS);
+        let status = if node.status() == FrameStatus::InProgress { " status=\"in_progress\"" } else { "" };
+        let named = named_within(contexts, tree, sibling, BESIDE_TITLE_TOKENS);
+        format!("<frame {named}{status}>{criteria}</frame>\n")
+    };
+    let shown: String = running.chain(planned).take(BESIDE).map(element).collect();
+    if shown.is_empty() { shown } else { format!("<beside>\n{shown}</beside>\n") }
 }
 
 /// Returns what a blocked frame waits for, and whether it was answered, for XML on one line.

@@ -283,7 +283,9 @@ export class Turn {
   #settle(result: SDKResultMessage): void {
     const { sessionID } = this
     const { session_id: session, total_cost_usd: costUsd, uuid } = result
-    for (const [model, { contextWindow }] of Object.entries(result.modelUsage)) this.#noteWindow(model, contextWindow)
+    // A result of a process that has broken off may lack it.
+    const used = (result as Partial<SDKResultMessage>).modelUsage ?? {}
+    for (const [model, { contextWindow }] of Object.entries(used)) this.#noteWindow(model, contextWindow)
     const request = this.#rest(result)
     if (request !== undefined) {
       this.#report({
