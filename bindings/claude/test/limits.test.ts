@@ -58,27 +58,20 @@ test("a frame that loops is stopped after its turns, and goes on with as many ag
 test("a long conversation in a longer window is not told to end", () => {
   const seen: string[] = []
   const long = { input: 95_000 }
-  const looking = (request: ModelRequest, world: World): Answer => {
+  const noted = (request: ModelRequest, answer: Answer): Answer => {
     seen.push(JSON.stringify(request))
-    return { ...read(request, world), usage: long }
+    return { ...answer, usage: long }
   }
-  return running(
-    {
-      f1: [
-        looking,
-        looking,
-        looking,
-        (request, world) => ({ ...looking(request, world), calls: [], text: "Read it." }),
-      ],
-    },
-    async ({ flame, world }) => {
-      writeFileSync(join(world.folder, "a.ts"), "// nothing\n")
-      const { frame } = await flame.run("Look")
-      assert.equal(frame.status, "completed")
-      const told = seen.filter((request) => request.includes("<suggestions"))
-      assert.equal(told.length, 0, told[0])
-    },
-  )
+  const looking = (request: ModelRequest, world: World): Answer => noted(request, read(request, world))
+  const ending = (request: ModelRequest): Answer => noted(request, { calls: [pop("Read it")] })
+  return running({ f1: [looking, looking, looking, ending] }, async ({ flame, world }) => {
+    writeFileSync(join(world.folder, "a.ts"), "// nothing\n")
+    const { frame } = await flame.run("Look")
+    assert.equal(frame.status, "completed")
+    assert.equal(seen.length, 4)
+    const told = seen.filter((request) => /STACK SUGGESTION: (?!start a child)/.test(request))
+    assert.equal(told.length, 0, told[0])
+  })
 })
 
 test("a frame over its dollars is stopped with all below it, and its parent learns why", () => {
