@@ -60,6 +60,7 @@ pub mod archive;
 #[cfg(feature = "capi")]
 pub mod capi;
 pub mod context;
+mod dense;
 pub mod error;
 mod error_source;
 pub mod fold;

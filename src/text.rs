@@ -313,21 +313,6 @@ pub(crate) fn ending(text: &str, characters: usize) -> &str {
     text.char_indices().nth_back(characters - 1).map_or(text, |(begin, _)| &text[begin..])
 }
 
-/// Returns the text if it has at most `characters` characters, or else its beginning followed by `…`.
-///
-/// The beginning ends at the last line end or sentence end in the second half of the first `characters` characters, or
-/// else at the last word end, or else after exactly `characters` characters.
-#[cfg(feature = "session")]
-pub(crate) fn whole_beginning(text: &str, characters: usize) -> String {
-    let head = beginning(text, characters);
-    if head.len() == text.len() {
-        return text.to_owned();
-    }
-    let sentence = head.rfind('\n').max(head.rfind(". ").map(|at| at + 1)).filter(|at| *at > head.len() / 2);
-    let cut = sentence.or_else(|| head.rfind(char::is_whitespace)).unwrap_or(head.len());
-    format!("{}…", head[..cut].trim_end())
-}
-
 /// Returns a free name among the names that `name` makes from the numbers. It is the first free one if the taken names
 /// have consecutive numbers.
 ///
@@ -471,18 +456,6 @@ mod tests {
     fn a_beginning_counts_characters() {
         assert_eq!((beginning("äöü", 2), beginning("äöü", 3), beginning("äöü", 9)), ("äö", "äöü", "äöü"));
         assert_eq!((beginning("äöü", 0), beginning("", 5)), ("", ""));
-    }
-
-    #[cfg(feature = "session")]
-    #[test]
-    fn a_whole_beginning_ends_where_a_sentence_does() {
-        let sentences = "It reads every option. ".repeat(10);
-        let short = whole_beginning(&sentences, 100);
-        assert!(short.ends_with("every option.…") && short.chars().count() <= 101, "{short}");
-        assert_eq!(whole_beginning("one line\nand another that is cut", 15), "one line…");
-        assert_eq!(whole_beginning("words without an end to them", 20), "words without an…");
-        assert_eq!(whole_beginning(&"ö".repeat(30), 20), format!("{}…", "ö".repeat(20)));
-        assert_eq!(whole_beginning("short", 5), "short");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::Conversation;
 use super::cost::{BYTES_PER_TOKEN, Cost, charge};
 use super::tokens::{TokenCounter, truncate_by};
 use super::xml::{content, omitted_blanks, without_long_blanks};
+use crate::dense::dense;
 use crate::frame::{Handle, first_filled};
 use crate::tree::Node;
 
@@ -109,14 +110,14 @@ impl Fragment {
                 levels.text("answer", asked.answer.as_deref().unwrap_or_default(), QUESTION_TOKENS);
             }
             head = levels.mark();
-            let results = levels.element("results", node.record().dense_results(), TEXT_TOKENS);
-            has_more = results.xml.ends_with(&format!("{CUT}</results>\n"));
+            let (results, is_whole) = levels.dense("results", node.record().dense_results(), TEXT_TOKENS);
+            has_more = !is_whole;
             levels.push(&results);
         } else {
             let criteria = first_filled(settled.success_criteria_compacted, settled.success_criteria);
             levels.text("success-criteria", criteria, TEXT_TOKENS);
             if settled.has_partial_results {
-                levels.text("partial-results", settled.dense_results(), TEXT_TOKENS);
+                levels.dense_text("partial-results", settled.dense_results(), TEXT_TOKENS);
             }
         }
         levels.end(DetailLevel::Compact);
@@ -127,7 +128,7 @@ impl Fragment {
         if has_more {
             // Longer results replace those that were cut, so the next level starts with a copy of the head.
             levels.restart(head);
-            levels.text("results", node.record().dense_results(), WHOLE_RESULTS_TOKENS);
+            levels.dense_text("results", node.record().dense_results(), WHOLE_RESULTS_TOKENS);
             levels.artifacts(settled.artifacts);
             levels.decisions(settled.decisions);
         }
@@ -174,9 +175,9 @@ impl Fragment {
         levels.end(DetailLevel::Standard);
         levels.decisions(&frame.decisions);
         if frame.has_partial_results() {
-            levels.text("partial-results", frame.dense_results(), TEXT_TOKENS);
+            levels.dense_text("partial-results", frame.dense_results(), TEXT_TOKENS);
         } else if !(node.status().is_open() || conversation.is_called && node.status().is_finished()) {
-            levels.text("results", frame.dense_results(), TEXT_TOKENS);
+            levels.dense_text("results", frame.dense_results(), TEXT_TOKENS);
         }
         if !conversation.has_criteria {
             levels.log(log);
@@ -245,11 +246,35 @@ impl<'a> FragmentWriter<'a> {
         self.push(&element);
     }
 
+    /// Adds results, if they are not blank: all, or the sentences that say most.
+    fn dense_text(&mut self, name: &str, text: &str, limit: usize) {
+        let (element, _) = self.dense(name, text, limit);
+        self.push(&element);
+    }
+
     /// Returns a text in an XML element, without long blanks and cut to `limit` tokens; empty if the text is blank.
     fn element(&self, name: &str, text: &str, limit: usize) -> Element {
+        let cut =
+            |text: &str, limit: usize, cost: &dyn Fn(&str) -> usize| truncate_by(text, limit, CUT, cost).0.into_owned();
+        self.shortened(name, text, limit, cut).0
+    }
+
+    /// As [`FragmentWriter::element`], but of a text that is too long the sentences that say most. False: it is too long.
+    fn dense(&self, name: &str, text: &str, limit: usize) -> (Element, bool) {
+        let shortest = |text: &str, limit: usize, cost: &dyn Fn(&str) -> usize| dense(text, limit, cost).0.into_owned();
+        self.shortened(name, text, limit, shortest)
+    }
+
+    fn shortened(
+        &self,
+        name: &str,
+        text: &str,
+        limit: usize,
+        shorten: impl Fn(&str, usize, &dyn Fn(&str) -> usize) -> String,
+    ) -> (Element, bool) {
         let (text, omitted) = without_long_blanks(text);
         if text.is_empty() {
-            return Element::default();
+            return (Element::default(), true);
         }
         let omitted = omitted_blanks(omitted);
         let written = |text: &str| Element::of(tagged(name, &omitted, &content(text)), self.counter);
@@ -257,11 +282,13 @@ impl<'a> FragmentWriter<'a> {
         if may_fit(text.len(), limit) {
             let whole = written(&text);
             if whole.cost.charge() <= limit {
-                return whole;
+                return (whole, true);
             }
         }
         let cost = |part: &str| charge(&content(part), self.counter);
-        written(&truncate_by(&text, limit.saturating_sub(charge(&omitted, self.counter)), CUT, &cost).0)
+        let shown = shorten(&text, limit.saturating_sub(charge(&omitted, self.counter)), &cost);
+        let is_whole = shown.len() == text.trim().len();
+        (written(&shown), is_whole)
     }
 
     fn artifacts(&mut self, artifacts: &[String]) {

@@ -24,6 +24,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::dense::dense_characters;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, has_handle_form, reference_to_id, shown};
 use crate::text::{beginning, readable_json};
@@ -315,7 +316,7 @@ fn handle_form(session_id: &str) -> Option<Problem> {
     })
 }
 
-/// Creates the frame of a task. The compacted texts are the beginnings of the full ones. Only a finished task
+/// Creates the frame of a task. The compacted texts are the sentences of the full ones that say most. Only a finished task
 /// has results.
 fn task_frame(id: String, parent: Option<&str>, status: FrameStatus, texts: Texts) -> Frame {
     let results = Some(texts.results).filter(|results| status.is_finished() && !results.is_empty());
@@ -324,9 +325,9 @@ fn task_frame(id: String, parent: Option<&str>, status: FrameStatus, texts: Text
         parent_session_id: parent.map(str::to_owned),
         status,
         title: texts.title,
-        success_criteria_compacted: beginning(&texts.criteria, CRITERIA_CHARACTERS).to_owned(),
+        success_criteria_compacted: dense_characters(&texts.criteria, CRITERIA_CHARACTERS),
         success_criteria: texts.criteria,
-        results_compacted: results.as_deref().map(|results| beginning(results, RESULTS_CHARACTERS).to_owned()),
+        results_compacted: results.as_deref().map(|results| dense_characters(results, RESULTS_CHARACTERS)),
         results,
         ..Frame::default()
     }

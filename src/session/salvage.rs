@@ -3,8 +3,9 @@
 
 use super::compaction::Message;
 use super::turn::Turn;
+use crate::dense::dense_characters;
 use crate::frame::{Frame, FrameStatus, Handle, Results, SALVAGED};
-use crate::text::{beginning, newest_lines, one_line};
+use crate::text::{newest_lines, one_line};
 use crate::tree::Command;
 
 /// Maximum number of files that are named. The newest are.
@@ -93,7 +94,7 @@ fn done(work: &Work, frame: &Frame) -> String {
         text.push_str(&format!("; artifacts: {named}{older}"));
     }
     if let Some(decision) = frame.decisions.last() {
-        text.push_str(&format!("; last decision: {}", one_line(beginning(decision, DECISION_CHARACTERS))));
+        text.push_str(&format!("; last decision: {}", one_line(&dense_characters(decision, DECISION_CHARACTERS))));
     }
     text
 }

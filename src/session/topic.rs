@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use crate::dense::dense_characters;
 use crate::frame::{Frame, Identity};
 use crate::keywords::word_count;
 use crate::text::{beginning, one_line};
@@ -103,10 +104,10 @@ impl Task {
     fn compacted(&self) -> String {
         let [line, lead] = [&self.text, self.lead()].map(one_line);
         if beginning(&line, COMPACTED_CHARACTERS).len() == line.len() || self.lead == 0 {
-            return beginning(&line, COMPACTED_CHARACTERS).to_owned();
+            return dense_characters(&line, COMPACTED_CHARACTERS);
         }
         let half = COMPACTED_CHARACTERS / 2 - 1;
-        format!("{} … {}", beginning(&one_line(&self.text[..self.lead]), half), beginning(&lead, half))
+        format!("{} … {}", dense_characters(&one_line(&self.text[..self.lead]), half), dense_characters(&lead, half))
     }
 }
 

@@ -4,6 +4,7 @@ mod assembling;
 mod cache;
 #[cfg(feature = "tools")]
 mod conversations;
+mod dense;
 mod golden;
 mod invariants;
 mod plans;
