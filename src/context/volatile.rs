@@ -447,7 +447,10 @@ fn beside(contexts: &Contexts, tree: &Tree, handle: Handle, named: Option<Handle
         let criteria = short(contexts, node.record().dense_criteria(), BESIDE_CRITERIA_TOKENS);
         let status = if node.status() == FrameStatus::InProgress { " status=\"in_progress\"" } else { "" };
         let named = named_within(contexts, tree, sibling, BESIDE_TITLE_TOKENS);
-        format!("<frame {named}{status}>{criteria}</frame>\n")
+        match criteria.is_empty() {
+            true => format!("<frame {named}{status}/>\n"),
+            false => format!("<frame {named}{status}>{criteria}</frame>\n"),
+        }
     };
     let shown: String = running.chain(planned).take(BESIDE).map(element).collect();
     if shown.is_empty() { shown } else { format!("<beside>\n{shown}</beside>\n") }
