@@ -178,6 +178,6 @@ fn elements(wording: &Wording, owner: Handle, chunk: &Chunk, size: usize) -> (St
         start.push_str(&format!(" description=\"{}\"", attribute(description)));
     }
     let (shown, replaced) = verbatim(content);
-    let note = wording.chunk_note(*shown != **content, replaced);
+    let note = wording.chunk_note(shown.contains('&'), replaced);
     (format!("{start}/>\n"), format!("{start}{note}>{shown}</chunk>\n"))
 }

@@ -28,10 +28,8 @@ const ANSWER_TOKENS: usize = 120;
 const ANSWERS: usize = 3;
 /// Number of characters that are looked at for a short text.
 const SHORT_CHARACTERS: usize = 1_000;
-/// The siblings that are shown beside the frame: their number, how many frames are looked at for them, and what the title and the criteria of
-/// each may cost, in tokens.
+/// The siblings that are shown beside the frame: their number, and what the title and the criteria of each may cost, in tokens.
 const BESIDE: usize = 3;
-const BESIDE_LOOKED_AT: usize = 256;
 const BESIDE_TITLE_TOKENS: usize = 12;
 const BESIDE_CRITERIA_TOKENS: usize = 10;
 /// Maximum number of blocked siblings that are shown with their reasons.
@@ -181,8 +179,8 @@ impl Volatile {
         if order.is_some_and(|order| order.blocked > 0) {
             room.text(&mut self.blocked_siblings, || blocked_siblings(contexts, tree, considered.handle));
         }
-        // The next sibling is named already where nobody else decides what comes after the frame.
-        let named = tree.ready_siblings(considered.handle).next().filter(|_| !is_called && !self.next.is_empty());
+        let is_named = self.next.contains("<next-sibling ");
+        let named = tree.ready_siblings(considered.handle).next().filter(|_| is_named);
         let has_others = |order: SiblingOrder| order.in_progress + order.planned > 0;
         if order.is_some_and(has_others) && node.status().is_unfinished() {
             room.text(&mut self.beside, || beside(contexts, tree, considered.handle, named));
@@ -437,11 +435,15 @@ fn blocked_siblings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String 
 /// Returns the siblings that are worked on now, and the next ones that are planned, with their criteria in short, so that nobody does their
 /// work. `named`: one that stands elsewhere.
 fn beside(contexts: &Contexts, tree: &Tree, handle: Handle, named: Option<Handle>) -> String {
-    let parent = tree.node(handle).parent();
-    let is_sibling = |other: &Handle| *other != handle && tree.node(*other).parent() == parent;
-    let running = tree.with_status(FrameStatus::InProgress).take(BESIDE_LOOKED_AT).filter(is_sibling);
-    let behind = std::iter::successors(tree.next(handle), |other| tree.next(*other)).take(BESIDE_LOOKED_AT);
-    let planned = behind.filter(|other| tree.node(*other).status() == FrameStatus::Planned && Some(*other) != named);
+    let Some(parent) = tree.node(handle).parent() else { return String::new() };
+    let children = tree.children(parent);
+    let is_newest = |sibling: &Handle| *sibling != handle && tree.node(*sibling).retried_as().is_none();
+    let with = |status: FrameStatus| move |sibling: &Handle| tree.node(*sibling).status() == status;
+    let running = children.iter().copied().filter(is_newest).filter(with(FrameStatus::InProgress));
+    // Those behind the frame come first: they are next.
+    let (before, behind) = children.split_at(children.iter().position(|child| *child == handle).unwrap_or_default());
+    let planned = behind.iter().chain(before).copied().filter(is_newest).filter(with(FrameStatus::Planned));
+    let planned = planned.filter(|sibling| Some(*sibling) != named);
     let element = |sibling: Handle| {
         let node = tree.node(sibling);
         let criteria = short(contexts, node.record().dense_criteria(), BESIDE_CRITERIA_TOKENS);

@@ -95,11 +95,12 @@ impl Wording {
     /// Returns the attributes of a chunk whose XML differs from its content: `escaped` if some characters stand as entities, `note` if XML
     /// forbids `replaced` of them. Empty if nothing differs.
     pub(super) fn chunk_note(&self, is_escaped: bool, replaced: usize) -> String {
+        let escaped = if is_escaped { " escaped=\"xml\"" } else { "" };
         if replaced == 0 {
-            return if is_escaped { " escaped=\"xml\"".to_owned() } else { String::new() };
+            return escaped.to_owned();
         }
         let original = self.tool(ToolRole::HeapRead).map_or(String::new(), |read| format!("; {read} has them"));
-        format!(" note=\"characters that XML cannot hold ({replaced}) stand as U+FFFD{original}\"")
+        format!("{escaped} note=\"characters that XML cannot hold ({replaced}) stand as U+FFFD{original}\"")
     }
 
     /// Returns the next action for a planned frame.

@@ -86,6 +86,7 @@ fn event(event: &Json) -> Line {
                 None => End::Done,
             }))
         }
+        "thread_rolled_back" => Some(Fact::RolledBack(number(event, "num_turns"))),
         "turn_aborted" => Some(Fact::Ended(End::Interrupted)),
         "thread_name_updated" => fact(|title| Fact::Title { title, by_person: false }, text(event, "thread_name")),
         "collab_agent_spawn_end" => spawned(text(event, "call_id"), text(event, "new_thread_id")),

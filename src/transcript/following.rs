@@ -89,11 +89,11 @@ impl Session {
     pub fn follow_messages(&mut self, session: &Json, messages: &[(usize, Json)], is_over: bool) {
         let calls = opencode::calls_of_agents(messages.iter().map(|(_, message)| message));
         self.note_calls(&calls);
-        // An older one that has no end never gets one: its program was killed.
+        // The last one of each session and role: an older one that has no end never gets one, because its program was killed.
         let begun = |message: &Json| message.pointer("/info/time/created").and_then(Json::as_u64).unwrap_or_default();
-        let mut last: HashMap<usize, &Json> = HashMap::new();
+        let mut last: HashMap<(usize, &str), &Json> = HashMap::new();
         for (file, message) in messages {
-            let known = last.entry(*file).or_insert(message);
+            let known = last.entry((*file, text(&message["info"], "role"))).or_insert(message);
             *known = if begun(message) >= begun(known) { message } else { known };
         }
         let unfinished = last.into_values().filter(|message| !is_over && opencode::is_unfinished(message));
@@ -103,7 +103,9 @@ impl Session {
         let mut records = vec![(0, 0, head, json!({ "session": session }))];
         for (file, message) in messages {
             for record in opencode::records(message) {
-                let name = format!("{}{}", text(&record["info"], "id"), text(&record, "half"));
+                // What can still change is followed again when it has: that nobody writes it any more can be a mistake.
+                let state = if opencode::is_unfinished(message) { message.to_string() } else { String::new() };
+                let name = format!("{}{}{state}", text(&record["info"], "id"), text(&record, "half"));
                 let time = super::line::time(&record).unwrap_or_default();
                 if first.is_none_or(|first| time < first) {
                     records.push((time, *file, name, record));

@@ -86,6 +86,8 @@ pub(super) enum Fact {
     OwnFrom(u64),
     /// The person has gone back to before this line; if nobody knows it, to before all.
     Rewound(String),
+    /// The person has taken so many turns back, the last ones.
+    RolledBack(u64),
     /// The turn has ended.
     Ended(End),
     /// The host has compacted the conversation: what it was before in tokens, and the summary, as far as they are known.

@@ -40,12 +40,15 @@ pub(super) fn records(message: &Json) -> Vec<Json> {
     }
 }
 
-/// True if a message can still change.
+/// True if a message can still change: an answer without an end, or words whose parts are not written yet.
 pub(super) fn is_unfinished(message: &Json) -> bool {
     let info = &message["info"];
-    text(info, "role") == "assistant"
-        && info.pointer("/time/completed").is_none_or(Json::is_null)
-        && info.get("error").is_none_or(Json::is_null)
+    match text(info, "role") {
+        "assistant" => {
+            info.pointer("/time/completed").is_none_or(Json::is_null) && info.get("error").is_none_or(Json::is_null)
+        }
+        _ => list(message, "parts").next().is_none(),
+    }
 }
 
 /// The sub-agent that a call in a message has started.

@@ -411,6 +411,7 @@ impl Session {
             }
             self.end_turn(file);
         }
+        self.leave_branches();
         if let Some(root) = self.root {
             let title = self.facts.title.clone().unwrap_or_default();
             if !title.trim().is_empty() && self.tree.node(root).title() != title {
@@ -565,6 +566,7 @@ impl Session {
                 self.streams[file].end = Some((end, time));
             }
             Fact::Rewound(line) if is_own => self.rewound(&line),
+            Fact::RolledBack(turns) if is_own => self.rolled_back(turns),
             Fact::Compacted { tokens, summary } => self.compacted(file, tokens, &summary),
             Fact::Agent { call, id, goes_on } => self.started(&call, &id, goes_on),
             Fact::AgentEnded { agent, end, result } => self.agent_ended(&agent, end, result),
