@@ -358,7 +358,7 @@ fn the_advice_to_plan_is_given_once() {
         told += added(&said).matches("initial-planning priority").count();
     }
     told += session.call_as(None, "context", json!({})).matches("initial-planning priority").count();
-    assert!(told <= 1, "{told} times");
+    assert_eq!(told, 1, "once");
 }
 
 /// A subagent that works without a frame that was handed over is told what its frame is for, within its budget.

@@ -1,6 +1,7 @@
 //! Sessions of OpenCode where it keeps them: in its database, and in the JSON files of earlier versions.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -52,13 +53,17 @@ impl Place {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callstack"));
         command.args(arguments).current_dir(self.folder.path().join("project")).stdin(Stdio::null());
         command.env("HOME", self.folder.path()).env("USERPROFILE", self.folder.path()).env("TZ", "UTC");
         for variable in ["CALLSTACK_DIR", "CALLSTACK_PRICES", "XDG_CACHE_HOME", "XDG_DATA_HOME", "OPENCODE_DB"] {
             command.env_remove(variable);
         }
-        command.output().unwrap()
+        command
     }
 
     fn data_of(&self, arguments: &[&str]) -> Value {
@@ -226,4 +231,49 @@ fn messages_are_taken_over_once_they_cannot_change_any_more() {
     };
     let (taken, recorded) = (place.data_of(&["usage"]), place.data_of(&["usage", "--session", "ses_1"]));
     assert_eq!((requests(&taken), requests(&recorded)), (4, 4), "{taken}");
+}
+
+/// An answer that runs is followed when it has ended, also if the person has typed on meanwhile.
+#[test]
+fn a_session_is_followed_while_its_answers_run() {
+    let place = Place::new();
+    let database = place.database("opencode.db");
+    let all = sessions();
+    let messages = all[0]["messages"].as_array().unwrap();
+    let now = i64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    add_session(&database, &all[0]["info"]);
+    database.execute("UPDATE session SET time_updated = ?1", params![now]).unwrap();
+    let mut running = messages[3].clone();
+    running["info"]["time"].as_object_mut().unwrap().remove("completed");
+    running["parts"] = json!([]);
+    messages[..3].iter().for_each(|message| add_message(&database, "ses_1", message));
+    add_message(&database, "ses_1", &running);
+    let queued = json!({ "info": { "id": "msg_99", "role": "user", "time": { "created": 1_768_471_230_000_u64 } },
+        "parts": [{ "type": "text", "text": "Now the taxes." }] });
+    add_message(&database, "ses_1", &queued);
+    add(&database, &all[1]);
+
+    let arguments = ["watch", "--session", "ses_1", "--lines", "--json", "--since", "0"];
+    let mut watch = place.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let first = lines.by_ref().take_while(|line| !line.contains("Look at the cart.")).count();
+    assert!(first < 20);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    add_message(&database, "ses_1", &messages[3]);
+    database.execute("UPDATE message SET time_updated = ?1 WHERE id = 'msg_04'", params![now + 1]).unwrap();
+    let told: Vec<String> = {
+        let mut told = Vec::new();
+        for line in lines.by_ref() {
+            let is_last = line.contains("Now the taxes.");
+            told.push(line);
+            if is_last {
+                break;
+            }
+        }
+        told
+    };
+    let _ = watch.kill();
+    watch.wait().unwrap();
+    let told = told.join("\n");
+    assert!(told.contains("\"status\":\"completed\"") && !told.contains("went on without an end"), "{told}");
 }

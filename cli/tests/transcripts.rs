@@ -331,10 +331,23 @@ fn compressed_threads_of_codex_are_read_as_the_others() {
         requests(&place.data(&["fold", "--session", read[0]["sessions"][0]["id"].as_str().unwrap()])).as_u64()
             > Some(0)
     );
-    // A file that is cut is read as far as it goes.
     let packed = fs::read_dir(&day).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
     let bytes = fs::read(&packed).unwrap();
+    // Several frames are one file.
+    let text = fs::read_to_string(fixtures().join("codex/2026/01/15").join(packed.file_stem().unwrap())).unwrap();
+    let (one, two) = text.split_at(text.find('\n').unwrap() + 1);
+    let frames = [one, two].map(|part| {
+        let part = part.replace("/home/ann/shop", &place.project().display().to_string());
+        ruzstd::encoding::compress_to_vec(part.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest)
+    });
+    fs::write(&packed, frames.concat()).unwrap();
+    age(&packed);
+    assert_eq!(titles(&place.data(&["tree", "--latest", "codex"])), titles(&whole[1]));
+    // Of a file that is cut nothing is told, because all sums would be wrong, and the others stay.
     fs::write(&packed, &bytes[..bytes.len() / 2]).unwrap();
+    let name = packed.display().to_string();
+    let output = place.run(&["tree", "--session", &name]);
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains(&name), "{output:?}");
     place.done(&["sessions", "--agent", "codex"]);
 }
 

@@ -3,8 +3,17 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// What serde calls the types, and what they are in JSON. The names of types of this library follow some of them.
-const NAMED: [&str; 5] = ["struct", "enum", "tuple struct", "internally tagged enum", "adjacently tagged enum"];
+/// What stands before the type that is expected.
+const EXPECTED: &str = ", expected ";
+/// What serde calls the types, before the names of types of this library, and what they are in JSON.
+const NAMED: [(&str, &str); 6] = [
+    ("tuple struct", "a list"),
+    ("newtype struct", "another value"),
+    ("internally tagged enum", "an object"),
+    ("adjacently tagged enum", "an object"),
+    ("struct", "an object"),
+    ("enum", "one of its words"),
+];
 const WORDS: [(&str, &str); 12] = [
     ("expected a map", "expected an object"),
     ("expected map", "expected an object"),
@@ -21,15 +30,28 @@ const WORDS: [(&str, &str); 12] = [
 ];
 const UNTAGGED: &str = "data did not match any variant of untagged enum ";
 
-static FORMS: LazyLock<Vec<String>> = LazyLock::new(|| NAMED.iter().map(|name| format!("expected {name} ")).collect());
+static FORMS: LazyLock<Vec<(String, &str)>> =
+    LazyLock::new(|| NAMED.iter().map(|(name, word)| (format!("expected {name} "), *word)).collect());
 
 /// A message of the reader of JSON, in plain words.
 pub(crate) fn plain(message: &str) -> Cow<'_, str> {
-    let named = FORMS.iter().find_map(|form| message.find(form.as_str()).map(|start| (start, form.len())));
-    if let Some((start, length)) = named {
+    // What stands before it can be a text of the user.
+    match message.rfind(EXPECTED) {
+        Some(start) => match plain_end(&message[start..]) {
+            Cow::Borrowed(_) => message.into(),
+            Cow::Owned(end) => format!("{}{end}", &message[..start]).into(),
+        },
+        None => plain_end(message),
+    }
+}
+
+/// As [`plain`], for what is expected.
+fn plain_end(message: &str) -> Cow<'_, str> {
+    let named = FORMS.iter().find_map(|(form, word)| Some((message.find(form.as_str())?, form.len(), *word)));
+    if let Some((start, length, word)) = named {
         let rest = &message[start + length..];
         let end = rest.find(|character: char| !character.is_alphanumeric()).unwrap_or(rest.len());
-        return format!("{}expected an object{}", &message[..start], &rest[end..]).into();
+        return format!("{}expected {word}{}", &message[..start], &rest[end..]).into();
     }
     if let Some(start) = message.find(UNTAGGED) {
         let rest = &message[start + UNTAGGED.len()..];
@@ -87,6 +109,11 @@ mod tests {
             ("invalid type: map, expected a sequence", "invalid type: map, expected a list"),
             ("data did not match any variant of untagged enum LogWords", "it has none of the forms that it can have"),
             ("missing field `title`", "missing field `title`"),
+            (
+                "invalid type: string \"expected usize\", expected i64",
+                "invalid type: string \"expected usize\", expected a whole number",
+            ),
+            ("invalid type: map, expected tuple struct Pair", "invalid type: map, expected a list"),
         ] {
             assert_eq!(plain(told), plain_words);
         }

@@ -6,10 +6,10 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use callstack_core::text::from_json;
-use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use serde_json::Value;
 
-/// How much of a file is read to learn its form, in bytes.
+/// How much of a file is read for its first line, in bytes.
 pub(super) const HEAD: u64 = 4 << 20;
 
 /// The end of the name of a compressed file: Codex compresses threads that nobody has gone on with for long.
@@ -42,17 +42,29 @@ pub fn open(path: &Path, offset: u64) -> io::Result<Box<dyn Read>> {
         file.seek(SeekFrom::Start(offset))?;
         return Ok(Box::new(file));
     }
-    let mut reader = StreamingDecoder::new(BufReader::new(file)).map_err(io::Error::other)?;
+    let mut reader = Frames { decoder: Some(StreamingDecoder::new(BufReader::new(file)).map_err(io::Error::other)?) };
     io::copy(&mut (&mut reader).take(offset), &mut io::sink())?;
-    Ok(Box::new(Cut(reader)))
+    Ok(Box::new(reader))
 }
 
-/// Reads what can be decompressed: the file can be cut.
-struct Cut<R>(R);
+/// The frames of a compressed file, one after the other. A frame that is cut is an error: what is missing would be missing in all sums.
+struct Frames {
+    decoder: Option<StreamingDecoder<BufReader<File>, FrameDecoder>>,
+}
 
-impl<R: Read> Read for Cut<R> {
+impl Read for Frames {
     fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
-        Ok(self.0.read(part).unwrap_or_default())
+        loop {
+            let Some(decoder) = &mut self.decoder else { return Ok(0) };
+            let read = decoder.read(part)?;
+            if read > 0 || part.is_empty() {
+                return Ok(read);
+            }
+            let mut rest = self.decoder.take().map(StreamingDecoder::into_inner).ok_or(io::ErrorKind::UnexpectedEof)?;
+            if !rest.fill_buf()?.is_empty() {
+                self.decoder = Some(StreamingDecoder::new(rest).map_err(io::Error::other)?);
+            }
+        }
     }
 }
 

@@ -9,13 +9,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use callstack_core::transcript::{Session, TranscriptForm};
 
 use super::file::{is_of_program, leave_out_copies, open, plain_name};
-use super::opencode;
+use super::opencode::{self, Kept};
 use crate::clock::now;
 use crate::host_files::HostFiles;
 use crate::repository::in_main_checkout;
 
-/// How much of a file is read to learn whose it is, in bytes.
-const HEAD: u64 = 1 << 20;
+/// How much of a file is read to learn its folder, in bytes.
+const FOLDER_WITHIN: u64 = 1 << 20;
 
 /// A session that was not written for so long is over.
 pub(super) const SILENCE: Duration = Duration::from_secs(120);
@@ -32,6 +32,8 @@ pub struct FoundSession {
     pub bytes: u64,
     /// The folder in which it has begun, if the place tells that.
     pub folder: Option<PathBuf>,
+    /// Where OpenCode keeps it, among others.
+    pub(super) kept: Option<Kept>,
 }
 
 impl FoundSession {
@@ -59,7 +61,7 @@ impl FoundSession {
         let data = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
         let changed = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let changed = u64::try_from(changed.as_millis()).ok()?;
-        Some(Self { form, path, id, changed, bytes: data.len(), folder: None })
+        Some(Self { form, path, id, changed, bytes: data.len(), folder: None, kept: None })
     }
 
     /// True if the file is that of a sub-agent, which is among the files of its session.
@@ -83,7 +85,7 @@ impl FoundSession {
     /// What the beginning of the file tells of the session. `None`: nothing.
     pub fn head(&self) -> Option<Session> {
         let mut session = Session::new(self.form, &self.id);
-        let reader = BufReader::new(open(&self.path, 0).ok()?.take(HEAD));
+        let reader = BufReader::new(open(&self.path, 0).ok()?.take(FOLDER_WITHIN));
         for line in reader.split(b'\n').take(40) {
             session.follow_line(0, &line.ok()?);
             if session.facts().folder.is_some() {

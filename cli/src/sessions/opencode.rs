@@ -4,17 +4,19 @@ use std::collections::HashSet;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callstack_core::text::from_json;
 use callstack_core::transcript::TranscriptForm;
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};
 use serde_json::{Value, json};
 
 use super::found::{FoundSession, files};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_files::home;
+use crate::output::note;
 
 /// How long OpenCode may lock its database.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -25,12 +27,20 @@ const DEEPEST: usize = 16;
 const COLUMNS: &str = "id, parent_id, directory, title, version, time_created, time_updated";
 
 /// Where a session is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Kept {
     /// In this database.
     Database(PathBuf),
-    /// In JSON files below this folder.
-    Files(PathBuf),
+    /// In JSON files below this folder: the records of all sessions as they were when it was looked at.
+    Files(PathBuf, Arc<Vec<(PathBuf, Value)>>),
+}
+
+/// What tells whether a session was written since: a number that changes with each change, and when something was written last, in
+/// milliseconds since the Unix epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stamp {
+    pub number: u64,
+    pub written: u64,
 }
 
 /// A session with its sub-agents, as it is now. Each has its record and its messages with their parts, `{"info": {…}, "parts": […]}`.
@@ -48,12 +58,6 @@ impl Content {
         json!({ "info": self.session, "messages": self.messages, "children": children })
     }
 
-    /// When something was written last, in milliseconds since the Unix epoch.
-    pub fn written(&self) -> u64 {
-        let sessions = [&self.session].into_iter().chain(self.children.iter().map(|(session, _)| session));
-        sessions.map(|session| time(session, "updated")).max().unwrap_or_default()
-    }
-
     /// Its length, in bytes.
     pub fn bytes(&self) -> u64 {
         let all = self.messages.iter().chain(self.children.iter().flat_map(|(_, messages)| messages));
@@ -67,9 +71,13 @@ pub fn sessions() -> Vec<FoundSession> {
     for kept in places() {
         // A session that was moved into the database is still among the files, too.
         let known: HashSet<String> = found.iter().map(|known| known.id.clone()).collect();
-        let sessions = kept.sessions().unwrap_or_default().into_iter();
-        let sessions = sessions.filter_map(|(path, session)| found_session(path, &session));
-        found.extend(sessions.filter(|new| !known.contains(&new.id)));
+        match kept.sessions() {
+            Ok(sessions) => {
+                let sessions = sessions.into_iter().filter_map(|(path, session)| found_session(&kept, path, &session));
+                found.extend(sessions.filter(|new| !known.contains(&new.id)));
+            }
+            Err(failure) => note(failure.message()),
+        }
     }
     found
 }
@@ -86,7 +94,9 @@ fn places() -> Vec<Kept> {
     databases.sort();
     databases.dedup();
     let databases = databases.into_iter().filter(|path| path.is_file()).map(Kept::Database);
-    databases.chain([Kept::Files(folder.join("storage"))]).collect()
+    let storage = folder.join("storage");
+    let records = session_files(&storage);
+    databases.chain([Kept::Files(storage, Arc::new(records))]).collect()
 }
 
 /// True if a file has the name of a database of OpenCode: its channels have one each.
@@ -102,15 +112,6 @@ fn time(session: &Value, key: &str) -> u64 {
 }
 
 impl Kept {
-    /// The place of a session, by the file that a listing has named for it.
-    pub fn of(path: &Path) -> Self {
-        match is_database(path) {
-            true => Self::Database(path.to_owned()),
-            // storage/session/PROJECT/SESSION.json
-            false => Self::Files(path.ancestors().nth(3).unwrap_or(path).to_owned()),
-        }
-    }
-
     /// The records of the sessions that no other one has started, each with the file in which it is.
     fn sessions(&self) -> Result<Vec<(PathBuf, Value)>, Failure> {
         match self {
@@ -119,10 +120,9 @@ impl Kept {
                 let sessions = rows(&connection, path, "WHERE parent_id IS NULL", "")?;
                 Ok(sessions.into_iter().map(|session| (path.clone(), session)).collect())
             }
-            Self::Files(folder) => {
-                let mut all = session_files(folder);
-                all.retain(|(_, session)| session.get("parentID").is_none_or(Value::is_null));
-                Ok(all)
+            Self::Files(_, all) => {
+                let is_root = |session: &Value| session.get("parentID").is_none_or(Value::is_null);
+                Ok(all.iter().filter(|(_, session)| is_root(session)).cloned().collect())
             }
         }
     }
@@ -144,8 +144,7 @@ impl Kept {
                 let messages = sessions.iter().map(read).collect::<Result<_, _>>()?;
                 (sessions, messages)
             }
-            Self::Files(folder) => {
-                let all = session_files(folder);
+            Self::Files(folder, all) => {
                 let of = |key: &'static str, id: &str| {
                     let found = all.iter().filter(|(_, session)| text(session, key) == id);
                     Ok(found.map(|(_, session)| session.clone()).collect::<Vec<Value>>())
@@ -164,6 +163,44 @@ impl Kept {
         let mut messages = messages.into_iter();
         let own = messages.next().unwrap_or_default();
         Ok(Content { session, messages: own, children: sessions.into_iter().zip(messages).collect() })
+    }
+
+    /// What tells whether a session or one of its sub-agents was written since.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn stamp(&self, id: &str) -> Result<Stamp, Failure> {
+        let mut stamp = Stamp::default();
+        let mut add = |updated: u64, number: u64| {
+            stamp.written = stamp.written.max(updated);
+            stamp.number = stamp.number.wrapping_mul(31).wrapping_add(updated ^ number);
+        };
+        match self {
+            Self::Database(path) => {
+                let connection = connect(path)?;
+                let mut sessions = rows(&connection, path, "WHERE id = ?1", id)?;
+                self.with_children(&mut sessions, |parent| rows(&connection, path, "WHERE parent_id = ?1", parent))?;
+                for session in &sessions {
+                    add(time(session, "updated"), text(session, "title").len() as u64);
+                    for table in ["message", "part"] {
+                        let query = format!("SELECT max(time_updated), count(*) FROM {table} WHERE session_id = ?1");
+                        let counted = connection.query_row(&query, params![text(session, "id")], |row| {
+                            Ok((
+                                row.get::<_, Option<f64>>(0)?.unwrap_or_default() as u64,
+                                row.get::<_, i64>(1)?.unsigned_abs(),
+                            ))
+                        });
+                        let (updated, number) = counted.map_err(|error| unreadable(path, &error))?;
+                        add(updated, number);
+                    }
+                }
+            }
+            Self::Files(..) => {
+                let content = self.read(id)?;
+                add(time(&content.session, "updated"), content.bytes());
+            }
+        }
+        Ok(stamp)
     }
 
     /// Adds the sessions that these have started, and those that they have.
@@ -186,16 +223,18 @@ impl Kept {
 
     fn path(&self) -> &Path {
         match self {
-            Self::Database(path) | Self::Files(path) => path,
+            Self::Database(path) | Self::Files(path, _) => path,
         }
     }
 }
 
-fn found_session(path: PathBuf, session: &Value) -> Option<FoundSession> {
+fn found_session(kept: &Kept, path: PathBuf, session: &Value) -> Option<FoundSession> {
     let id = session.get("id")?.as_str()?.to_owned();
     let folder = session.get("directory").and_then(Value::as_str).map(PathBuf::from);
     // Its length is not known before it is read.
-    Some(FoundSession { form: TranscriptForm::OpenCode, path, id, changed: time(session, "updated"), bytes: 1, folder })
+    let changed = time(session, "updated");
+    let kept = Some(kept.clone());
+    Some(FoundSession { form: TranscriptForm::OpenCode, path, id, changed, bytes: 1, folder, kept })
 }
 
 /// The records of all sessions in JSON files.
@@ -253,7 +292,14 @@ fn connect(path: &Path) -> Result<Connection, Failure> {
         })
         .collect();
     // In a folder that cannot be written only the main file can be read.
-    let opened = open(&format!("file:{escaped}?mode=ro")).or_else(|_| open(&format!("file:{escaped}?immutable=1")));
+    let cannot_share = |error: &rusqlite::Error| {
+        let code = error.sqlite_error_code();
+        matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
+    };
+    let opened = match open(&format!("file:{escaped}?mode=ro")) {
+        Err(error) if cannot_share(&error) => open(&format!("file:{escaped}?immutable=1")),
+        opened => opened,
+    };
     opened.map_err(|error| unreadable(path, &error))
 }
 
@@ -275,10 +321,11 @@ fn rows(connection: &Connection, path: &Path, which: &str, id: &str) -> Result<V
                 "time": { "created": number("time_created")?, "updated": number("time_updated")? },
             }))
         };
-        match statement.parameter_count() {
-            0 => statement.query_map([], session)?.collect(),
-            _ => statement.query_map(params![id], session)?.collect(),
-        }
+        // A row that cannot be read takes nothing from the others.
+        Ok(match statement.parameter_count() {
+            0 => statement.query_map([], session)?.flatten().collect(),
+            _ => statement.query_map(params![id], session)?.flatten().collect(),
+        })
     };
     read().map_err(|error| unreadable(path, &error))
 }
@@ -295,8 +342,7 @@ fn messages_of(connection: &Connection, session: &str) -> rusqlite::Result<Vec<V
     for (id, data) in heads {
         let Some(mut info) = from_json::<Value>(&data).ok().filter(Value::is_object) else { continue };
         info["id"] = id.clone().into();
-        let parts: Vec<String> =
-            of_message.query_map(params![id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let parts: Vec<String> = of_message.query_map(params![id], |row| row.get(0))?.flatten().collect();
         let parts: Vec<Value> = parts.iter().filter_map(|part| from_json(part).ok()).collect();
         messages.push(json!({ "info": info, "parts": parts }));
     }

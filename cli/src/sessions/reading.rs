@@ -1,7 +1,8 @@
 //! The files of a session, and how they are read.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -11,12 +12,14 @@ use serde_json::Value;
 
 use super::file::{HEAD, first_line, is_compressed, leave_out_copies, open, plain_name};
 use super::found::{FoundSession, SILENCE, files, is_recent};
-use super::opencode::Kept;
+use super::opencode::{Kept, Stamp};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// The longest document that is read, in bytes.
 const LONGEST_DOCUMENT: u64 = 1 << 30;
+/// The length of a part of a compressed file that is kept, in bytes.
+const AHEAD: u64 = 4 << 20;
 /// The length of a part of a file that is read at once, in bytes.
 const BUFFER: usize = 1 << 15;
 /// The most threads of sub-agents that are looked for.
@@ -43,6 +46,7 @@ pub struct Progress {
     offset: u64,
     /// The length of all of them when they were read last, and whether the session was over.
     length: u64,
+    stamp: Option<Stamp>,
     is_over: bool,
 }
 
@@ -50,15 +54,30 @@ pub struct Progress {
 struct PartsOfFile {
     path: PathBuf,
     offset: u64,
+    /// What was read of a compressed file, which is decompressed from its beginning each time.
+    ahead: VecDeque<u8>,
+}
+
+impl PartsOfFile {
+    fn new(path: &Path, offset: u64) -> Self {
+        Self { path: path.to_owned(), offset, ahead: VecDeque::new() }
+    }
 }
 
 impl Read for PartsOfFile {
     fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
-        let mut file = File::open(&self.path)?;
-        file.seek(SeekFrom::Start(self.offset))?;
-        let read = file.read(part)?;
-        self.offset += read as u64;
-        Ok(read)
+        if !is_compressed(&self.path) {
+            let read = open(&self.path, self.offset)?.read(part)?;
+            self.offset += read as u64;
+            return Ok(read);
+        }
+        if self.ahead.is_empty() {
+            let mut more = Vec::new();
+            open(&self.path, self.offset)?.take(AHEAD).read_to_end(&mut more)?;
+            self.offset += more.len() as u64;
+            self.ahead = more.into();
+        }
+        self.ahead.read(part)
     }
 }
 
@@ -119,7 +138,7 @@ impl SessionFiles {
 
     /// A session that a host keeps.
     pub fn of_found(found: &FoundSession) -> Self {
-        let kept = (found.form == TranscriptForm::OpenCode).then(|| Kept::of(&found.path));
+        let kept = found.kept.clone();
         Self { form: found.form, path: found.path.clone(), id: found.id.clone(), kept, is_over: false }
     }
 
@@ -156,17 +175,12 @@ impl SessionFiles {
                 progress.files.push((path, number, 0));
             }
         }
-        let at = |path: &Path, offset| -> io::Result<BufReader<Box<dyn Read>>> {
-            let reader: Box<dyn Read> = match is_compressed(path) {
-                true => open(path, offset)?,
-                false => Box::new(PartsOfFile { path: path.to_owned(), offset }),
-            };
-            Ok(BufReader::with_capacity(BUFFER, reader))
-        };
-        let own = at(&self.path, progress.offset).map_err(failed)?;
-        let mut read = vec![SessionFile::new(0, own, progress.offset)];
+        let buffered = |reader: Box<dyn Read>| BufReader::with_capacity(BUFFER, reader);
+        let own = open(&self.path, progress.offset).map_err(failed)?;
+        let mut read = vec![SessionFile::new(0, buffered(own), progress.offset)];
         for (path, number, offset) in &progress.files {
-            read.push(SessionFile::new(*number, at(path, *offset).map_err(failed)?, *offset));
+            let parts = Box::new(PartsOfFile::new(path, *offset));
+            read.push(SessionFile::new(*number, buffered(parts), *offset));
         }
         session.follow_files(&mut read, is_over).map_err(failed)?;
         progress.offset = read[0].offset();
@@ -178,13 +192,13 @@ impl SessionFiles {
 
     /// Reads a session of OpenCode, unless it is as it was the last time.
     fn read_kept(&self, kept: &Kept, session: &mut Session, progress: &mut Progress) -> Result<(), Failure> {
-        let content = kept.read(&self.id)?;
-        let is_over = self.is_over || !is_recent(content.written());
-        let state = (content.bytes(), is_over);
-        if state == (progress.length, progress.is_over) && state.0 > 0 {
+        let stamp = kept.stamp(&self.id)?;
+        let is_over = self.is_over || !is_recent(stamp.written);
+        if progress.stamp == Some(stamp) && is_over == progress.is_over {
             return Ok(());
         }
-        (progress.length, progress.is_over) = state;
+        (progress.stamp, progress.is_over) = (Some(stamp), is_over);
+        let content = kept.read(&self.id)?;
         let mut messages: Vec<(usize, Value)> = content.messages.into_iter().map(|message| (0, message)).collect();
         for (child, own) in content.children {
             let name = PathBuf::from(child.get("id").and_then(Value::as_str).unwrap_or_default());

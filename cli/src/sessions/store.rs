@@ -54,7 +54,7 @@ impl Followed {
     }
 
     fn unreadable(&self, failure: &Failure) -> Error {
-        Error::damaged(self.files.path.display().to_string(), failure.message(), "look at the file of the session")
+        Error::io("read", self.files.path.display().to_string(), failure.message())
     }
 
     /// Passes the entries of the log of a frame to `each`. The session is read again for them.

@@ -219,7 +219,10 @@ fn budget(kind: HookEvent) -> Budget {
     match kind {
         // A prompt has the room that the answer of a tool has.
         HookEvent::PreToolUse => budget,
-        HookEvent::SubagentStart => budget.total(AGENT_TOKENS).bytes(Some(BYTES)),
+        HookEvent::SubagentStart => {
+            let total = budget.total.min(AGENT_TOKENS);
+            budget.total(total).bytes(Some(BYTES))
+        }
         _ if is_set => budget.bytes(Some(BYTES)),
         _ => budget.total(TOKENS).bytes(Some(BYTES)),
     }
@@ -255,7 +258,8 @@ fn answer_to(
         HookEvent::SubagentStart => {
             let title = if event.agent_type.is_empty() { "subagent" } else { &event.agent_type };
             let made = conversation.agent_begun(title)?;
-            made.map(|frame| conversation.agent_context(frame)).transpose()?.map(|text| host.added(kind, &text))
+            // A frame for which there is no room has been made all the same.
+            made.and_then(|frame| conversation.agent_context(frame).ok()).map(|text| host.added(kind, &text))
         }
         HookEvent::SubagentStop => {
             conversation.agent_ended(&event.prompt_of_agent(), &event.last_assistant_message)?;
