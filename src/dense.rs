@@ -296,7 +296,7 @@ mod tests {
             prop_assert!(shown.chars().count() <= limit || is_whole);
             prop_assert_eq!(is_whole, text.trim().chars().count() <= limit);
             let words: Vec<&str> = text.split_whitespace().collect();
-            let is_of_text = |word: &str| word == "…" || words.iter().any(|known| *known == word);
+            let is_of_text = |word: &str| word == "…" || words.contains(&word);
             let is_one = shown.split_whitespace().filter(|word| *word != "…").count() <= 1;
             prop_assert!(is_one || shown.split_whitespace().all(is_of_text), "no word is cut: {shown:?}");
             // With more room nothing that was shown goes.

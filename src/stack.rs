@@ -316,8 +316,8 @@ impl Stack {
         self.look(|tree| tree.checked(read))
     }
 
-    /// As [`Stack::read`], for parts of a call. If a frame cannot be read, a frame without any text stands in its place, and who asks for
-    /// the whole call with [`Tree::checked`] learns of it.
+    /// As [`Stack::read`], for names and texts within a call: if a frame cannot be read, a frame without any text stands in its place. What a
+    /// call is about was resolved before, which loads its tree.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Tree) -> T) -> T {
         let value = self.inner.tree.lend(look);
         self.drop_finished();

@@ -90,7 +90,7 @@ impl Stack {
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame); those of [`Stack::refresh`].
     pub fn standing(&self, hold: &Hold) -> Result<Standing> {
         self.refresh()?;
-        self.look(|tree| tree.standing(hold))
+        self.read(|tree| tree.standing(hold))?
     }
 
     /// Lets a frame go, so that another worker can have it at once. It stays in_progress, and the time with this worker does not count as a
@@ -256,10 +256,10 @@ impl Stack {
         let frames =
             frames.map(|frames| frames.into_iter().map(|frame| self.resolve(frame)).collect::<Result<Vec<_>>>());
         let frames = frames.transpose()?;
-        Ok(self.look(|tree| match frames {
+        self.read(|tree| match frames {
             Some(frames) => tree.resumption(frames),
             None => tree.resumption(tree.unfinished()),
-        }))
+        })
     }
 
     /// Counts what is left to do for workers: below a frame, or for `None` in the whole stack. If nothing is free, held or put back for
@@ -272,7 +272,7 @@ impl Stack {
         let now = self.now();
         self.check_working()?;
         let below = below.map(|below| self.resolve(below)).transpose()?;
-        Ok(self.look(|tree| tree.work_left(below, now)))
+        self.read(|tree| tree.work_left(below, now))
     }
 }
 

@@ -191,7 +191,7 @@ impl Stack {
     /// [`Error::Full`].
     pub fn ensure(&self, session_id: &str, title: Option<&str>, parent: Option<FrameRef>) -> Result<Handle> {
         self.check_working()?;
-        if let Some(handle) = self.look(|tree| tree.by_id(session_id)) {
+        if let Some(handle) = self.read(|tree| tree.by_id(session_id))? {
             return Ok(handle);
         }
         let command = Command::Ensure { session_id: session_id.to_owned(), title: title.map(str::to_owned), parent };

@@ -134,7 +134,7 @@ impl Line {
     /// Something beside the conversation, if its kind is one of those that are known. `*`: any end.
     pub fn of_kind(kind: &str, known: &[&str]) -> Self {
         let is_known = |known: &&str| known.strip_suffix('*').map_or(kind == *known, |begin| kind.starts_with(begin));
-        let new_kind = (!known.iter().any(|known| is_known(&known))).then(|| kind.to_owned());
+        let new_kind = (!known.iter().any(is_known)).then(|| kind.to_owned());
         Self { new_kind, ..Self::default() }
     }
 

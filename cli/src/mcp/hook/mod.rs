@@ -282,7 +282,7 @@ fn called(event: &Event, conversation: &Conversation<'_>) -> Result<(), Error> {
     let text = |value: &'_ Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let input = &event.tool_input;
     match &*event.tool_name {
-        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => {
+        "Write" | "Edit" | "NotebookEdit" => {
             let path = ["file_path", "notebook_path"].into_iter().find_map(|key| input.get(key)?.as_str());
             let Some(path) = path else { return Ok(()) };
             // The working folder changes within a session.
