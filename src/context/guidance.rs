@@ -54,7 +54,7 @@ Push a child frame{by} for work that
 
 /// The advice for a root without children. It belongs to the volatile part, because it disappears when the first child
 /// is planned or after a few requests, and that must not change the stable part.
-pub(super) fn initial_planning(tools: &ToolNames) -> String {
+pub(crate) fn initial_planning(tools: &ToolNames) -> String {
     let plan = match tools.get(ToolRole::PlanChildren) {
         Some(plan) => format!("plan each with {plan}"),
         None => "plan each as a child frame".to_owned(),

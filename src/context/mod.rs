@@ -82,6 +82,8 @@ use considered::Considered;
 use cost::Cost;
 use counts::Counts;
 use fragment::Fragment;
+#[cfg(feature = "tools")]
+pub(crate) use guidance::initial_planning;
 use keys::KeyMap;
 use relevance::{Query, Scored, SiblingIndex, Standpoint};
 use skeleton::Costs;

@@ -119,7 +119,9 @@ fn object(json: &str) -> Result<Value, String> {
     let arguments = match parsed(json)? {
         // The interfaces of models deliver them as a text.
         Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
-        Value::String(text) => parsed(&text)?,
+        Value::String(text) => {
+            parsed(&text).map_err(|_| "the arguments are a text, and not the JSON object".to_owned())?
+        }
         arguments => arguments,
     };
     if !arguments.is_object() {

@@ -73,6 +73,10 @@ pub struct Replayed {
     /// The recorded cost in uncached tokens, by what was read from the cache and written to it: with the price of a cache of five minutes, and of
     /// one of an hour.
     pub recorded_cost: [u64; 2],
+    /// The same with the price of what was written for five minutes and for an hour, each as the answers tell it.
+    pub told_cost: u64,
+    /// Number of tokens that were written for an hour.
+    pub written_for_hour: u64,
     /// Number of compactions.
     pub compactions: usize,
     /// Number of names that were needed.
@@ -396,6 +400,14 @@ impl Replay {
                 + ANSWERED * answer;
             replayed.recorded_cost[place] += cost.round() as u64;
         }
+        let hour = used.cache_write_hour.min(used.cache_write);
+        let told = used.uncached_input as f64
+            + READ * used.cache_read as f64
+            + WRITTEN[0] * (used.cache_write - hour) as f64
+            + WRITTEN[1] * hour as f64
+            + ANSWERED * answer;
+        replayed.told_cost += told.round() as u64;
+        replayed.written_for_hour += hour;
         (self.prompt, self.asked) = (prompt, at);
     }
 
@@ -455,6 +467,8 @@ impl Replayed {
         for place in 0..2 {
             self.recorded_cost[place] += other.recorded_cost[place];
         }
+        self.told_cost += other.told_cost;
+        self.written_for_hour += other.written_for_hour;
         if self.policies.is_empty() {
             self.policies.clone_from(&other.policies);
             return;

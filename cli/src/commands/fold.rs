@@ -107,7 +107,8 @@ impl Report for FoldReport {
     const KIND: &'static str = "folded";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let Replayed { requests, compactions, needed, policies, recorded_cost, .. } = &self.replayed;
+        let Replayed { requests, compactions, needed, policies, recorded_cost, told_cost, written_for_hour, .. } =
+            &self.replayed;
         let head = format!(
             "{}: {}, {}, {} of names that were seen before",
             count(self.sessions, "session"),
@@ -127,6 +128,14 @@ impl Report for FoldReport {
             number(recorded_cost[1])
         );
         page.text(0, &recorded)?;
+        if *written_for_hour > 0 {
+            let told = format!(
+                "{} tokens were written for an hour: as the answers tell it, the cost was {}.",
+                number(*written_for_hour),
+                number(*told_cost)
+            );
+            page.text(0, &told)?;
+        }
         page.line(Line::new().styled(
             FAINT,
             "Costs are in uncached tokens: read 0.1, written 1.25 or 2, answered 5. See docs/sessions.md.",

@@ -135,7 +135,9 @@ pub(super) fn refuse_unfit_files(folder: &Folder, name: &str) -> Result<()> {
     if size.is_some_and(|size| (1..SMALLEST).contains(&size)) {
         return Err(damaged(path, "file is not a database"));
     }
-    if size == Some(0) && length(&format!("{name}-wal"))?.is_some_and(|size| size > 0) {
+    let has_log = || length(&format!("{name}-wal")).map(|size| size.is_some_and(|size| size > 0));
+    // Another process can begin the database meanwhile: it writes to the log last.
+    if size == Some(0) && has_log()? && length(name)? == Some(0) {
         return Err(damaged(path, "it is empty, but its write-ahead log is not"));
     }
     let journal = format!("{name}-journal");

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
+use crate::context::initial_planning;
 use crate::frame::{FrameStatus, Handle};
 use crate::tools::{acting, beginning};
 
@@ -60,7 +61,10 @@ impl ConversationTool for Push {
         if self.hand_over {
             return Ok(call.answer_from(own, call.handed(frame)));
         }
-        let text = call.stack.look(|tree| beginning::told(tree, frame, true, &call.settings.tools));
+        let mut text = call.stack.look(|tree| beginning::told(tree, frame, true, &call.settings.tools));
+        if own.is_none() {
+            text.push_str(&format!("\n{}", initial_planning(&call.settings.tools)));
+        }
         Ok(call.answer_from(Some(frame), text))
     }
 }
