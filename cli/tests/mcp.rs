@@ -400,7 +400,8 @@ fn the_answer_of_a_subagent_without_a_frame_is_kept() {
     session.hook("subagent-start", Some("mail"), json!({ "agent_type": "general" }));
     ends_with(&session.call("mail", "record", json!({ "decisions": ["Retry"] })), "You are in f4 (subagent).");
     session.named("mail", "Look at the mail");
-    session.hook("subagent-stop", Some("mail"), json!({ "last_assistant_message": "Mail works" }));
+    let said = json!([{ "type": "text", "text": "Mail works" }]);
+    session.hook("subagent-stop", Some("mail"), json!({ "last_assistant_message": said }));
     let mail = session.frame("f4");
     assert_eq!((mail.success_criteria.as_str(), mail.results.as_deref()), ("Look at the mail", Some("Mail works")));
     assert_eq!(session.frame("f2").status, FrameStatus::InProgress);
@@ -2182,7 +2183,8 @@ fn the_frames_of_a_session_that_ends_are_free() {
     next.refused(Some("next"), "activate", json!({ "frame": "f1" }));
     session.hook("session-end", Some("agent"), json!({}));
     next.refused(Some("next"), "activate", json!({ "frame": "f1" }));
-    session.hook("session-end", None, json!({}));
+    // Nor does a field of another type keep them.
+    session.hook("session-end", None, json!({ "background_tasks": 5, "cwd": ["x"] }));
     let told = session.project.server(&[]).greet("2025-06-18")["instructions"].as_str().unwrap().to_owned();
     assert!(told.contains("Nobody works on f1 (Shop)"), "{told}");
     next.done(Some("next"), "activate", json!({ "frame": "f1" }));

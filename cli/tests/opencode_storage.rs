@@ -200,6 +200,42 @@ fn a_session_that_is_in_both_places_is_one_and_other_channels_have_their_own_dat
 }
 
 #[test]
+fn records_of_files_count_once_and_one_without_an_id_has_no_sub_agents() {
+    let place = Place::new();
+    place.write_files(&sessions());
+    let folder = place.data().join("storage/session");
+    fs::create_dir_all(folder.join("moved")).unwrap();
+    fs::copy(folder.join("project/ses_1.json"), folder.join("moved/ses_1.json")).unwrap();
+    fs::write(folder.join("moved/empty.json"), json!({ "id": "", "title": "None", "directory": "/" }).to_string())
+        .unwrap();
+    let listed = place.data_of(&["sessions", "--all"]);
+    let sessions: Vec<(&Value, &Value)> =
+        listed["sessions"].as_array().unwrap().iter().map(|session| (&session["id"], &session["subAgents"])).collect();
+    assert_eq!(sessions, [(&json!("ses_1"), &json!(1))]);
+    assert_eq!(place.data_of(&["tree", "ses_1"])["frames"][0]["title"], "Cart work");
+}
+
+#[test]
+fn a_database_is_read_by_any_name_and_not_while_somebody_has_locked_it() {
+    let place = Place::new();
+    let database = place.database("mine.sqlite");
+    sessions().iter().for_each(|session| add(&database, session));
+    database.pragma_update(None, "journal_mode", "DELETE").unwrap();
+    let listed = || {
+        let output =
+            place.command(&["sessions", "--all", "--json"]).env("OPENCODE_DB", "mine.sqlite").output().unwrap();
+        let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (listed["data"]["sessions"].as_array().unwrap().len(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(listed(), (1, String::new()));
+    database.execute_batch("BEGIN EXCLUSIVE; UPDATE session SET title = 'Not yet'").unwrap();
+    let (number, told) = listed();
+    assert!(number == 0 && told.contains("mine.sqlite") && told.contains("locked"), "{number} sessions; {told}");
+    database.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(listed().0, 1);
+}
+
+#[test]
 fn messages_are_taken_over_once_they_cannot_change_any_more() {
     let place = Place::new();
     let database = place.database("opencode.db");

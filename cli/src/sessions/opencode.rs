@@ -68,13 +68,13 @@ impl Content {
 /// The sessions that nobody has started as a sub-agent.
 pub fn sessions() -> Vec<FoundSession> {
     let mut found: Vec<FoundSession> = Vec::new();
+    let mut known = HashSet::new();
     for kept in places() {
-        // A session that was moved into the database is still among the files, too.
-        let known: HashSet<String> = found.iter().map(|known| known.id.clone()).collect();
         match kept.sessions() {
             Ok(sessions) => {
                 let sessions = sessions.into_iter().filter_map(|(path, session)| found_session(&kept, path, &session));
-                found.extend(sessions.filter(|new| !known.contains(&new.id)));
+                // One that was moved into the database is still among the files, and one of a moved project in two folders.
+                found.extend(sessions.filter(|new| known.insert(new.id.clone())));
             }
             Err(failure) => note(failure.message()),
         }
@@ -116,7 +116,13 @@ impl Kept {
     fn sessions(&self) -> Result<Vec<(PathBuf, Value)>, Failure> {
         match self {
             Self::Database(path) => {
-                let connection = connect(path)?;
+                let (connection, is_whole) = open(path)?;
+                if !is_whole {
+                    note(&format!(
+                        "{}: what is newest in it cannot be read, because its folder cannot be written; a copy of it and its -wal file can",
+                        path.display()
+                    ));
+                }
                 let sessions = rows(&connection, path, "WHERE parent_id IS NULL", "")?;
                 Ok(sessions.into_iter().map(|session| (path.clone(), session)).collect())
             }
@@ -146,6 +152,8 @@ impl Kept {
             }
             Self::Files(folder, all) => {
                 let of = |key: &'static str, id: &str| {
+                    // One without an ID has started nothing.
+                    let all = if id.is_empty() { &[] } else { all.as_slice() };
                     let found = all.iter().filter(|(_, session)| text(session, key) == id);
                     Ok(found.map(|(_, session)| session.clone()).collect::<Vec<Value>>())
                 };
@@ -229,7 +237,7 @@ impl Kept {
 }
 
 fn found_session(kept: &Kept, path: PathBuf, session: &Value) -> Option<FoundSession> {
-    let id = session.get("id")?.as_str()?.to_owned();
+    let id = session.get("id")?.as_str().filter(|id| !id.is_empty())?.to_owned();
     let folder = session.get("directory").and_then(Value::as_str).map(PathBuf::from);
     // Its length is not known before it is read.
     let changed = time(session, "updated");
@@ -273,7 +281,12 @@ fn message_files(folder: &Path, session: &str) -> Vec<Value> {
 }
 
 fn connect(path: &Path) -> Result<Connection, Failure> {
-    let open = |name: &str| {
+    open(path).map(|(connection, _)| connection)
+}
+
+/// Opens a database to read it. False if what is newest in it cannot be read.
+fn open(path: &Path) -> Result<(Connection, bool), Failure> {
+    let opened_as = |name: &str| {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(name, flags)?;
         connection.busy_timeout(PATIENCE)?;
@@ -296,11 +309,16 @@ fn connect(path: &Path) -> Result<Connection, Failure> {
         let code = error.sqlite_error_code();
         matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
     };
-    let opened = match open(&format!("file:{escaped}?mode=ro")) {
-        Err(error) if cannot_share(&error) => open(&format!("file:{escaped}?immutable=1")),
+    let mut is_whole = true;
+    let opened = match opened_as(&format!("file:{escaped}?mode=ro")) {
+        Err(error) if cannot_share(&error) => {
+            let log = PathBuf::from(format!("{}-wal", path.display()));
+            is_whole = !log.metadata().is_ok_and(|data| data.len() > 0);
+            opened_as(&format!("file:{escaped}?immutable=1"))
+        }
         opened => opened,
     };
-    opened.map_err(|error| unreadable(path, &error))
+    opened.map(|connection| (connection, is_whole)).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &rusqlite::Error) -> Failure {

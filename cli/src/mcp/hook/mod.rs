@@ -15,7 +15,8 @@ use callstack_core::text::{decoded, from_json};
 use callstack_core::tools::conversation::{self, Conversation};
 use callstack_core::{Command, Error, HostSettings, Settings};
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 pub use self::host::HookHost;
@@ -80,34 +81,34 @@ pub enum HookEvent {
     SessionEnd,
 }
 
-/// An event of a host.
+/// An event of a host. A field that says something else than who acts does not hinder the event if it has another type.
 #[derive(Deserialize)]
 pub struct Event {
     session_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     transcript_path: String,
     /// The subagent in which it happens.
     #[serde(default)]
     agent_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     agent_type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     cwd: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     tool_name: String,
     #[serde(default)]
     tool_input: Value,
     #[serde(default)]
     tool_response: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     agent_transcript_path: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "words")]
     last_assistant_message: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "words")]
     compact_summary: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     stop_hook_active: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fitting")]
     background_tasks: Vec<Value>,
 }
 
@@ -129,10 +130,28 @@ impl Event {
         let content = entries
             .find_map(|mut entry| (entry["message"]["role"] == "user").then(|| entry["message"]["content"].take()));
         match content {
-            Some(Value::String(text)) => text,
-            Some(Value::Array(blocks)) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
-            _ => String::new(),
+            Some(content) => text_of(content),
+            None => String::new(),
         }
+    }
+}
+
+/// A value of a field, or the default if it has another type.
+fn fitting<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(field: D) -> Result<T, D::Error> {
+    let value = Value::deserialize(field)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
+
+/// What was said in a field: a text, or the texts of blocks.
+fn words<'de, D: Deserializer<'de>>(field: D) -> Result<String, D::Error> {
+    Value::deserialize(field).map(text_of)
+}
+
+fn text_of(content: Value) -> String {
+    match content {
+        Value::String(text) => text,
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        _ => String::new(),
     }
 }
 
