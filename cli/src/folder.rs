@@ -479,7 +479,7 @@ impl StackFolder {
                 in_main_checkout(&here).map(|twin| format!(", nor in {}", twin.main.display())).unwrap_or_default();
             let message = format!("there is no stack in {} or above it{main} ({})", here.display(), USUAL.join(", "));
             missing(message)
-                .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE")
+                .next("name its folder with --stack or CALLSTACK_DIR, or begin one here: callstack push --new TITLE, or callstack plan --new --root TITLE")
         })
     }
 }
