@@ -130,7 +130,7 @@ impl Caller {
         named.or_else(|| look_up(VARIABLE)?.split_once('/').and_then(|(host, id)| Self::of(host, id)))
     }
 
-    /// The conversation of an agent that a worker has started, which nobody else names.
+    /// The conversation of an agent that a worker has started. The agent's host does not name it.
     pub fn of_worker(hold: &Hold) -> Option<Self> {
         Self::of("work", &format!("{}.{}", hold.handle, hold.generation))
     }

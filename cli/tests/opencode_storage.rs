@@ -122,6 +122,14 @@ fn add_session(database: &Connection, info: &Value) {
     database.execute("INSERT INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", values).unwrap();
 }
 
+/// Adds a session that was written now, without its messages. Returns the time in milliseconds since the Unix epoch.
+fn add_recent_session(database: &Connection, info: &Value) -> i64 {
+    add_session(database, info);
+    let now = i64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    database.execute("UPDATE session SET time_updated = ?1", params![now]).unwrap();
+    now
+}
+
 fn add_message(database: &Connection, session: &str, message: &Value) {
     let (id, created) = (message["info"]["id"].as_str().unwrap(), message["info"]["time"]["created"].as_i64());
     let mut data = message["info"].clone();
@@ -241,9 +249,7 @@ fn messages_are_taken_over_once_they_cannot_change_any_more() {
     let database = place.database("opencode.db");
     let all = sessions();
     let messages = all[0]["messages"].as_array().unwrap();
-    let now = i64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
-    add_session(&database, &all[0]["info"]);
-    database.execute("UPDATE session SET time_updated = ?1", params![now]).unwrap();
+    add_recent_session(&database, &all[0]["info"]);
     add_message(&database, "ses_1", &messages[0]);
     let mut running = messages[1].clone();
     running["info"]["time"].as_object_mut().unwrap().remove("completed");
@@ -276,9 +282,7 @@ fn a_session_is_followed_while_its_answers_run() {
     let database = place.database("opencode.db");
     let all = sessions();
     let messages = all[0]["messages"].as_array().unwrap();
-    let now = i64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
-    add_session(&database, &all[0]["info"]);
-    database.execute("UPDATE session SET time_updated = ?1", params![now]).unwrap();
+    let now = add_recent_session(&database, &all[0]["info"]);
     let mut running = messages[3].clone();
     running["info"]["time"].as_object_mut().unwrap().remove("completed");
     running["parts"] = json!([]);

@@ -161,9 +161,7 @@ impl Stack {
     /// # Errors
     /// As [`Stack::bring_up_to_date`].
     pub fn compare_plan(&self, plan: &Imported, below: Option<FrameRef>) -> Result<PlanUpdate> {
-        self.look(|tree| {
-            tree.checked(|tree| import::compare(tree, plan, below.map(|below| open(tree, &below)).transpose()?))?
-        })
+        self.read(|tree| import::compare(tree, plan, below.map(|below| open(tree, &below)).transpose()?))?
     }
 
     /// Notes that an export was written into its file, so that the next import knows what the file says.

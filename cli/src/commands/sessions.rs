@@ -135,7 +135,7 @@ impl Sums {
 struct Indexed {
     changed: u64,
     bytes: u64,
-    /// Somebody was writing the session or a sub-agent's file: it is read anew the next time.
+    /// True if the files of the session were being written. Then it is read anew the next time.
     is_written: bool,
     summary: Summary,
 }
@@ -225,7 +225,7 @@ fn summarized(found: &[FoundSession], index: &mut Index) -> Vec<Option<Summary>>
     found.iter().zip(known).map(|(found, known)| known.or_else(|| read(found))).collect()
 }
 
-/// What there is of a session, and whether somebody writes one of its files.
+/// The summary of a session. True: an agent still writes one of its files.
 fn summary_of(found: &FoundSession) -> Option<(Summary, bool)> {
     let (session, is_written) = SessionFiles::of_found(found).read_now(None).ok()?;
     let (facts, tree) = (session.facts(), session.tree());

@@ -74,7 +74,7 @@ impl FoundSession {
         is_recent(self.changed)
     }
 
-    /// What tells it from others: several can be in one file.
+    /// Its key in an index: one file can have several sessions.
     pub fn key(&self) -> String {
         match self.form {
             TranscriptForm::OpenCode => format!("{}#{}", self.path.display(), self.id),

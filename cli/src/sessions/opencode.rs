@@ -144,8 +144,7 @@ impl Kept {
                 // One moment: OpenCode can write meanwhile.
                 let failed = |error: rusqlite::Error| unreadable(path, &error);
                 let moment = connection.unchecked_transaction().map_err(failed)?;
-                let mut sessions = rows(&moment, path, "WHERE id = ?1", id)?;
-                self.with_children(&mut sessions, |parent| rows(&moment, path, "WHERE parent_id = ?1", parent))?;
+                let sessions = family(&moment, path, id)?;
                 let read = |session: &Value| messages_of(&moment, text(session, "id")).map_err(failed);
                 let messages = sessions.iter().map(read).collect::<Result<_, _>>()?;
                 (sessions, messages)
@@ -158,7 +157,7 @@ impl Kept {
                     Ok(found.map(|(_, session)| session.clone()).collect::<Vec<Value>>())
                 };
                 let mut sessions: Vec<Value> = of("id", id)?;
-                self.with_children(&mut sessions, |parent| of("parentID", parent))?;
+                add_children(&mut sessions, |parent| of("parentID", parent))?;
                 let messages = sessions.iter().map(|session| message_files(folder, text(session, "id"))).collect();
                 (sessions, messages)
             }
@@ -173,7 +172,7 @@ impl Kept {
         Ok(Content { session, messages: own, children: sessions.into_iter().zip(messages).collect() })
     }
 
-    /// What tells whether a session or one of its sub-agents was written since.
+    /// The present stamp of a session with its sub-agents. It differs from an earlier one if something was written in between.
     ///
     /// # Errors
     /// Those of reading.
@@ -186,9 +185,7 @@ impl Kept {
         match self {
             Self::Database(path) => {
                 let connection = connect(path)?;
-                let mut sessions = rows(&connection, path, "WHERE id = ?1", id)?;
-                self.with_children(&mut sessions, |parent| rows(&connection, path, "WHERE parent_id = ?1", parent))?;
-                for session in &sessions {
+                for session in &family(&connection, path, id)? {
                     add(time(session, "updated"), text(session, "title").len() as u64);
                     for table in ["message", "part"] {
                         let query = format!("SELECT max(time_updated), count(*) FROM {table} WHERE session_id = ?1");
@@ -211,29 +208,35 @@ impl Kept {
         Ok(stamp)
     }
 
-    /// Adds the sessions that these have started, and those that they have.
-    fn with_children(
-        &self,
-        sessions: &mut Vec<Value>,
-        children: impl Fn(&str) -> Result<Vec<Value>, Failure>,
-    ) -> Result<(), Failure> {
-        let mut level = 0..sessions.len();
-        for _ in 0..DEEPEST {
-            for place in level.clone() {
-                let mut new = children(text(&sessions[place], "id"))?;
-                new.retain(|new| !sessions.iter().any(|known| text(known, "id") == text(new, "id")));
-                sessions.append(&mut new);
-            }
-            level = level.end..sessions.len();
-        }
-        Ok(())
-    }
-
     fn path(&self) -> &Path {
         match self {
             Self::Database(path) | Self::Files(path, _) => path,
         }
     }
+}
+
+/// The records of a session and its sub-agents in a database.
+fn family(connection: &Connection, path: &Path, id: &str) -> Result<Vec<Value>, Failure> {
+    let mut sessions = rows(connection, path, "WHERE id = ?1", id)?;
+    add_children(&mut sessions, |parent| rows(connection, path, "WHERE parent_id = ?1", parent))?;
+    Ok(sessions)
+}
+
+/// Adds the sessions that these have started, and those that they have.
+fn add_children(
+    sessions: &mut Vec<Value>,
+    children: impl Fn(&str) -> Result<Vec<Value>, Failure>,
+) -> Result<(), Failure> {
+    let mut level = 0..sessions.len();
+    for _ in 0..DEEPEST {
+        for place in level.clone() {
+            let mut new = children(text(&sessions[place], "id"))?;
+            new.retain(|new| !sessions.iter().any(|known| text(known, "id") == text(new, "id")));
+            sessions.append(&mut new);
+        }
+        level = level.end..sessions.len();
+    }
+    Ok(())
 }
 
 fn found_session(kept: &Kept, path: PathBuf, session: &Value) -> Option<FoundSession> {

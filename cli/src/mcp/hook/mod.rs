@@ -142,7 +142,7 @@ fn fitting<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(field: D) -
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// What was said in a field: a text, or the texts of blocks.
+/// The text of a field. The host writes it as a text, or as a list of blocks.
 fn words<'de, D: Deserializer<'de>>(field: D) -> Result<String, D::Error> {
     Value::deserialize(field).map(text_of)
 }

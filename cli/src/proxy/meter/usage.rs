@@ -80,7 +80,7 @@ impl Tokens {
         names.iter().find_map(|name| self.0.get(*name)?.as_u64())
     }
 
-    /// What a cache keeps for an hour.
+    /// The number of tokens that were written into the cache for an hour.
     fn written_for_hour(&self) -> u64 {
         let written = self.0.get("cache_creation").and_then(|written| written.get("ephemeral_1h_input_tokens"));
         written.and_then(Value::as_u64).unwrap_or_default()
