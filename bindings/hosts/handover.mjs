@@ -24,7 +24,9 @@ function lead(isHandedOver, areas) {
     const prompt = isHandedOver
       ? `Your task on the call stack is frame f${area + 2} (Area ${area}).`
       : `Read the module ${area}: all parts in data/${area}-*.txt. Its figures must be known. Answer with them.`
-    const args = { description: `Area ${area}`, prompt, subagent_type: "general-purpose", run_in_background: false }
+    // The kind that the answer of the hand-over names.
+    const kind = isHandedOver ? "callstack-run:worker" : "general-purpose"
+    const args = { description: `Area ${area}`, prompt, subagent_type: kind, run_in_background: false }
     return { calls: [{ name: "Agent", args }] }
   }
   const starts = numbers.map(start)
@@ -91,7 +93,7 @@ for (const areas of [2, 12]) {
   rows.push(`| ${areas} | ${cells.join(" | ")} |`)
   console.log(rows.at(-1))
 }
-intoDocument("mcp.md", "make bench-handover", [
+intoDocument("docs/mcp.md", "make bench-handover", [
   "| sub-tasks | one conversation: requests; cost | its own subagents | frames that are handed over |",
   "|---:|---:|---:|---:|",
   ...rows,

@@ -216,9 +216,14 @@ struct Session {
 
 impl Session {
     fn new() -> Self {
+        Self::of_package(&[("CALLSTACK_WORKER", "callstack:worker")])
+    }
+
+    /// With the variables of a package.
+    fn of_package(variables: &[(&str, &str)]) -> Self {
         let project = Project::new();
         let mut command = project.command();
-        command.arg("mcp").env("CLAUDE_CODE_SESSION_ID", "ses");
+        command.arg("mcp").env("CLAUDE_CODE_SESSION_ID", "ses").envs(variables.iter().copied());
         let mut server = Server::start(command);
         server.greet("2025-06-18");
         server.done(None, "push", json!({ "title": "Shop", "successCriteria": "It works" }));
@@ -338,6 +343,35 @@ fn subagents_of_a_host_with_hooks_need_no_call_of_ours() {
         json!({ "tool_name": "Agent", "tool_input": { "prompt": "Look around" } }),
     );
     assert_eq!(said, "", "a prompt that hands nothing over stays as it is");
+}
+
+/// The worker of the plugin has none of our tools, so its prompt names none; the answer of the hand-over names the worker.
+#[test]
+fn the_worker_of_the_plugin_is_told_of_no_tools() {
+    let mut session = Session::new();
+    let task = json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true });
+    let handed = session.call_as(None, "push", task);
+    assert!(handed.contains("of the type callstack:worker (it can read, write and run"), "{handed}");
+    let line = "Your task on the call stack is frame f2 (Cart).";
+    let prompt = |session: &Session, kind: &str| {
+        let input = json!({ "description": "Cart", "prompt": line, "subagent_type": kind });
+        let (said, _) = session.run_hook("pre-tool-use", None, json!({ "tool_name": "Agent", "tool_input": input }));
+        serde_json::from_str::<Value>(&said).unwrap()["hookSpecificOutput"]["updatedInput"]["prompt"].to_string()
+    };
+    for (kind, has_tools) in [("callstack:worker", false), ("callstack-run:worker", false), ("general-purpose", true)] {
+        let told = prompt(&session, kind);
+        assert!(told.contains("is recorded as the results of f2"), "{kind}: {told}");
+        assert_eq!(told.contains("in your calls of the tools of the MCP server"), has_tools, "{kind}: {told}");
+    }
+}
+
+/// A package whose hooks name conversations, and tell of no subagents, hands a frame over with all that it needs.
+#[test]
+fn without_hooks_for_subagents_the_prompt_is_whole() {
+    let mut session = Session::of_package(&[]);
+    let task = json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true });
+    let handed = session.call_as(None, "push", task);
+    assert!(handed.contains("<title>Cart</title>") && handed.contains("At the end call pop"), "{handed}");
 }
 
 /// The text that a hook adds to the conversation.

@@ -39,11 +39,11 @@ use crate::output::Output;
 use crate::runtime::runtime;
 pub use hook::{HookArguments, run as run_hook};
 #[cfg(feature = "proxy")]
-pub use hook::{HookHost, OF_RUN, WATCHED};
+pub use hook::{HookHost, OF_RUN, WATCHED, WORKER_AGENT};
 use messages::Lines;
-#[cfg(feature = "proxy")]
-pub use server::TOLD_BY_HOOKS;
 use server::{Server, Shared};
+#[cfg(feature = "proxy")]
+pub use server::{TOLD_BY_HOOKS, WORKER};
 
 /// The pause between two looks at what is due, such as writing `state.json`.
 const PAUSE: Duration = Duration::from_secs(1);

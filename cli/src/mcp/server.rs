@@ -31,6 +31,8 @@ use crate::folder::StackFolder;
 
 /// The variable by which a package with hooks says that these tell a conversation where the work stands.
 pub const TOLD_BY_HOOKS: &str = "CALLSTACK_TOLD_BY_HOOKS";
+/// The variable by which a package whose hooks tell of subagents names its kind of subagent for frames that are handed over.
+pub const WORKER: &str = "CALLSTACK_WORKER";
 /// Agents that do not show their models the description of a server: they find in that of this tool where the work stands.
 const WITHOUT_INSTRUCTIONS: [&str; 2] = ["copilot", "qwen"];
 const FIRST_TOOL: &str = "push";
@@ -58,6 +60,8 @@ pub struct Shared {
     /// nobody uses it.
     opened: Mutex<Option<Stack>>,
     settings: Settings,
+    /// The kind of subagent that the host has for frames that are handed over.
+    worker: Option<String>,
     /// The tools that are offered.
     tools: Vec<Tool>,
     has_resources: bool,
@@ -88,6 +92,7 @@ impl Shared {
             folder,
             opened,
             settings,
+            worker: env::var(WORKER).ok().filter(|worker| !worker.is_empty()),
             tools,
             has_resources,
             starter,
@@ -210,8 +215,10 @@ impl Shared {
             // A refused renewal is tried again by the next call.
             let _ = stack.execute(Command::RenewAll);
         }
-        // A hook has named the caller, and others tell of its subagents.
-        run(&stack, &Conversation::new(&stack, &self.settings).telling_agents(named.is_some()))
+        // A hook of the same package has named the caller, and others tell of its subagents.
+        let worker = self.worker.as_deref().filter(|_| named.is_some());
+        let conversation = Conversation::new(&stack, &self.settings).telling_agents(worker.is_some());
+        run(&stack, &conversation.with_worker(worker))
     }
 
     /// Calls a tool, waits for the end of a frame if it asks for that, and writes down that it was called: for which frame if the call names

@@ -10,7 +10,7 @@ use super::settings_files;
 use super::upstreams::{own, vendor};
 use crate::failure::Failure;
 use crate::host_files::HostFiles;
-use crate::mcp::{HookHost, OF_RUN, TOLD_BY_HOOKS};
+use crate::mcp::{HookHost, OF_RUN, TOLD_BY_HOOKS, WORKER, WORKER_AGENT};
 use crate::proxy::Proxy;
 
 const BASE_URL: &str = "ANTHROPIC_BASE_URL";
@@ -30,14 +30,16 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
     // Claude Code hides the tools of servers until it searches for them, unless they are always loaded.
     let mut entry = scene.entry(json!({ "type": "stdio", "alwaysLoad": true }));
     entry["env"][TOLD_BY_HOOKS] = "1".into();
+    entry["env"][WORKER] = format!("{PLUGIN}:worker").into();
     let servers = json!({ "mcpServers": { SERVER: entry } });
     let file = scene.file("mcp.json", &servers)?;
     // In one word each: these options take all words that follow them.
-    // A plugin for this run has the hooks, beside the settings and plugins of the person.
+    // A plugin for this run has the hooks and a kind of subagent, beside the settings and plugins of the person.
     let command = format!("{} hook --of-run", shlex::try_quote(&scene.program).unwrap_or_default());
     scene
         .file("plugin/.claude-plugin/plugin.json", &json!({ "name": PLUGIN, "version": env!("CARGO_PKG_VERSION") }))?;
     let hooks = scene.file("plugin/hooks/hooks.json", &HookHost::Claude.hooks(&command))?;
+    scene.text_file("plugin/agents/worker.md", WORKER_AGENT)?;
     let plugin = hooks.ancestors().nth(2).unwrap_or(&hooks).display().to_string();
     let mut launch = Launch::default()
         .argument(format!("--mcp-config={}", file.display()))

@@ -95,10 +95,18 @@ impl<'a> Scene<'a> {
     /// # Errors
     /// If it cannot be written.
     pub fn file(&self, name: &str, content: &Value) -> Result<PathBuf, Failure> {
+        self.text_file(name, &content.to_string())
+    }
+
+    /// As [`Scene::file`], with a text.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn text_file(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
         let path = self.files.join(name);
         let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         folder
-            .and_then(|()| std::fs::write(&path, content.to_string()))
+            .and_then(|()| std::fs::write(&path, text))
             .map_err(|error| Failure::of_file("write", path.display(), &error))?;
         Ok(path)
     }

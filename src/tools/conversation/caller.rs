@@ -40,13 +40,15 @@ pub struct Conversation<'a> {
     pub(super) caller: Option<&'a str>,
     /// True: the host tells when it starts a subagent, and when that ends.
     pub(super) tells_agents: bool,
+    /// The kind of subagent that the host has for frames that are handed over.
+    pub(super) worker: Option<&'a str>,
 }
 
 impl<'a> Conversation<'a> {
     /// The conversation that is the actor of a stack, see [`Stack::as_actor`]; without a name it has to say in each call in which frame it
     /// works. Contexts are made with these settings, in which the tools should have the names of [`names`](super::names).
     pub fn new(stack: &'a Stack, settings: &'a Settings) -> Self {
-        Self { stack, settings, caller: stack.actor().and_then(named), tells_agents: false }
+        Self { stack, settings, caller: stack.actor().and_then(named), tells_agents: false, worker: None }
     }
 
     /// The same of a host that calls [`Conversation::agent_prompted`] before it starts a subagent, and [`Conversation::agent_ended`] behind
@@ -54,6 +56,13 @@ impl<'a> Conversation<'a> {
     #[must_use]
     pub fn telling_agents(self, tells_agents: bool) -> Self {
         Self { tells_agents, ..self }
+    }
+
+    /// The same of a host with a kind of subagent that has only the tools that work on files needs, and none of these: its prompt is short.
+    /// The answer of a hand-over names it.
+    #[must_use]
+    pub fn with_worker(self, worker: Option<&'a str>) -> Self {
+        Self { worker, ..self }
     }
 
     /// The frame that an argument names.
@@ -286,34 +295,40 @@ impl<'a> Conversation<'a> {
     /// The answer that hands a frame over: with the prompt for the subagent.
     pub(super) fn handed(&self, frame: Handle) -> String {
         let name = self.name(frame);
+        let kind = self.worker.map_or_else(String::new, |worker| {
+            format!(" of the type {worker} (it can read, write and run; of another type if it needs other tools)")
+        });
         match self.tells_agents {
             true => format!(
-                "{name} has begun, for a subagent. Start it with this prompt, to which all that it needs is added; its last answer will be the \
-                 results of the frame:\n{}",
+                "{name} has begun, for a subagent. Start one{kind} with this prompt, to which all that it needs is added; its last answer will \
+                 be the results of the frame:\n{}",
                 self.task_line(frame)
             ),
-            false => format!("{name} has begun, for a subagent. Give it this prompt:\n{}", self.prompt(frame)),
+            false => format!("{name} has begun, for a subagent. Give it this prompt:\n{}", self.prompt(frame, true)),
         }
     }
 
-    /// The prompt with which a subagent works in a frame.
-    pub(super) fn prompt(&self, frame: Handle) -> String {
+    /// The prompt with which a subagent works in a frame. `has_tools`: it can call the tools of the stack.
+    pub(super) fn prompt(&self, frame: Handle, has_tools: bool) -> String {
         let mut settings = self.settings.clone().guidance(Guidance::None);
-        if self.tells_agents {
+        if !has_tools {
+            settings.tools = ToolNames::none();
+        } else if self.tells_agents {
             // Its answer ends its work, and no call.
             settings.tools = settings.tools.without(ToolRole::Pop);
         }
         let context = beginning::context(self.stack, frame, &settings);
+        let calls = match has_tools {
+            true => format!("Pass \"frame\": \"{frame}\" in your calls of the tools of the MCP server callstack. "),
+            false => String::new(),
+        };
         let end = match self.tells_agents {
             true => format!(
                 "End with an answer that says what exists now, where, and how it is used: that is recorded as the results of {frame}."
             ),
             false => "At the end call pop with your results, then answer with them.".to_owned(),
         };
-        format!(
-            "{} What you need for it:\n{context}\nPass \"frame\": \"{frame}\" in your calls of the tools of the MCP server callstack. {end}",
-            self.task_line(frame)
-        )
+        format!("{} What you need for it:\n{context}\n{calls}{end}", self.task_line(frame))
     }
 
     pub(super) fn task_line(&self, frame: Handle) -> String {

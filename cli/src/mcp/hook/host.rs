@@ -18,6 +18,19 @@ const CODEX_END_TIMEOUT: u64 = 3;
 /// The tools of the stack, in whatever way a host names them.
 const OURS: &str = ".*callstack.*";
 
+/// The file of a package of Claude Code with the kind of subagent that works on a frame that is handed over. It has few tools, and none of the
+/// stack's, so that its prompt has a fifth of the length of one with all tools: its last answer is the results.
+#[cfg(any(feature = "proxy", test))]
+pub const WORKER_AGENT: &str = include_str!("worker.md");
+/// The name of that kind, behind the name of the package.
+const WORKER: &str = ":worker";
+
+/// True if a call starts a subagent of that kind.
+pub fn is_worker(input: &Value) -> bool {
+    let kind = input["subagent_type"].as_str().unwrap_or_default();
+    kind.starts_with("callstack") && kind.ends_with(WORKER)
+}
+
 /// A host that runs hooks.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HookHost {
@@ -140,6 +153,16 @@ mod tests {
     use std::{env, fs};
 
     use super::*;
+
+    /// `UPDATE_GOLDEN=1` writes the file.
+    #[test]
+    fn the_package_of_claude_code_has_the_worker_of_this_program() {
+        let path = format!("{}/../bindings/claude-code/agents/worker.md", env!("CARGO_MANIFEST_DIR"));
+        if env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&path, WORKER_AGENT).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), WORKER_AGENT);
+    }
 
     /// `UPDATE_GOLDEN=1` writes the files.
     #[test]

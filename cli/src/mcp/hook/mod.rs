@@ -21,6 +21,8 @@ use serde_json::{Map, Value, json};
 
 pub use self::host::HookHost;
 #[cfg(feature = "proxy")]
+pub use self::host::WORKER_AGENT;
+#[cfg(feature = "proxy")]
 pub use self::transcript::WATCHED;
 use crate::caller::{self, ARGUMENT, Caller};
 use crate::clock::now;
@@ -267,7 +269,8 @@ fn answer_to(
         HookEvent::UserPromptSubmit => conversation.prompted()?.map(|text| host.added(kind, &text)),
         HookEvent::PreToolUse => {
             let prompted = event.tool_input.get("prompt").and_then(Value::as_str);
-            let prompt = prompted.and_then(|prompt| conversation.agent_prompted(prompt));
+            let has_tools = !host::is_worker(&event.tool_input);
+            let prompt = prompted.and_then(|prompt| conversation.agent_prompted(prompt, has_tools));
             prompt.map(|prompt| host.updated(with(&event.tool_input, "prompt", prompt)))
         }
         HookEvent::PostToolUse => {
