@@ -62,6 +62,12 @@ impl Caller {
         }
     }
 
+    /// A subagent of this conversation that no host names.
+    #[cfg(feature = "proxy")]
+    pub fn subagent(&self, number: usize) -> Self {
+        Self { name: format!("{}/{number}", self.name), parent: self.name.clone() }
+    }
+
     /// The same, of which the name has that of its parent if it is a subagent of Claude Code.
     fn with_parent_in_name(self) -> Self {
         let session =

@@ -55,7 +55,9 @@ use crate::vocabulary::calls::{CallNames, SERVER};
 
 use self::conversation::{Conversation, Removal};
 use self::plan::{Plan, What};
-pub use self::transcript::{AnswerPart, Seen, Transcript, TranscriptItem, answered_transcript, beginning, transcript};
+pub use self::transcript::{
+    AnswerPart, Seen, Transcript, TranscriptItem, answered_transcript, beginning, opening, transcript,
+};
 
 /// The form in which a conversation is written.
 ///

@@ -87,7 +87,7 @@ pub enum AnswerPart {
     Text(String),
     /// A call of a tool.
     Call {
-        /// Its ID.
+        /// Its ID; empty if it has none, as in Gemini.
         id: String,
         /// The name of the tool.
         name: String,
@@ -134,6 +134,7 @@ pub fn answered_transcript(
                 let given = if arguments.trim().is_empty() { "{}" } else { arguments };
                 let Ok(arguments) = from_json::<Json>(given) else { continue };
                 let number = ids.of_call(id, name, &arguments);
+                let id = (!id.is_empty()).then_some(id);
                 let call = json!({"id": id, "name": name, "arguments": arguments});
                 (number, json!({"role": "assistant", "text": "", "calls": [call]}))
             }
@@ -161,6 +162,17 @@ pub fn beginning(wire: Wire, request: &str) -> Option<u64> {
     let conversation = wire::read(wire, request, &CallNames::new(&settings.tools, &settings.server))?;
     let first = conversation.items.iter().find(|item| matches!(item.kind, Kind::Words))?;
     Some(fingerprint(&[said_by(request, first).as_bytes()]))
+}
+
+/// The words before the first call of a tool, message by message: what a host says at the beginning of each conversation, and the task. Empty
+/// for what cannot be understood.
+pub fn opening(wire: Wire, request: &str) -> Vec<String> {
+    let settings = FoldSettings::default();
+    let names = CallNames::new(&settings.tools, &settings.server);
+    let Some(conversation) = wire::read(wire, request, &names) else { return Vec::new() };
+    let is_before = |item: &&Item<'_>| !matches!(item.kind, Kind::Call(_));
+    let words = conversation.items.iter().take_while(is_before).filter(|item| matches!(item.kind, Kind::Words));
+    words.map(|item| said_by(request, item)).collect()
 }
 
 /// The numbers of items: each is the same in each request that repeats the item. Marks of a prompt cache move, hosts shorten old outcomes, and

@@ -55,6 +55,52 @@ test("claude: subagents at the same time have frames of their own", async (t) =>
   assertBilled(place, model.work, shown)
 })
 
+/** How agents that name no conversation start a subagent. */
+const STARTED = {
+  qwen: ["agent", { subagent_type: "general-purpose" }],
+  copilot: ["task", { agent_type: "general-purpose", name: "looker", mode: "sync" }],
+  gemini: ["invoke_agent", { agent_name: "generalist" }],
+}
+
+for (const [name, [tool, given]] of Object.entries(STARTED))
+  test(`${name}: a subagent is a frame, though no request names its conversation`, async (t) => {
+    const [TASK, ANSWER] = ["Look at the first file.", "Seen: the file is there."]
+    const script = [
+      { calls: [push(name, "Survey")] },
+      { text: "One looks.", calls: [{ name: tool, args: { ...given, description: "Look here", prompt: TASK } }] },
+      { text: "I look, too.", calls: [shell(name, "cat other.txt")] },
+      { calls: [pop(name, RESULTS)] },
+      { text: "It has looked." },
+    ]
+    const ofAgent = [{ text: "I look here.", calls: [shell(name, "cat file.txt")] }]
+    // A subagent of Gemini CLI ends with a call.
+    ofAgent.push(
+      name === "gemini"
+        ? { calls: [{ name: "complete_task", args: { result: { response: ANSWER } } }] }
+        : { text: ANSWER },
+    )
+    const requests = []
+    let done = 0
+    const model = await scripted(name, (request) => {
+      const words = request.items.filter(({ kind, role }) => kind === "text" && role === "user")
+      if (!words.some(({ text }) => text.trim().endsWith(TASK))) return script[done++] ?? { text: "Done." }
+      requests.push(request)
+      return ofAgent[requests.length - 1] ?? { text: "Done." }
+    })
+    t.after(() => model.close())
+    const { shown, ...place } = await runs(name, model, { world: world(t, name) })
+    assert.equal(requests.length, 2, shown)
+    const title = "Look here"
+    assertBilled(place, requests, shown, title)
+    const [log, above] = [title, "Survey"].map((frame) => JSON.stringify(logOf(place, frame)))
+    for (const text of [TASK, "I look here."]) assert.ok(log.includes(text), `${text}\n${log}`)
+    assert.ok(!above.includes("I look here.") && above.includes("I look, too."), above)
+    const frames = asked(place, "tree", "--all").frames
+    const frame = frames.find((frame) => frame.title === title)
+    assert.deepEqual([frame.status, frame.parent], ["completed", frames.find((f) => f.title === "Survey").handle])
+    assertBilled(place, model.work, shown)
+  })
+
 /** How each agent goes on with its last session. */
 const resumed = {
   claude: { given: ["--continue"] },

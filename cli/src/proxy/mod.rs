@@ -14,6 +14,7 @@ mod headers;
 mod idle;
 mod listening;
 mod meter;
+mod subagents;
 mod totals;
 mod upstream;
 mod watching;

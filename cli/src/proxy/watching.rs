@@ -10,15 +10,16 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use callstack_core::fold::{AnswerPart, FoldSettings, Wire, beginning};
+use callstack_core::fold::{AnswerPart, FoldSettings, Wire, beginning, opening};
 use callstack_core::frame::ModelRequest;
 use callstack_core::tools::conversation::{Conversation, Watched};
-use callstack_core::{ErrorClass, Settings, Stack};
+use callstack_core::{Error, ErrorClass, Settings, Stack};
 use http::HeaderMap;
 
 use super::encoding::Encoding;
 use super::folding::LONGEST;
 use super::meter::Usage;
+use super::subagents::{Asking, Subagents, last_words};
 use crate::caller::{self, CODEX_TURN, Caller};
 use crate::folder::StackFolder;
 
@@ -55,7 +56,15 @@ impl Watcher {
     /// `folder`: the stack, which somebody may create later. `conversation`: that of requests that name none, which ends with this.
     pub fn new(folder: Arc<StackFolder>, fold: FoldSettings, conversation: Option<Caller>) -> Self {
         let (waiting, requests) = sync_channel(MOST_WAITING);
-        let recorder = Recorder { folder, fold, conversation, stack: None, conversations: HashMap::new(), turn: 0 };
+        let recorder = Recorder {
+            folder,
+            fold,
+            conversation,
+            subagents: Subagents::default(),
+            stack: None,
+            conversations: HashMap::new(),
+            turn: 0,
+        };
         let (recording, is_done) = channel();
         thread::spawn(move || {
             recorder.record_all(&requests);
@@ -90,6 +99,8 @@ struct Recorder {
     fold: FoldSettings,
     /// The conversation of requests that name none.
     conversation: Option<Caller>,
+    /// The subagents of that conversation.
+    subagents: Subagents,
     stack: Option<Stack>,
     conversations: HashMap<String, Seen>,
     turn: u64,
@@ -178,25 +189,52 @@ impl Recorder {
         // What is no text was told of when it was to be folded.
         let Ok(text) = std::str::from_utf8(&body) else { return Ok(()) };
         self.open()?;
-        let name = match &watching.caller {
+        let caller = self.asking(watching, text).map_err(|error| error.to_string())?;
+        let name = match &caller {
             Some(caller) => caller.to_string(),
             None => beginning(watching.wire, text).unwrap_or_default().to_string(),
         };
         self.turn += 1;
         let mut seen = self.conversations.remove(&name).unwrap_or_default();
-        (seen.turn, seen.caller) = (self.turn, watching.caller.clone());
-        let recorded = self.in_conversation(watching.caller.as_ref(), |conversation| {
+        (seen.turn, seen.caller) = (self.turn, caller.clone());
+        let last = caller.as_ref().filter(|caller| caller.is_subagent());
+        let last = last.and_then(|_| last_words(&watching.answer, watching.is_last));
+        let recorded = self.in_conversation(caller.as_ref(), |conversation| {
             let (answer, request) = (&watching.answer, watching.request.clone());
             conversation.watch(watching.wire, text, answer, &self.fold, Some(request), &mut seen.watched)?;
-            match watching.caller.as_ref().is_some_and(Caller::is_subagent) && watching.is_last {
-                // The frame of a subagent ends with its last answer, also if no hook tells of that.
-                true => conversation.agent_ended("", &words(answer)),
-                false => Ok(()),
-            }
+            // The frame of a subagent ends with its last answer, also if no hook tells of that.
+            last.as_deref().map_or(Ok(()), |last| conversation.agent_ended("", last))
         });
+        if let Some(caller) = caller.filter(|_| last.is_some()) {
+            self.subagents.end(&caller);
+        }
         self.conversations.insert(name, seen);
         self.forget_oldest();
         recorded.map_err(|error| error.to_string())
+    }
+
+    /// Who asks. Of a conversation that the agent does not name, a subagent is told by its first words, and gets its frame.
+    fn asking(&mut self, watching: &Watching, text: &str) -> Result<Option<Caller>, Error> {
+        let caller = watching.caller.clone();
+        let Some(own) = caller.clone().filter(|_| caller == self.conversation) else { return Ok(caller) };
+        // As long as the conversation has no frame, all that is said and used belongs to the one that it begins.
+        if self.in_conversation(Some(&own), |conversation| conversation.place()).is_none() {
+            return Ok(Some(own));
+        }
+        match self.subagents.asking(&own, &opening(watching.wire, text)) {
+            Some(Asking { caller, task }) => {
+                if let Some(task) = task {
+                    self.in_conversation(Some(&own), |conversation| {
+                        conversation.agent_named(&caller.actor(), &task.description, &task.prompt)
+                    })?;
+                }
+                Ok(Some(caller))
+            }
+            None => {
+                self.subagents.start(&watching.answer);
+                Ok(Some(own))
+            }
+        }
     }
 
     fn forget_oldest(&mut self) {
@@ -208,12 +246,6 @@ impl Recorder {
             self.write_last(None, watched);
         }
     }
-}
-
-/// The words of an answer.
-fn words(answer: &[AnswerPart]) -> String {
-    let words = answer.iter().filter_map(|part| if let AnswerPart::Text(text) = part { Some(&**text) } else { None });
-    words.collect::<Vec<_>>().join("\n")
 }
 
 /// The conversation that a request belongs to, by its headers.

@@ -13,13 +13,14 @@ use crate::tree::Tree;
 
 impl Conversation<'_> {
     /// The prompt of a subagent that is about to start, with all that it needs if it hands over a frame. `None`: it hands none over.
-    pub fn agent_prompted(&self, prompt: &str) -> Option<String> {
+    /// `has_tools`: the subagent can call these tools.
+    pub fn agent_prompted(&self, prompt: &str, has_tools: bool) -> Option<String> {
         let frame = self.stack.look(|tree| frame_handed_over(tree, prompt))?;
         // What the agent has written beside the line that names the frame stays.
         let line = self.task_line(frame);
         Some(match prompt.split_once(&line) {
-            Some((before, behind)) => format!("{before}{}{behind}", self.prompt(frame)),
-            None => format!("{}\n\n{prompt}", self.prompt(frame)),
+            Some((before, behind)) => format!("{before}{}{behind}", self.prompt(frame, has_tools)),
+            None => format!("{}\n\n{prompt}", self.prompt(frame, has_tools)),
         })
     }
 
@@ -95,13 +96,17 @@ impl Conversation<'_> {
                 None => Ok(()),
             };
         }
-        let title = if description.is_empty() { "subagent" } else { description };
-        match self.frame_of(agent, title)? {
+        let title = match (description, prompt) {
+            ("", "") => "subagent".to_owned(),
+            ("", prompt) => title_of(prompt),
+            (description, _) => description.to_owned(),
+        };
+        match self.frame_of(agent, &title)? {
             // It can have its name already, by its first request.
             Some(made) if self.is_unnamed(made) => {
-                let (title, success_criteria) = (title.to_owned(), prompt.to_owned());
-                self.stack
-                    .identify(made, Identity { title, success_criteria, success_criteria_compacted: String::new() })
+                let identity =
+                    Identity { title, success_criteria: prompt.to_owned(), success_criteria_compacted: String::new() };
+                self.stack.identify(made, identity)
             }
             _ => Ok(()),
         }

@@ -175,7 +175,12 @@ mod tests {
             {"type":"web_search_call","id":"ws_1"}]}}"#
             .replace('\n', "")
             .as_str()]);
+        let gemini = events(&[
+            r#"{"candidates":[{"content":{"parts":[{"text":"I look."}]}}]}"#,
+            r#"{"candidates":[{"content":{"parts":[{"functionCall":{"id":"toolu_1","name":"Bash","args":{"command":"ls"}},"thoughtSignature":"x"}]},"finishReason":"STOP"}]}"#,
+        ]);
         for (wire, kind, body) in [
+            (Wire::Gemini, "text/event-stream", gemini.as_str()),
             (Wire::Anthropic, "text/event-stream", anthropic.as_str()),
             (Wire::Anthropic, "application/json", whole),
             (Wire::Chat, "text/event-stream", &chat),

@@ -33,7 +33,7 @@ pub struct Usage {
     pub is_ended: bool,
     /// The answer calls tools: the agent goes on.
     pub has_calls: bool,
-    /// The texts of the answer and its calls, as a conversation repeats them. Gemini gives its calls no IDs by which they could be told apart.
+    /// The texts of the answer and its calls, as a conversation repeats them. Calls of Gemini have no IDs as a rule.
     pub parts: Vec<AnswerPart>,
 }
 
@@ -181,7 +181,11 @@ impl Usage {
                 self.begin_text();
                 let parts = candidate.and_then(|candidate| candidate.pointer("/content/parts"));
                 let all = parts.and_then(Value::as_array).into_iter().flatten();
-                self.has_calls |= all.into_iter().any(|part| part.get("functionCall").is_some());
+                for call in all.filter_map(|part| part.get("functionCall")) {
+                    self.has_calls = true;
+                    let given = call.get("args").map(Value::to_string);
+                    self.begin_call(text_in(Some(call), "id").unwrap_or_default(), text_in(Some(call), "name"), given);
+                }
                 texts_of(parts).into_iter().for_each(|text| self.add_piece(Place::Text, Some(text)));
             }
             _ => {}
