@@ -29,7 +29,7 @@ for (const name of chosen.length > 0 ? chosen : Object.keys(NAMES)) {
   }
 }
 if (chosen.length === 0) {
-  intoDocument("fold.md", "make bench-facts", [
+  intoDocument("docs/fold.md", "make bench-facts", [
     "| agent | session | compactions | peak | cost | facts in the last prompt |",
     "|---|---|---:|---:|---:|---:|",
     ...rows,

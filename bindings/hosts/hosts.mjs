@@ -188,6 +188,7 @@ export const hosts = {
       COPILOT_PROVIDER_TYPE: "openai",
       COPILOT_MODEL: "scripted",
       COPILOT_AUTO_UPDATE: "false",
+      ...(w.window ? { COPILOT_PROVIDER_MAX_PROMPT_TOKENS: String(w.window) } : {}),
     }),
     run: (_, prompt) => [bin("copilot"), "-p", prompt, "--allow-all-tools"],
   },
@@ -258,7 +259,7 @@ export function prepare(name, w, files = {}, isSetUp = false) {
  * Runs a host once: { code, out, ms, home, project }. `url` is the model's, or that of a proxy before it; `wrapper` stands before its
  * command; `allowed` are more tools that Claude Code may use; `given` are more arguments, `words` the whole command in place of the
  * host's, and `without` options that are left out; `search` is the PATH, and `environment` are more variables; `isSetUp`: the home has
- * its files; `window` is the length of conversation, in tokens, that Codex and Claude Code take the model to have; `started` gets the
+ * its files; `window` is the length of conversation, in tokens, that Codex, Claude Code and Copilot CLI take the model to have; `started` gets the
  * number of the process.
  */
 export async function run(

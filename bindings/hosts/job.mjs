@@ -48,7 +48,7 @@ const factOf = (area) => `The key of area ${area} is K${(area * 7919 + 104729).t
  *
  * @param mode - `"linear"`, `"stack"`, `"folded"` or `"run"`.
  */
-function script(name, mode, { areas, steps, hasFacts }) {
+function script(name, mode, { areas, steps, hasFacts, isTogether }) {
   const host = hosts[name]
   const isOnStack = mode !== "linear"
   // The tools of the library want short forms, too.
@@ -63,7 +63,9 @@ function script(name, mode, { areas, steps, hasFacts }) {
         successCriteria: criteria,
         ...compacted("successCriteria", criteria),
       }
-      answers.push({ calls: [{ name: "push", args }] })
+      const push = { name: "push", args }
+      if (isTogether && area > 0) answers.at(-1).calls.push(push)
+      else answers.push({ calls: [push] })
     }
     for (let step = 0; step < steps; step++) {
       const args = host.input(`cat data/${area}-${step}.txt`)
@@ -106,10 +108,15 @@ function differences(bill, usage) {
  * characters, as the provider of the host bills them, how often the host has compacted the conversation, and `facts`: how many of the facts
  * about the areas are in the last prompt. In the mode `"run"` it is on the stack by `callstack run`.
  *
- * @param options - `hasFacts`: what is known of an area has a fact that stands nowhere else. `window`: see `run`.
+ * @param options - `hasFacts`: what is known of an area has a fact that stands nowhere else. `isTogether`: a pop and the next push are in one
+ *   message. `window`: see `run`.
  */
-export async function job(name, mode, { areas = 12, steps = 8, hasFacts = false, window, program }) {
-  const answers = script(name, mode, { areas, steps, hasFacts })
+export async function job(
+  name,
+  mode,
+  { areas = 12, steps = 8, hasFacts = false, isTogether = false, window, program },
+) {
+  const answers = script(name, mode, { areas, steps, hasFacts, isTogether })
   const problems = []
   const summary = printed(7, SUMMARY_LENGTH)
   let done = 0

@@ -13,13 +13,13 @@ export const costCell = (cost, linear) => {
   return `${thousands(cost)}${share}`
 }
 
-/** Writes the rows of a table to its place in a document. */
+/** Writes the rows of a table to its place in a document, a path from the root of the repository. */
 export function intoDocument(name, command, rows) {
-  const file = new URL(`../../docs/${name}`, import.meta.url)
+  const file = new URL(`../../${name}`, import.meta.url)
   const text = fs.readFileSync(file, "utf8")
   const begin = `<!-- ${command} -->\n`
   const start = text.indexOf(begin) + begin.length
   const end = text.indexOf(END, start)
-  if (start < begin.length || end < 0) throw new Error(`docs/${name} has no place for the table: ${begin}${END}`)
+  if (start < begin.length || end < 0) throw new Error(`${name} has no place for the table: ${begin}${END}`)
   fs.writeFileSync(file, `${text.slice(0, start)}${rows.join("\n")}\n${text.slice(end)}`)
 }
