@@ -59,11 +59,12 @@ pub unsafe extern "C" fn callstack_configure(
 /// - `event`: a JSON object; `"kind"` names the event, keys with `?` are optional:
 ///   - `sessionCreated {sessionID, parentID?, title?}`, `sessionUpdated {sessionID, title}`,
 ///     `sessionIdle {sessionID}`, `sessionError {sessionID, message}`, `sessionDeleted {sessionID}`;
-///   - `message {sessionID, messageID, role, text, time?, tokens?, contextLimit?, request?, summary?}`: a new message; `role` is
+///   - `message {sessionID, messageID, role, text, time?, tokens?, contextLimit?, request?}`: a new message; `role` is
 ///     `user` or `assistant`; `tokens` is the size of the session's context, `contextLimit` the maximum, both in tokens;
 ///     `request` is the request to the model that the message answers (see `callstack_record_usage`), which is recorded in
-///     the session's frame, also if that is made later; with `summary` true, for the summary of a compaction, only the
-///     request counts;
+///     the session's frame, also if that is made later;
+///   - `modelRequested {sessionID, requestID, time?, request}`: a request that no message answers: one that has failed and is
+///     repeated, or that for the summary of a compaction;
 ///   - `toolExecuted {sessionID, toolCallID?, tool, path?, changes?, failed?, childID?, answer?}`: `path` is the file
 ///     with which the tool was called, which counts as written if the tool is known to write files; `changes` is what
 ///     the tool did to files, `[{"kind": "written", "path"}, {"kind": "deleted", "path"}, {"kind": "renamed", "from",

@@ -10,7 +10,7 @@ use super::compaction::Message;
 use crate::frame::ModelRequest;
 
 /// The kinds of events: the values of the JSON key `kind`.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 16] = [
     "sessionCreated",
     "sessionUpdated",
     "sessionIdle",
@@ -22,6 +22,7 @@ const KINDS: [&str; 15] = [
     "sessionSetBack",
     "message",
     "messageFinished",
+    "modelRequested",
     "toolExecuted",
     "callStarted",
     "callEnded",
@@ -126,8 +127,18 @@ pub enum HostEvent {
         /// The request to the model that the message answers, if the host reports requests. It is recorded in the
         /// session's frame, also if that is made later.
         request: Option<Box<ModelRequest>>,
-        /// True for the summary of a compaction: only its [`request`](HostEvent::Message::request) counts. Default false.
-        summary: bool,
+    },
+    /// A request to a model ended that no message of the conversation answers: one that has failed and is repeated, or that for the
+    /// summary of a compaction. It is recorded in the session's frame, also if that is made later.
+    ModelRequested {
+        /// ID of the session.
+        session_id: String,
+        /// ID of the request, which no message has. A repeated ID is ignored.
+        request_id: String,
+        /// The time at which it was begun, in milliseconds since the Unix epoch, as that of a message.
+        time: Option<u64>,
+        /// The request.
+        request: Box<ModelRequest>,
     },
     /// A message of a session is finished: it will not change any more. It is appended to the log of the session's frame.
     /// A host that does not report this has logs that grow only when frames end and conversations are compacted.
@@ -250,7 +261,8 @@ struct FlatEvent {
     tokens: Option<u64>,
     context_limit: Option<u64>,
     request: Option<Box<ModelRequest>>,
-    summary: Option<bool>,
+    #[serde(rename = "requestID")]
+    request_id: Option<String>,
     #[serde(rename = "toolCallID")]
     tool_call_id: Option<String>,
     tool: Option<String>,
@@ -282,7 +294,7 @@ impl FlatEvent {
             ("tokens", self.tokens.is_some()),
             ("contextLimit", self.context_limit.is_some()),
             ("request", self.request.is_some()),
-            ("summary", self.summary.is_some()),
+            ("requestID", self.request_id.is_some()),
             ("toolCallID", self.tool_call_id.is_some()),
             ("tool", self.tool.is_some()),
             ("path", self.path.is_some()),
@@ -345,7 +357,12 @@ impl TryFrom<FlatEvent> for HostEvent {
                 tokens: event.tokens.take(),
                 context_limit: event.context_limit.take(),
                 request: event.request.take(),
-                summary: event.summary.take().unwrap_or_default(),
+            },
+            "modelRequested" => HostEvent::ModelRequested {
+                session_id: session(&mut event)?,
+                request_id: event.request_id.take().ok_or_else(|| lacks("requestID"))?,
+                time: event.time.take(),
+                request: event.request.take().ok_or_else(|| lacks("request"))?,
             },
             "messageFinished" => HostEvent::MessageFinished {
                 session_id: session(&mut event)?,

@@ -83,23 +83,10 @@ impl Turn<'_> {
                 }
                 self.wait_for(&awaited, ReceivedEvent { event, is_subagent });
             }
-            HostEvent::Message {
-                session_id,
-                message_id,
-                role,
-                text,
-                time,
-                tokens,
-                context_limit,
-                request,
-                summary,
-            } => {
+            HostEvent::Message { session_id, message_id, role, text, time, tokens, context_limit, request } => {
                 if self.sessions.is_new_message(&session_id, &message_id) {
                     if let Some(request) = request {
                         self.requested(&session_id, *request, time);
-                    }
-                    if summary {
-                        return;
                     }
                     let is_user = role == "user";
                     self.show_as_active(&session_id);
@@ -112,6 +99,11 @@ impl Turn<'_> {
                             self.assess(&session_id);
                         }
                     }
+                }
+            }
+            HostEvent::ModelRequested { session_id, request_id, time, request } => {
+                if self.sessions.is_new_message(&session_id, &request_id) {
+                    self.requested(&session_id, *request, time);
                 }
             }
             HostEvent::MessageFinished { session_id, message } => self.message_finished(&session_id, message),

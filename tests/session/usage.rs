@@ -65,11 +65,29 @@ fn the_request_of_a_compaction_counts_and_nothing_else_of_it_does() {
     host.asked("shop", "Build a shop");
     let observed = || host.stack.host().context("shop").unwrap().unwrap().context.xml.clone();
     let before = observed();
-    let _ = host.tell(json!({"kind": "message", "sessionID": "shop", "messageID": "summary", "role": "assistant",
-        "text": "What was done", "tokens": 190_000, "contextLimit": 200_000, "summary": true,
-        "request": {"model": "small", "uncachedInput": 190_000, "output": 900}}));
-    assert_eq!(host.sums("shop"), (1, 900));
+    let summary = json!({"kind": "modelRequested", "sessionID": "shop", "requestID": "summary",
+        "request": {"model": "small", "uncachedInput": 190_000, "output": 900}});
+    let _ = host.tell(summary.clone());
+    let _ = host.tell(summary);
+    assert_eq!(host.sums("shop"), (1, 900), "an event that is repeated counts once");
     assert_eq!(observed(), before, "a compaction's message is no message of the conversation");
+}
+
+#[test]
+fn a_request_that_is_repeated_counts_as_failed_and_is_no_message() {
+    let host = Host::new();
+    host.created("shop", None, "Shop");
+    host.asked("shop", "Build a shop");
+    let before = host.stack.host().context("shop").unwrap().unwrap().context.xml.clone();
+    for attempt in ["first", "second"] {
+        let _ = host.tell(json!({"kind": "modelRequested", "sessionID": "shop", "requestID": attempt,
+            "request": {"model": "small", "failed": true, "output": 1}}));
+    }
+    let _ = host.answered("shop", "m1", 20);
+    let total = &host.stack.usage("shop").unwrap().total[0];
+    let other = host.stack.usage("shop").unwrap().total.iter().map(|usage| usage.failed).sum::<u64>();
+    assert_eq!((host.sums("shop"), other), ((3, 22), 2), "{total:?}");
+    assert_eq!(host.stack.host().context("shop").unwrap().unwrap().context.xml, before);
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 import type { HostAnswer, HostEvent, LogLevel, SessionContext, SessionMessage, TakePrompt, Tool } from "callstack-core"
 
+/** The request to a model that an event tells of. */
+export const requestOf = (event: HostEvent) => ("request" in event ? event.request : undefined)
+
 /** What a session may do and spend. The orchestrator computes it for each turn, from the frame and all frames above it. */
 export interface SessionLimits {
   /** The frame's handle, such as `f3`. */
@@ -63,12 +66,6 @@ export interface SessionOwner {
   limits(sessionID: string): SessionLimits
 }
 
-/** How a prompt has ended. */
-export interface TurnEnd {
-  /** The last words of the session, in full. */
-  text: string
-}
-
 /** A prompt that ended with an error. */
 export class SessionError extends Error {
   override readonly name = "SessionError"
@@ -105,7 +102,7 @@ export interface SessionDriver {
   /** Returns the ID of a new session. Nothing runs before the first prompt. */
   start(parentID: string | undefined, title: string): Promise<string>
   /** Sends a prompt to a session and waits until it has ended its turn. Rejects with a {@link SessionError}. */
-  send(sessionID: string, prompt: string): Promise<TurnEnd>
+  send(sessionID: string, prompt: string): Promise<void>
   /** Ends the current turn of a session, and of the sessions for which it waits. Their words are kept. */
   interrupt(sessionID: string): Promise<void>
   /** Reads the messages of a session; none if it does not exist. */

@@ -15,12 +15,17 @@ import {
   type TakePrompt,
   type Tool,
 } from "callstack-core"
-import { type SessionDriver, SessionError, type SessionLimits, type SessionNews, type SessionOwner } from "./driver.js"
+import {
+  requestOf,
+  type SessionDriver,
+  SessionError,
+  type SessionLimits,
+  type SessionNews,
+  type SessionOwner,
+} from "./driver.js"
 import { Events } from "./events.js"
 import { dollars, microUsd } from "./limits.js"
 import { questionOf } from "./questions.js"
-import { type Signal, signalsIn } from "./signals.js"
-import { titleOf } from "./titles.js"
 
 /** What a tool call is answered whose wait was aborted. */
 const ABORTED = "The wait was aborted."
@@ -39,19 +44,6 @@ export interface Parts {
 
 /** The interval of a timer that does nothing, in milliseconds. */
 const ALIVE_INTERVAL = 60_000
-/** How often the text signals of a session can begin frames in one prompt of the engine. */
-const SIGNAL_ROUNDS = 20
-
-/** What the signals of a message have led to. */
-interface Obeyed {
-  /** The next prompt of the session; undefined if there is none. */
-  prompt: string | undefined
-  /** Whether there were signals that begin frames, and all of them were refused. */
-  isRefused: boolean
-}
-
-const NOTHING: Obeyed = { prompt: undefined, isRefused: false }
-
 /** Runs the frames of a stack as sessions of a driver. */
 export class Orchestrator implements HostActions, SessionOwner {
   readonly directory: string
@@ -193,7 +185,10 @@ export class Orchestrator implements HostActions, SessionOwner {
     return this.#inTurn(sessionID, async (signal) => {
       this.tellChanges()
       try {
-        await this.#converse(sessionID, text, signal)
+        signal.throwIfAborted()
+        this.#checkSpendable(sessionID)
+        await this.#driver.send(sessionID, text)
+        signal.throwIfAborted()
       } catch (error) {
         // No other session can go on either. The engine first records the end of this one.
         if (error instanceof SessionError && error.isFatal) {
@@ -244,8 +239,9 @@ export class Orchestrator implements HostActions, SessionOwner {
   async report(event: HostEvent, takePrompt?: TakePrompt): Promise<void> {
     const done = this.host.report(event, takePrompt)
     const frame = "sessionID" in event ? this.#handleOf(event.sessionID) : undefined
-    if (event.kind === "message" && event.request !== undefined && frame !== undefined) {
-      this.events.emit({ kind: "usage", frame, request: event.request })
+    const request = requestOf(event)
+    if (request !== undefined && frame !== undefined) {
+      this.events.emit({ kind: "usage", frame, request })
       this.#checkBudget(frame)
     }
     if (takePrompt !== undefined) await done
@@ -291,53 +287,6 @@ export class Orchestrator implements HostActions, SessionOwner {
       this.#turns.delete(sessionID)
       this.#handles.delete(sessionID)
       this.#tellTurns()
-    }
-  }
-
-  /** Prompts a session until its last message has no signal that needs an answer. */
-  async #converse(sessionID: string, text: string, signal: AbortSignal): Promise<void> {
-    let next: Obeyed = { prompt: text, isRefused: false }
-    for (let round = 0; next.prompt !== undefined; round += 1) {
-      signal.throwIfAborted()
-      this.#checkSpendable(sessionID)
-      const { text: words } = await this.#driver.send(sessionID, next.prompt)
-      signal.throwIfAborted()
-      const signals = this.isWorking(sessionID) ? signalsIn(words) : []
-      const isLast = round === SIGNAL_ROUNDS && signals.some(isPush)
-      if (isLast) this.#logRound(sessionID, `its text has begun frames ${SIGNAL_ROUNDS} times`)
-      const obeyed = isLast ? NOTHING : await this.#obey(sessionID, signals, signal)
-      signal.throwIfAborted()
-      const isAgain = obeyed.isRefused && next.isRefused
-      if (isAgain) this.#logRound(sessionID, "its text begins frames that are refused")
-      next = isAgain ? NOTHING : obeyed
-    }
-  }
-
-  #logRound(sessionID: string, reason: string): void {
-    this.log("warn", `a session gets no further prompt: ${reason}`, { sessionID })
-  }
-
-  /** Carries out the signals of a turn's last message. */
-  async #obey(sessionID: string, signals: readonly Signal[], signal: AbortSignal): Promise<Obeyed> {
-    const answers: HostAnswer[] = []
-    for (const wanted of signals) {
-      if (wanted.kind === "push") {
-        const identity = { title: titleOf(wanted.goal), successCriteria: wanted.goal, successCriteriaCompacted: "" }
-        answers.push(await this.call(sessionID, "stack_frame_push", identity, signal))
-      } else {
-        const { status, text } = wanted
-        const question = status === "blocked" ? { question: text } : {}
-        // Whoever only writes text could not answer a refusal.
-        const anyway = status === "completed" ? { anyway: true } : {}
-        const args = { status, results: text, resultsCompacted: text, ...question, ...anyway }
-        const answer = await this.call(sessionID, "stack_frame_pop", args, signal)
-        if (answer.isError) this.log("warn", `a signal in the text was refused: ${answer.text}`, { sessionID })
-      }
-    }
-    if (answers.length === 0) return NOTHING
-    return {
-      prompt: answers.map(({ text }) => text).join("\n\n"),
-      isRefused: answers.every(({ isError }) => isError),
     }
   }
 
@@ -462,8 +411,4 @@ export class Orchestrator implements HostActions, SessionOwner {
 function interruptionOf({ status, questions }: Frame): string | undefined {
   const last = questions?.at(-1)
   return status === "blocked" && last?.interruption === true ? last.question : undefined
-}
-
-function isPush({ kind }: Signal): boolean {
-  return kind === "push"
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import test from "node:test"
 import { setImmediate } from "node:timers/promises"
-import { Stack } from "callstack-core"
+import { type PopStatus, Stack } from "callstack-core"
 import {
   Flame,
   type FlameEvent,
@@ -14,10 +14,14 @@ import {
   type SessionDriver,
   type SessionOwner,
   type Summary,
-  type TurnEnd,
 } from "callstack-flame"
 
-/** A driver whose sessions answer by a function. They say nothing else and call no tools. */
+/** How a turn ends: with a pop, or with words alone. */
+type End = { status: PopStatus; results: string } | "words"
+
+const completed = (results: string): End => ({ status: "completed", results })
+
+/** A driver whose sessions do what a function says. */
 class ScriptedDriver implements SessionDriver {
   readonly toolPrefix = ""
   readonly defaultTools = []
@@ -28,15 +32,18 @@ class ScriptedDriver implements SessionDriver {
   /** Answers when a session is asked for a summary. */
   summary: () => Promise<Summary | undefined> = () => Promise.resolve(undefined)
   #sessions = 0
-  readonly #answer: (prompt: string, number: number) => string | undefined
+  readonly #answer: (prompt: string, number: number) => End | undefined
   readonly #ends = new Map<string, () => void>()
 
+  protected owner: SessionOwner | undefined
+
   /** `answer` gets each prompt and its number, from 1. Without an answer the session works until it is interrupted. */
-  constructor(answer: (prompt: string, number: number) => string | undefined) {
+  constructor(answer: (prompt: string, number: number) => End | undefined) {
     this.#answer = answer
   }
 
-  open(): Promise<void> {
+  open(owner?: SessionOwner): Promise<void> {
+    this.owner = owner
     return Promise.resolve()
   }
 
@@ -49,10 +56,14 @@ class ScriptedDriver implements SessionDriver {
     return Promise.resolve(`scripted-${this.#sessions}`)
   }
 
-  send(sessionID: string, prompt: string): Promise<TurnEnd> {
-    const text = this.#answer(prompt, this.prompts.push(prompt))
-    if (text !== undefined) return Promise.resolve({ text })
-    return new Promise((resolve) => this.#ends.set(sessionID, () => resolve({ text: "Interrupted" })))
+  async send(sessionID: string, prompt: string): Promise<void> {
+    const end = this.#answer(prompt, this.prompts.push(prompt))
+    if (end === undefined) return new Promise((resolve) => this.#ends.set(sessionID, resolve))
+    // An agent that was stopped calls nothing any more.
+    if (end === "words" || this.owner?.isWorking(sessionID) === false) return
+    const question = end.status === "blocked" ? { question: end.results } : {}
+    const args = { ...end, ...question, resultsCompacted: end.results }
+    await this.owner?.tool(sessionID, "stack_frame_pop", args, new AbortController().signal)
   }
 
   interrupt(sessionID: string): Promise<void> {
@@ -96,53 +107,20 @@ async function withDriver(
   }
 }
 
-/** The warnings in the log. */
-function warningsOf(events: readonly FlameEvent[]): string[] {
-  return events.flatMap((event) => (event.kind === "log" && event.level === "warn" ? [event.message] : []))
-}
-
 test("a driver that could not be opened is opened again by the next call, and then never again", () => {
   let openings = 0
   class LateDriver extends ScriptedDriver {
-    override open(): Promise<void> {
+    override open(owner?: SessionOwner): Promise<void> {
       openings += 1
-      return openings === 1 ? Promise.reject(new Error("not installed yet")) : Promise.resolve()
+      return openings === 1 ? Promise.reject(new Error("not installed yet")) : super.open(owner)
     }
   }
-  return withDriver(new LateDriver(() => "FRAME_COMPLETE: It works"), async (flame) => {
+  return withDriver(new LateDriver(() => completed("It works")), async (flame) => {
     await assert.rejects(flame.run("Early"), /not installed yet/)
     const { frame } = await flame.run("Late")
     assert.equal(frame.results, "It works")
     await flame.run("Later")
     assert.equal(openings, 2)
-  })
-})
-
-test("a text that always begins a frame that is refused gets the refusal once", () => {
-  const driver = new ScriptedDriver((_, number) => (number > 10 ? "Enough" : "PUSH_FRAME: Go deeper"))
-  return withDriver(
-    driver,
-    async (flame, events) => {
-      const { frame } = await flame.run("Top")
-      assert.equal(frame.status, "blocked")
-      assert.equal(driver.prompts.length, 2)
-      assert.match(driver.prompts[1] ?? "", /depth|deep/)
-      assert.equal(flame.stack.frames().length, 1)
-      assert.ok(warningsOf(events).some((message) => message.includes("begins frames that are refused")))
-    },
-    { maxDepth: 0 },
-  )
-})
-
-test("a text that always begins a frame begins at most 20 of them", () => {
-  const driver = new ScriptedDriver((prompt) =>
-    /Part/.test(prompt) && !/Top/.test(prompt) && !/^f\d+ /.test(prompt) ? "FRAME_COMPLETE: Done" : "PUSH_FRAME: Part",
-  )
-  return withDriver(driver, async (flame, events) => {
-    const { frame } = await flame.run("Top")
-    assert.equal(frame.status, "blocked")
-    assert.equal(flame.stack.frames({ relation: "children", frame: frame.handle }).length, 20)
-    assert.ok(warningsOf(events).some((message) => message.includes("has begun frames 20 times")))
   })
 })
 
@@ -173,7 +151,7 @@ test("a turn that begins while others are interrupted is interrupted too", () =>
 })
 
 test("a session that is summarized is told as working, and a stop waits for it", () => {
-  const driver = new ScriptedDriver(() => "I stop here")
+  const driver = new ScriptedDriver(() => "words")
   return withDriver(driver, async (flame) => {
     let end: (summary: undefined) => void = () => undefined
     const asked = new Promise<void>((resolve) => {
@@ -211,20 +189,14 @@ type Step = "report" | "cost"
 /** A driver that does these things in its turns. Each turn has one request, which costs $0.10. */
 class PaidDriver extends ScriptedDriver {
   readonly #turns: readonly (readonly Step[])[]
-  #owner: SessionOwner | undefined
 
   constructor(turns: readonly (readonly Step[])[]) {
-    super(() => "FRAME_COMPLETE: Paid")
+    super(() => completed("Paid"))
     this.#turns = turns
   }
 
-  override open(owner?: SessionOwner): Promise<void> {
-    this.#owner = owner
-    return Promise.resolve()
-  }
-
-  override async send(sessionID: string, prompt: string): Promise<TurnEnd> {
-    const owner = this.#owner
+  override async send(sessionID: string, prompt: string): Promise<void> {
+    const { owner } = this
     const request = { model: "scripted", output: 1000 }
     for (const step of this.#turns[this.prompts.length] ?? []) {
       if (step === "cost") owner?.tell(sessionID, { kind: "cost", session: sessionID, costUsd: 0.1 })
@@ -256,7 +228,7 @@ test("an estimate over the budget stops a frame", () =>
 
 test("what other processes have changed is shown at once, and a second resume goes on with it", () => {
   const driver = new ScriptedDriver((prompt) =>
-    /green/.test(prompt) ? "FRAME_COMPLETE: It is green" : "FRAME_BLOCKED: Which colour?",
+    /green/.test(prompt) ? completed("It is green") : { status: "blocked", results: "Which colour?" },
   )
   return withDriver(driver, async (flame, _, directory) => {
     const { frame } = await flame.run("Paint")

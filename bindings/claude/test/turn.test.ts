@@ -4,7 +4,7 @@ import assert from "node:assert/strict"
 import test from "node:test"
 import type { Query, SDKResultMessage } from "@anthropic-ai/claude-agent-sdk"
 import type { SessionOwner } from "callstack-flame"
-import { endOf } from "../src/drivers/claude/ends.js"
+import { checkEnd } from "../src/drivers/claude/ends.js"
 import { Turn } from "../src/drivers/claude/turn.js"
 
 const RESULT = {
@@ -38,13 +38,13 @@ test("a turn that was done ends well although its cost cannot be recorded, which
     throw new Error("the disk is full")
   }
   const { turn, logged } = await read({ tell: full })
-  assert.deepEqual(endOf(turn), { text: "I am done" })
+  assert.doesNotThrow(() => checkEnd(turn))
   assert.deepEqual(logged, ["error: a turn of session s could not be recorded in full: the disk is full"])
 })
 
 test("a report that fails is logged once, and the turn ends well", async () => {
   const full = () => Promise.reject(new Error("the disk is full"))
   const { turn, logged } = await read({ report: full })
-  assert.deepEqual(endOf(turn), { text: "I am done" })
+  assert.doesNotThrow(() => checkEnd(turn))
   assert.deepEqual(logged, ["error: a turn of session s could not be recorded in full: the disk is full"])
 })

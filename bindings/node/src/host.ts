@@ -126,8 +126,11 @@ export class Host {
     return context
   }
 
-  /** Executes a tool call and waits for its answer. Never rejects: the answer explains a failure. */
-  async tool(sessionID: string, name: string, args: object, signal?: CancelSignal): Promise<HostAnswer> {
+  /**
+   * Executes a tool call and waits for its answer. Never rejects: the answer explains a failure. `args` can also be their JSON text, as
+   * model APIs deliver it.
+   */
+  async tool(sessionID: string, name: string, args: object | string, signal?: CancelSignal): Promise<HostAnswer> {
     try {
       const { call, effects, isError, text = "", title, ended } = this.stack.tool(sessionID, name, args)
       const answer = call === undefined ? { text, title, ended } : this.#answer(call, signal)

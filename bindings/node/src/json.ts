@@ -10,9 +10,9 @@ export function readJson<T>(text: string): T {
 }
 
 /** Writes a record for the native library; undefined stays undefined, which the library receives as NULL. */
-export function writeJson(record: object): string
-export function writeJson(record: object | undefined): string | undefined
-export function writeJson(record: object | undefined): string | undefined {
+export function writeJson(record: object | string): string
+export function writeJson(record: object | string | undefined): string | undefined
+export function writeJson(record: object | string | undefined): string | undefined {
   if (record === undefined) return undefined
   // A number that JSON does not have would become null, which is no value at all: as a text it is refused.
   const text = JSON.stringify(record, (_, value) =>

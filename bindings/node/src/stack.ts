@@ -823,11 +823,12 @@ export class Stack implements Disposable {
   }
 
   /**
-   * Executes a tool call of the agent of a session. Wrong arguments do not throw: the answer explains them to the agent.
+   * Executes a tool call of the agent of a session. Wrong arguments do not throw: the answer explains them to the agent. `args` can
+   * also be their JSON text, as model APIs deliver it.
    *
    * @param name - A name of {@link Stack.tools}, also one that the host does not offer to its agents.
    */
-  tool(sessionID: string, name: string, args: object = {}): ToolAnswer {
+  tool(sessionID: string, name: string, args: object | string = {}): ToolAnswer {
     return this.#record("tool", sessionID, name, writeJson(args))
   }
 

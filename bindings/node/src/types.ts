@@ -1290,8 +1290,18 @@ export type HostEvent =
       contextLimit?: number | undefined
       /** The request to the model that the message answers. It is recorded in the session's frame. */
       request?: ModelRequest | undefined
-      /** True for the summary of a compaction: only its `request` counts. */
-      summary?: boolean | undefined
+    }
+  | {
+      /**
+       * A request to the model that no message of the conversation answers: one that has failed and is repeated, or that for the
+       * summary of a compaction.
+       */
+      kind: "modelRequested"
+      sessionID: string
+      /** No message has it. */
+      requestID: string
+      time?: number | undefined
+      request: ModelRequest
     }
   /**
    * A person may have set the conversation back to an earlier point, or has opened it again. `answers` is what the stack's tools

@@ -136,6 +136,12 @@ test("invalid events and settings are rejected", () => {
   fails(() => stack.report({ kind: "sessionExploded" } as unknown as HostEvent), "json")
   assert.match(stack.configure({ calls: { maxDepth: -1 } })[0] ?? "", /`calls.maxDepth`/)
   assert.match(stack.tool("ses_1", "stack_frame_posh").text ?? "", /there is no such tool/)
+  // Model APIs deliver the arguments as a JSON text.
+  assert.equal(stack.tool("ses_1", "stack_frame_push", '{"title": "Mail", "successCriteria": "Sent"}').isError, false)
+  for (const broken of ["{", '{"title": 5}', "[]", ""]) {
+    const { isError, text = "" } = stack.tool("ses_1", "stack_frame_push", broken)
+    assert.ok(isError && !/struct|FlatNewFrame|String/.test(text), text)
+  }
   stack.close()
 })
 

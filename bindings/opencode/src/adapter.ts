@@ -14,6 +14,7 @@ import {
   isCompacted,
   isForPeople,
   messageOf,
+  modelRequested,
   pathOf,
   type Sessions,
   sessionMessage,
@@ -21,7 +22,7 @@ import {
 } from "./events.js"
 import { Requests } from "./requests.js"
 
-export { isCompacted, messageOf, sessionMessage, textOf }
+export { isCompacted, messageOf, modelRequested, sessionMessage, textOf }
 
 /** What the hooks need of the engine: the class `Host` of callstack-core has it. */
 export interface Engine extends Pick<Host, "attempt" | "report" | "tool">, ContextSource {}
@@ -122,7 +123,7 @@ export function hooks(
     void context.prepare()
     const reported = await hostEvent(event, adapter)
     if (reported !== undefined) await engine.report(reported)
-    if (reported?.kind === "message" && reported.summary !== true) {
+    if (reported?.kind === "message") {
       await adapter.reportFinished(reported.sessionID, reported.messageID)
     }
   })

@@ -2,7 +2,7 @@
 
 import { isAbsolute, relative, sep } from "node:path"
 import type { Event, Message, Part } from "@opencode-ai/sdk"
-import type { FileChange, HostEvent, SessionMessage } from "callstack-core"
+import type { FileChange, HostEvent, ModelRequest, SessionMessage } from "callstack-core"
 import type { Requests } from "./requests.js"
 
 /** What is known of OpenCode's sessions, beside their events. */
@@ -15,6 +15,17 @@ export interface Sessions {
   readonly limits: ReadonlyMap<string, number | undefined>
   /** Returns the messages of a session; none if it does not exist. */
   messages(sessionID: string): Promise<SessionMessage[]>
+}
+
+/** What is left of the event of a message that does not belong to the conversation: its request. */
+export function modelRequested(message: {
+  sessionID: string
+  messageID: string
+  time?: number | undefined
+  request?: ModelRequest | undefined
+}): HostEvent | undefined {
+  const { sessionID, messageID: requestID, time, request } = message
+  return request && { kind: "modelRequested", sessionID, requestID, time, request }
 }
 
 /** Converts an event of OpenCode; returns undefined for an event that the engine does not use. */
@@ -35,9 +46,8 @@ export async function hostEvent(event: Event, sessions: Sessions): Promise<HostE
       const { sessionID, status } = event.properties
       const request = status.type === "retry" ? sessions.requests.failed(sessionID) : undefined
       if (status.type !== "retry" || request === undefined) return undefined
-      // OpenCode repeats the request for the same message. Of such an event only the request counts.
-      const messageID = `retry-${status.next}-${status.attempt}`
-      return { kind: "message", sessionID, messageID, role: "assistant", text: "", request, summary: true }
+      // OpenCode repeats the request for the same message.
+      return { kind: "modelRequested", sessionID, requestID: `retry-${status.next}-${status.attempt}`, request }
     }
     case "session.error": {
       const { sessionID, error } = event.properties
@@ -50,7 +60,10 @@ export async function hostEvent(event: Event, sessions: Sessions): Promise<HostE
     case "message.updated": {
       const { info } = event.properties
       if (info.role !== "assistant" || info.time.completed === undefined) return undefined
-      const { id: messageID, sessionID, tokens, summary = false } = info
+      const { id: messageID, sessionID, tokens, time } = info
+      const request = sessions.requests.answered(info)
+      // The summary of a compaction is no message of the conversation.
+      if (info.summary === true) return modelRequested({ sessionID, messageID, time: time.created, request })
       const used = tokens.input + tokens.output + tokens.cache.read + tokens.cache.write
       return {
         kind: "message",
@@ -58,11 +71,10 @@ export async function hostEvent(event: Event, sessions: Sessions): Promise<HostE
         messageID,
         role: "assistant",
         text: "",
-        time: info.time.created,
+        time: time.created,
         tokens: used,
         contextLimit: sessions.limits.get(sessionID),
-        request: sessions.requests.answered(info),
-        summary,
+        request,
       }
     }
     case "message.removed":

@@ -42,6 +42,14 @@ def test_a_push_runs_in_its_own_session_and_its_results_answer_it(shop: Stack) -
     assert ended["text"].startswith("f2 (Cart 🛒) is completed.\nResults: It adds up\n")
 
 
+def test_the_arguments_of_a_tool_can_be_a_json_text(shop: Stack) -> None:
+    pushed = shop.tool("ses_1", "stack_frame_push", '{"title": "Mail", "successCriteria": "Sent"}')
+    assert not pushed["isError"]
+    for broken in ("{", '{"title": 5}', "[]", ""):
+        refused = shop.tool("ses_1", "stack_frame_push", broken)
+        assert refused["isError"] and "struct" not in refused["text"], refused
+
+
 def test_a_conversation_goes_through_frames_and_back_to_where_a_person_sets_it(shop: Stack) -> None:
     assert shop.configure({"calls": {"in": "conversation"}}) == []
     assert (shop.place("ses_1"), shop.place("nobody")) == ("f1", None)

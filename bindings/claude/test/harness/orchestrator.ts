@@ -54,7 +54,7 @@ class MortalDriver extends ClaudeDriver {
     return super.start()
   }
 
-  override send(sessionID: string, prompt: string): Promise<{ text: string }> {
+  override send(sessionID: string, prompt: string): Promise<void> {
     this.#death.at("send")
     return super.send(sessionID, prompt)
   }

@@ -143,8 +143,10 @@ class Host:
         self._schedule()
         return context
 
-    async def tool(self, session_id: str, name: str, arguments: Mapping[str, Any] | None = None) -> HostAnswer:
+    async def tool(self, session_id: str, name: str, arguments: Mapping[str, Any] | str | None = None) -> HostAnswer:
         """Executes a tool call and waits for its answer. The answer explains a failure.
+
+        `arguments` can also be their JSON text, as model APIs deliver it.
 
         If the waiting task is cancelled, the engine learns that nobody waits any more.
         """

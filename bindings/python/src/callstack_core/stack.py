@@ -711,9 +711,10 @@ class Stack:
         """
         return read_json(_handle.text("callstack_named_tools", _json(names)))
 
-    def tool(self, session_id: str, name: str, arguments: Mapping[str, Any] | None = None) -> ToolAnswer:
+    def tool(self, session_id: str, name: str, arguments: Mapping[str, Any] | str | None = None) -> ToolAnswer:
         """Executes a tool call of the agent of a session. Wrong arguments raise nothing: the answer explains them.
 
+        `arguments` can also be their JSON text, as model APIs deliver it.
         `name` is a name of `tools`, also one that the host does not offer to its agents.
         """
         return self._record(

@@ -1447,8 +1447,20 @@ class MessageReceived(TypedDict):
     contextLimit: NotRequired[int]
     #: The request to the model that the message answers. It is recorded in the session's frame.
     request: NotRequired[ModelRequest]
-    #: True for the summary of a compaction: only its `request` counts.
-    summary: NotRequired[bool]
+
+
+class ModelRequested(TypedDict):
+    """A request to a model that no message of the conversation answers.
+
+    It has failed and is repeated, or is that for the summary of a compaction.
+    """
+
+    kind: Literal["modelRequested"]
+    sessionID: str
+    #: No message has it.
+    requestID: str
+    time: NotRequired[int]
+    request: ModelRequest
 
 
 class MessageFinished(TypedDict):
@@ -1509,6 +1521,7 @@ HostEvent: TypeAlias = (
     | SessionRead
     | SessionSetBack
     | MessageReceived
+    | ModelRequested
     | MessageFinished
     | ToolExecuted
     | CallStarted

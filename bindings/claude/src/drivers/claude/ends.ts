@@ -1,7 +1,7 @@
 // How turns end: their words, or an error that says what to do.
 
 import type { SDKAssistantMessageError, SDKResultMessage } from "@anthropic-ai/claude-agent-sdk"
-import { SessionError, type TurnEnd } from "../../driver.js"
+import { SessionError } from "../../driver.js"
 import type { TurnResult } from "./turn.js"
 
 /** A turn that has ended, with the last words of its process's standard error. */
@@ -20,19 +20,19 @@ const ACCOUNT_ERRORS: readonly (SDKAssistantMessageError | undefined)[] = [
   "cloud_credential_error",
 ]
 
-/** Returns how a turn has ended. @throws SessionError if it has ended with an error. */
-export function endOf(turn: EndedTurn): TurnEnd {
+/** @throws SessionError if a turn has ended with an error. */
+export function checkEnd(turn: EndedTurn): void {
   const { result, error, interruption, errors } = turn
   if (isRefused(turn)) throw new SessionError(refusalOf(turn), { isFatal: true, cause: error })
   // Its frame has ended before: its results are what counts.
-  if (interruption === "over") return { text: "" }
+  if (interruption === "over") return
   if (interruption === "silence")
     throw new SessionError("the model was silent too often; its connection or its provider may be down")
   if (result === undefined)
     throw new SessionError(withErrors(messageOf(error) ?? "the session ended without a result", errors), {
       cause: error,
     })
-  if (!result.is_error && result.subtype === "success") return { text: result.result }
+  if (!result.is_error && result.subtype === "success") return
   throw new SessionError(withErrors(problemOf(result), errors), { cause: error })
 }
 

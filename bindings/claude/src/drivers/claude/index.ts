@@ -4,16 +4,9 @@ import type { ChildProcess } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import type { Options, Query, SpawnedProcess, SpawnOptions } from "@anthropic-ai/claude-agent-sdk"
 import type { SessionMessage } from "callstack-core"
-import {
-  type SessionDriver,
-  SessionError,
-  type SessionLimits,
-  type SessionOwner,
-  type Summary,
-  type TurnEnd,
-} from "../../driver.js"
+import { type SessionDriver, SessionError, type SessionLimits, type SessionOwner, type Summary } from "../../driver.js"
 import { askSession, SUMMARY_SCHEMA } from "../summary.js"
-import { type EndedTurn, endOf, isRefused, STOPPED } from "./ends.js"
+import { checkEnd, type EndedTurn, isRefused, STOPPED } from "./ends.js"
 import { SentContexts, sessionHooks } from "./hooks.js"
 import type { ClaudeOptions } from "./options.js"
 import { canTieToParent, ended, killLeftovers, spawnSession } from "./processes.js"
@@ -107,13 +100,13 @@ export class ClaudeDriver implements SessionDriver {
     return Promise.resolve(sessionID)
   }
 
-  send(sessionID: string, prompt: string): Promise<TurnEnd> {
+  send(sessionID: string, prompt: string): Promise<void> {
     return this.#work(sessionID, async (work) => {
       let words = prompt
       for (let repetition = 0; ; repetition += 1) {
         const turn = await this.#turn(work, words, (options) => options)
         const isOver = work.isEnded || repetition === REPETITIONS
-        if (turn.interruption !== "silence" || isOver) return endOf(turn)
+        if (turn.interruption !== "silence" || isOver) return checkEnd(turn)
         words = "The connection to the model was silent, and your turn was interrupted. Go on."
       }
     })

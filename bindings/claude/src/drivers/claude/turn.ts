@@ -288,15 +288,7 @@ export class Turn {
     for (const [model, { contextWindow }] of Object.entries(used)) this.#noteWindow(model, contextWindow)
     const request = this.#rest(result)
     if (request !== undefined) {
-      this.#report({
-        kind: "message",
-        sessionID,
-        messageID: `rest-${uuid}`,
-        role: "assistant",
-        text: "",
-        request,
-        summary: true,
-      })
+      this.#report({ kind: "modelRequested", sessionID, requestID: `rest-${uuid}`, request })
     }
     this.#owner.tell(sessionID, { kind: "cost", session, costUsd })
   }

@@ -2,8 +2,8 @@
 
 import type { Event, OpencodeClient, PermissionRequest, SessionPromptData } from "@opencode-ai/sdk/v2"
 import type { HostEvent, SessionContext, SessionMessage } from "callstack-core"
-import { isCompacted, messageOf, sessionMessage, textOf } from "opencode-callstack/adapter"
-import { type SessionDriver, SessionError, type SessionOwner, type Summary, type TurnEnd } from "../../driver.js"
+import { isCompacted, messageOf, modelRequested, sessionMessage, textOf } from "opencode-callstack/adapter"
+import { requestOf, type SessionDriver, SessionError, type SessionOwner, type Summary } from "../../driver.js"
 import { answered, RequestError } from "./client.js"
 import { Connection, type SessionHandlers } from "./connection.js"
 import { bridgeOf, type OpenCodeOptions } from "./options.js"
@@ -97,7 +97,7 @@ export class OpenCodeDriver implements SessionDriver {
     }
   }
 
-  send(sessionID: string, prompt: string): Promise<TurnEnd> {
+  send(sessionID: string, prompt: string): Promise<void> {
     return this.#run(sessionID, "work", async (turn) => {
       const { client, owner } = this.#ready()
       const limits = owner.limits(sessionID)
@@ -108,8 +108,7 @@ export class OpenCodeDriver implements SessionDriver {
       )
       turn.limits = limits
       turn.costBefore = limits.maxBudgetUsd === undefined ? 0 : await this.#cost(sessionID)
-      const parts = await this.#prompt(sessionID, turn, prompt, { tools, ...this.#mode(limits.model) })
-      return { text: textOf(parts) || turn.words }
+      await this.#prompt(sessionID, turn, prompt, { tools, ...this.#mode(limits.model) })
     })
   }
 
@@ -288,7 +287,7 @@ export class OpenCodeDriver implements SessionDriver {
     const turn = this.#turns.get(event.sessionID)
     const prompts: string[] = []
     const report = turn === undefined ? event : adapted(event, turn)
-    const isRequest = event.kind === "message" && event.request !== undefined
+    const isRequest = requestOf(event) !== undefined
     await Promise.all([
       report && owner.report(report, (text) => prompts.push(text)),
       // OpenCode has added the cost of a request before it tells of its end.
@@ -296,7 +295,6 @@ export class OpenCodeDriver implements SessionDriver {
     ])
     if (event.kind === "sessionCompacted") turn?.note(COMPACTED)
     if (event.kind === "messageFinished") {
-      if (turn !== undefined && event.message.role === "assistant") turn.words = event.message.text || turn.words
       turn?.note(reported(event.message.id))
     }
     return prompts
@@ -343,7 +341,7 @@ function entriesOf(messages: readonly unknown[]): Entry[] {
 function adapted(event: HostEvent, turn: Turn): HostEvent | undefined {
   if (event.kind !== "message") return event
   // The question for a summary is no task, and its answer no step of the work.
-  if (turn.purpose === "summary") return event.role === "user" ? undefined : { ...event, summary: true }
+  if (turn.purpose === "summary") return event.role === "user" ? undefined : modelRequested(event)
   // A request that was not sent has left an empty message.
   if (turn.isCut && event.request?.failed === true) return undefined
   return event

@@ -24,8 +24,6 @@ export class Turn {
   isOver = false
   /** True if the driver has ended it while a request was being prepared, which is not sent. */
   isCut = false
-  /** The last words of the model. */
-  words = ""
   /** The error of the session of which OpenCode has told. */
   problem: unknown
   /** Aborted when the turn is given up, because the server does not end it. */
