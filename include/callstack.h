@@ -2016,8 +2016,9 @@ CallstackCode callstack_configure(Callstack *stack,
  *     the session's frame, also if that is made later;
  *   - `modelRequested {sessionID, requestID, time?, request}`: a request that no message answers: one that has failed and is
  *     repeated, or that for the summary of a compaction;
- *   - `toolExecuted {sessionID, toolCallID?, tool, path?, changes?, failed?, childID?, answer?}`: `path` is the file
- *     with which the tool was called, which counts as written if the tool is known to write files; `changes` is what
+ *   - `toolExecuted {sessionID, toolCallID?, tool, path?, command?, changes?, failed?, childID?, answer?}`: `path` is the file
+ *     with which the tool was called, which counts as written if the tool is known to write files; `command` is the command line
+ *     that it has run in a shell, whose redirections, `mv`, `rm` and the like count as changes of files; `changes` is what
  *     the tool did to files, `[{"kind": "written", "path"}, {"kind": "deleted", "path"}, {"kind": "renamed", "from",
  *     "to"}]`; `childID` is the child session in which it has worked, `answer` the answer of that session or, if
  *     the tool has failed, the error message: the frame of that session ends;

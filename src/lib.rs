@@ -99,7 +99,7 @@ pub use store::{
 };
 #[cfg(feature = "sqlite")]
 pub use store::{SqliteOptions, SqliteStore};
-pub use tree::{Command, Commit, Node, OutlineOptions, OutlineStyle, Tree, decide};
+pub use tree::{Command, Commit, Node, OutlineOptions, OutlineStyle, Records, Tree, decide};
 #[cfg(feature = "session")]
 pub use vocabulary::ToolSet;
 pub use vocabulary::{ToolNames, ToolRole};

@@ -240,6 +240,7 @@ impl Session {
         event["session_id"] = json!("ses");
         event["agent_id"] = json!(agent);
         let mut command = self.project.command();
+        command.env("CLAUDE_PROJECT_DIR", self.project.folder.path());
         let pipes = command.args(["hook", name]).stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::piped());
         let mut child = pipes.spawn().unwrap();
         child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
@@ -386,13 +387,52 @@ fn the_advice_to_plan_is_given_once() {
     let mut session = Session::new();
     let task = json!({ "title": "Cart", "successCriteria": "It sums", "frame": "new" });
     let mut told = session.call_as(None, "push", task).matches("initial-planning priority").count();
-    for event in ["user-prompt-submit", "user-prompt-submit", "session-start"] {
+    for event in ["user-prompt-submit", "session-start"] {
         let (said, _) = session.run_hook(event, None, json!({}));
         assert!(!added(&said).is_empty(), "{event}");
         told += added(&said).matches("initial-planning priority").count();
     }
     told += session.call_as(None, "context", json!({})).matches("initial-planning priority").count();
     assert_eq!(told, 1, "once");
+}
+
+/// The changing part of a context is told with a prompt if it is not what was told last.
+#[test]
+fn a_prompt_is_told_only_what_has_changed() {
+    let session = Session::new();
+    let prompted = || added(&session.run_hook("user-prompt-submit", None, json!({})).0);
+    assert!(prompted().contains("<stack-now"), "the first prompt");
+    assert_eq!(prompted(), "", "nothing has changed");
+    let stack = session.project.stack();
+    stack.add_decision("f1", "Prices are integers").unwrap();
+    stack.plan(NewFrame::new("Mail").below("f1")).unwrap();
+    let changed = prompted();
+    assert!(changed.contains("Mail"), "{changed}");
+    assert_eq!(prompted(), "", "nothing has changed");
+    // The summary of a compaction takes its place, and the beginning behind it tells all.
+    session.hook("pre-compact", None, json!({}));
+    assert!(prompted().contains("Mail"), "after a compaction");
+    session.hook("pre-compact", None, json!({}));
+    let begun = added(&session.run_hook("session-start", None, json!({ "source": "compact" })).0);
+    assert!(begun.contains("Mail"), "{begun}");
+    assert_eq!(prompted(), "", "the beginning has told it");
+}
+
+/// Files that a shell changes are artifacts, as far as the command line names them.
+#[test]
+fn files_that_bash_changes_are_artifacts() {
+    let session = Session::new();
+    let run = |command: &str, cwd: &str| {
+        let folder = session.project.folder.path().join(cwd);
+        let event =
+            json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_response": {}, "cwd": folder });
+        assert_eq!(session.hook("post-tool-use", None, event), "");
+    };
+    run("git mv old.rs new.rs && cargo test > out.log 2>&1", "");
+    run("touch a.ts ../b.ts ../../outside.ts > /tmp/log", "web");
+    run("ls -l | grep x", "");
+    let artifacts = session.frame("f1").artifacts;
+    assert_eq!(artifacts, ["new.rs (renamed from old.rs)", "out.log", "web/a.ts", "b.ts"]);
 }
 
 /// A subagent that works without a frame that was handed over is told what its frame is for, within its budget.

@@ -80,6 +80,9 @@ pub struct Holder {
     /// True: it was told once that the frame is still in progress.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reminded: bool,
+    /// A fingerprint of the changing part of the context that a conversation was told last: it is not told the same again. Empty: none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub told: String,
     /// How it has let the frame go. Absent: it has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub released: Option<Released>,

@@ -12,7 +12,7 @@ use crate::frame::{
     RunSettings, ToolCall,
 };
 use crate::text::{FreeNames, beginning, hanging_indent, one_line, visible};
-use crate::tree::{Command, Draft, HeapUsage, Tree};
+use crate::tree::{Command, Draft, HeapUsage, Records, Tree};
 
 /// Maximum length of a title that is made from a task, in characters.
 const TITLE_LENGTH: usize = 60;
@@ -452,12 +452,8 @@ impl Turn<'_> {
         }
         let frame = FrameRef::from(self.frame);
         let mut draft = Draft::new(tree, now);
-        for artifact in artifacts {
-            draft.decide(Command::AddArtifact { frame: frame.clone(), artifact })?;
-        }
-        for decision in decisions {
-            draft.decide(Command::AddDecision { frame: frame.clone(), decision })?;
-        }
+        let records = Records { artifacts, decisions, results: None };
+        draft.decide(Command::Record { frame: frame.clone(), records })?;
         draft.decide(Command::Pop { frame, status: PopStatus::Completed, results: result.into() })?;
         if let (Some(parent), Some(call)) = (node.parent(), node.conversation().and_then(|own| own.call())) {
             push_answer(&mut draft, parent, call, "push_frame", text, false);

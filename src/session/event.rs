@@ -160,6 +160,9 @@ pub enum HostEvent {
         /// to write files: `write`, `edit`, `multiedit`, `patch`, `apply_patch`, `Write`, `Edit`, `MultiEdit`,
         /// `NotebookEdit`.
         path: Option<String>,
+        /// The command line that the tool has run in a shell, if there is one. The files that it names as changed count as that:
+        /// see [`changes_of_command`](super::changes_of_command).
+        command: Option<String>,
         /// The changes of files by the tool call. They are recorded for a tool of any name. Default empty.
         changes: Vec<FileChange>,
         /// True if the tool call failed. Default false.
@@ -227,6 +230,16 @@ impl FileChange {
         }
     }
 
+    /// The same change with other paths.
+    #[must_use]
+    pub fn with_paths(self, change: impl Fn(String) -> String) -> Self {
+        match self {
+            FileChange::Written { path } => FileChange::Written { path: change(path) },
+            FileChange::Deleted { path } => FileChange::Deleted { path: change(path) },
+            FileChange::Renamed { from, to } => FileChange::Renamed { from: change(from), to: change(to) },
+        }
+    }
+
     /// The artifact that names the change: `src/a.ts`, `src/a.ts (deleted)`, `src/b.ts (renamed from src/a.ts)`.
     pub fn artifact(&self) -> String {
         match self {
@@ -267,6 +280,7 @@ struct FlatEvent {
     tool_call_id: Option<String>,
     tool: Option<String>,
     path: Option<String>,
+    command: Option<String>,
     changes: Option<Vec<FileChange>>,
     failed: Option<bool>,
     #[serde(rename = "childID")]
@@ -298,6 +312,7 @@ impl FlatEvent {
             ("toolCallID", self.tool_call_id.is_some()),
             ("tool", self.tool.is_some()),
             ("path", self.path.is_some()),
+            ("command", self.command.is_some()),
             ("changes", self.changes.is_some()),
             ("failed", self.failed.is_some()),
             ("childID", self.child_id.is_some()),
@@ -373,6 +388,7 @@ impl TryFrom<FlatEvent> for HostEvent {
                 tool_call_id: event.tool_call_id.take(),
                 tool: event.tool.take().ok_or_else(|| lacks("tool"))?,
                 path: event.path.take(),
+                command: event.command.take(),
                 changes: event.changes.take().unwrap_or_default(),
                 failed: event.failed.take().unwrap_or_default(),
                 child_id: event.child_id.take(),

@@ -22,6 +22,7 @@ mod place;
 mod reporting;
 mod salvage;
 mod sessions;
+mod shell;
 pub mod subagents;
 mod summarizing;
 mod timers;
@@ -34,6 +35,7 @@ mod way;
 pub use effect::{Action, Effect, LogLevel};
 pub use event::{FileChange, HostEvent};
 pub use sessions::Sessions;
+pub use shell::changes_of_command;
 pub(crate) use titles::TitlePatterns;
 #[cfg(feature = "tools")]
 pub(crate) use topic::title_of;

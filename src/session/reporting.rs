@@ -9,13 +9,14 @@ use super::effect::{Action, Effect, LogLevel};
 use super::event::{FileChange, HostEvent};
 use super::logging::finished_only;
 use super::sessions::Sessions;
+use super::shell::changes_of_command;
 use super::subagents::Ending;
 use super::titles::ReceivedEvent;
 use super::topic::CRITERIA_CHARACTERS;
 use super::turn::Turn;
 use crate::frame::{FrameRef, FrameStatus, Handle, ModelRequest};
 use crate::text::beginning;
-use crate::tree::{Command, Tree};
+use crate::tree::{Command, Records, Tree};
 
 /// Names of the tools that write the file with which they are called: those of OpenCode, then those of Claude.
 const WRITING_TOOLS: [&str; 9] =
@@ -107,7 +108,18 @@ impl Turn<'_> {
                 }
             }
             HostEvent::MessageFinished { session_id, message } => self.message_finished(&session_id, message),
-            HostEvent::ToolExecuted { session_id, tool_call_id, tool, path, changes, failed, child_id, answer } => {
+            HostEvent::ToolExecuted {
+                session_id,
+                tool_call_id,
+                tool,
+                path,
+                command,
+                mut changes,
+                failed,
+                child_id,
+                answer,
+            } => {
+                changes.extend(command.iter().flat_map(|command| changes_of_command(command)));
                 if self.sessions.is_new_tool_call(&session_id, tool_call_id.as_deref()) {
                     match failed {
                         true => self.tool_failed(&session_id),
@@ -302,9 +314,11 @@ impl Turn<'_> {
     /// Records the requests that have waited for the frame of a session, which exists or is created by this turn.
     pub(super) fn record_requests(&mut self, session_id: &str) {
         let Some(session) = self.sessions.known.get_mut(session_id) else { return };
-        for request in mem::take(&mut session.requests) {
-            let frame = FrameRef::Id(session_id.to_owned());
-            self.command(Command::RecordUsage { frame, request: Box::new(request) });
+        let frame = FrameRef::Id(session_id.to_owned());
+        let usage: Vec<_> =
+            mem::take(&mut session.requests).into_iter().map(|request| (frame.clone(), request)).collect();
+        if !usage.is_empty() {
+            self.command(Command::RecordConversation { logs: Vec::new(), usage, transcript: None });
         }
     }
 
@@ -342,10 +356,9 @@ impl Turn<'_> {
         if self.sessions.is_observed(session_id, self.tree) {
             self.sessions.observe(session_id).worked(changes.iter().map(FileChange::path));
         }
-        let Some(frame) = self.open_frame(session_id) else { return };
-        for change in changes {
-            self.command(Command::AddArtifact { frame: frame.into(), artifact: change.artifact() });
-        }
+        let Some(frame) = self.open_frame(session_id).filter(|_| !changes.is_empty()) else { return };
+        let artifacts = changes.into_iter().map(|change| change.artifact()).collect();
+        self.command(Command::Record { frame: frame.into(), records: Records::of_artifacts(artifacts) });
     }
 }
 

@@ -6,7 +6,7 @@ use super::turn::Turn;
 use crate::dense::dense_characters;
 use crate::frame::{Frame, FrameStatus, Handle, Results, SALVAGED};
 use crate::text::{newest_lines, one_line};
-use crate::tree::Command;
+use crate::tree::{Command, Records};
 
 /// Maximum number of files that are named. The newest are.
 const NAMED_FILES: usize = 5;
@@ -40,7 +40,7 @@ impl Turn<'_> {
         let frame_ref = handle.into();
         match frame.status {
             FrameStatus::Blocked if frame.is_salvaged() || frame.results.is_none() => {
-                self.command(Command::Summarize { frame: frame_ref, results });
+                self.command(Command::Record { frame: frame_ref, records: Records::of_results(results) });
             }
             FrameStatus::Blocked => {}
             _ => {

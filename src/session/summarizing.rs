@@ -9,7 +9,7 @@ use super::logging::finished_only;
 use super::turn::Turn;
 use crate::frame::{CompactionType, FrameStatus, Handle, PopStatus, Results, SummaryRequest};
 use crate::text::one_line;
-use crate::tree::Command;
+use crate::tree::{Command, Records};
 
 /// Number of finished children that the prompt of a compaction names. The context has room for so many of usual results.
 const NAMED_CHILDREN: usize = 8;
@@ -117,7 +117,7 @@ impl Turn<'_> {
         let results = Results { full: summary.text, compacted: summary.compacted };
         let is_working = self.tree.node(frame).status() == FrameStatus::InProgress;
         if request.compaction_type != CompactionType::FrameCompletion || !is_working {
-            return self.command(Command::Summarize { frame: frame.into(), results });
+            return self.command(Command::Record { frame: frame.into(), records: Records::of_results(results) });
         }
         match request.blocked_because {
             None => self.command(Command::Pop { frame: frame.into(), status: PopStatus::Completed, results }),

@@ -4,8 +4,8 @@ use super::Stack;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::frame::{FrameRef, ModelRequest, Results};
-use crate::tree::Command;
+use crate::frame::{Event, FrameRef, ModelRequest, Results};
+use crate::tree::{Command, Records};
 
 impl Stack {
     /// Records a file or another resource that the frame's work produced. Returns false if the frame already has it.
@@ -13,8 +13,8 @@ impl Stack {
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the artifact is blank.
     pub fn add_artifact(&self, frame: impl Into<FrameRef>, artifact: impl Into<String>) -> Result<bool> {
-        let command = Command::AddArtifact { frame: frame.into(), artifact: artifact.into() };
-        self.execute(command).map(|events| !events.is_empty())
+        let records = Records::of_artifacts(vec![artifact.into()]);
+        self.record(frame, records).map(|events| !events.is_empty())
     }
 
     /// Records a decision that was made during the frame's work.
@@ -22,7 +22,7 @@ impl Stack {
     /// # Errors
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the decision is blank.
     pub fn add_decision(&self, frame: impl Into<FrameRef>, decision: impl Into<String>) -> Result<()> {
-        self.execute(Command::AddDecision { frame: frame.into(), decision: decision.into() }).map(drop)
+        self.record(frame, Records { decisions: vec![decision.into()], ..Records::default() }).map(drop)
     }
 
     /// Records the results so far of an open frame, for example before its conversation is compacted. The frame's own
@@ -32,7 +32,25 @@ impl Stack {
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::ResultsFixed`] if the frame is neither in_progress
     /// nor blocked; [`Error::Empty`] if the full results are blank.
     pub fn summarize(&self, frame: impl Into<FrameRef>, results: impl Into<Results>) -> Result<()> {
-        self.execute(Command::Summarize { frame: frame.into(), results: results.into() }).map(drop)
+        self.record(frame, Records::of_results(results)).map(drop)
+    }
+
+    /// Records what a frame has made and decided, and its results so far, in one commit. Returns the events; none if all of it was there.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Records, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let cart = stack.push(NewFrame::new("Cart"))?;
+    /// let made = Records::of_artifacts(vec!["src/cart.rs".into(), "src/mail.rs".into()]);
+    /// assert_eq!(stack.record(cart, made)?.len(), 2);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Stack::add_artifact`], [`Stack::add_decision`] and [`Stack::summarize`]. Nothing was recorded then.
+    pub fn record(&self, frame: impl Into<FrameRef>, records: Records) -> Result<Vec<Event>> {
+        self.execute(Command::Record { frame: frame.into(), records })
     }
 
     /// Records that the conversation of the frame's parent has received the results of the frame, for example as the

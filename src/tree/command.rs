@@ -224,6 +224,13 @@ pub enum Command {
         /// The frame.
         frame: FrameRef,
     },
+    /// Record what the holder of a frame was told last of its context.
+    Tell {
+        /// The frame.
+        frame: FrameRef,
+        /// A fingerprint of the text; empty: it knows none any more.
+        told: String,
+    },
     /// End the work of a holder on its frame, which must be in_progress.
     Finish {
         /// The frame and its holder.
@@ -245,13 +252,6 @@ pub enum Command {
         /// The request. `None`: it has ended.
         request: Option<SummaryRequest>,
     },
-    /// Record the results so far of an open frame. Its status does not change.
-    Summarize {
-        /// The frame.
-        frame: FrameRef,
-        /// The results so far. The full text must not be blank.
-        results: Results,
-    },
     /// Record that the conversation of the frame's parent has received the results of the frame, which is completed or
     /// failed.
     Deliver {
@@ -270,19 +270,12 @@ pub enum Command {
         /// The reason. It must not be blank.
         reason: String,
     },
-    /// Record an artifact. An artifact that the frame already has is not recorded again.
-    AddArtifact {
+    /// Record what a frame has made and decided, and its results so far. All of it is one commit.
+    Record {
         /// The frame.
         frame: FrameRef,
-        /// The artifact, usually a path.
-        artifact: String,
-    },
-    /// Record a decision.
-    AddDecision {
-        /// The frame.
-        frame: FrameRef,
-        /// The decision.
-        decision: String,
+        /// What is recorded.
+        records: Records,
     },
     /// Record a request to a model in the frame's session. Contexts do not change.
     RecordUsage {
@@ -418,9 +411,9 @@ impl Command {
             Command::SetStatus { .. } | Command::Pop { .. } | Command::Complete { .. } => "pop",
             Command::PopAndBegin { .. } | Command::Block { .. } => "pop",
             Command::Answer { .. } | Command::AnswerAndGoOn { .. } => "answer",
-            Command::Summarize { .. } => "summarize",
-            Command::AddArtifact { .. } => "artifact",
-            Command::AddDecision { .. } => "decide",
+            Command::Record { records, .. } if records.results.is_some() => "summarize",
+            Command::Record { records, .. } if !records.decisions.is_empty() => "decide",
+            Command::Record { .. } => "artifact",
             Command::AllocateChunk { .. } | Command::WriteChunk { .. } | Command::FreeChunk { .. } => "heap",
             Command::UpdateRegisters { .. } => "registers",
             Command::SetLimits { .. } => "limits",
@@ -429,5 +422,28 @@ impl Command {
             Command::Stop { .. } => "stop",
             _ => return None,
         })
+    }
+}
+
+/// What [`Command::Record`] records of a frame.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Records {
+    /// What the frame has made: paths as a rule. One that the frame has already is not recorded again.
+    pub artifacts: Vec<String>,
+    /// What was decided, each with its reason.
+    pub decisions: Vec<String>,
+    /// The results so far, in place of those before. Only an open frame has some.
+    pub results: Option<Results>,
+}
+
+impl Records {
+    /// Only what the frame has made.
+    pub fn of_artifacts(artifacts: Vec<String>) -> Self {
+        Self { artifacts, ..Self::default() }
+    }
+
+    /// Only the results so far.
+    pub fn of_results(results: impl Into<Results>) -> Self {
+        Self { results: Some(results.into()), ..Self::default() }
     }
 }

@@ -1,6 +1,6 @@
 //! Tests that commands and queries of a tree take steps in proportion to their input, counted at two sizes.
 
-use super::{Command, Tree, decide};
+use super::{Command, Records, Tree, decide};
 use crate::frame::{Chunk, Frame, FrameEdit, FrameRef, FrameStatus, NewChunk, NewFrame, Parent, PopStatus, StackState};
 use crate::steps::{assert_grows, steps_of};
 
@@ -196,7 +196,10 @@ fn artifacts_of_a_frame() {
         let mut tree = imported(vec![frame("root".into(), None, Vec::new())]);
         let add = |index: usize| {
             let artifact = format!("src/{}.rs", index / 2);
-            execute(&mut tree, Command::AddArtifact { frame: "root".into(), artifact });
+            execute(
+                &mut tree,
+                Command::Record { frame: "root".into(), records: Records::of_artifacts(vec![artifact]) },
+            );
             crate::steps::step();
         };
         let steps = steps_of(|| (0..2 * size).for_each(add)).1;

@@ -51,7 +51,7 @@ use crate::text::one_line;
 /// Maximum number of frames that an error lists.
 const LISTED: usize = 8;
 
-pub use command::{Command, TranscriptRead};
+pub use command::{Command, Records, TranscriptRead};
 pub(crate) use commit::Draft;
 pub use commit::{Commit, LogAppend};
 pub(crate) use comparison::{Compared, Comparison};

@@ -48,7 +48,11 @@ test("frames that end without a pop are summarized, or keep their last words", (
       // Each empty answer is asked for again by the SDK: once in a turn, twice where a form is wanted.
       f3: [{}, { text: "" }, {}, {}, {}],
       // What a text says of its frame is only text.
-      f4: [{ text: "FRAME_COMPLETE: It is in the words" }, { text: "The words are all there is" }, { text: "No form of output" }],
+      f4: [
+        { text: "FRAME_COMPLETE: It is in the words" },
+        { text: "The words are all there is" },
+        { text: "No form of output" },
+      ],
       f5: [{ text: "We write prose" }, refusal, refusal],
       f6: [{ text: "My last words" }, { status: 400 }, { status: 400 }, { status: 400 }],
       none: [outside, outside, outside, outside, outside, outside, outside],

@@ -595,6 +595,8 @@ export interface Holder {
   planned?: boolean
   /** True: it was told once that the frame is still in progress. */
   reminded?: boolean
+  /** A fingerprint of the changing part of the context that a conversation was told last. */
+  told?: string
   /** How it has let the frame go, and when, in milliseconds since the Unix epoch. */
   released?: Release & { at: number }
 }
@@ -1321,6 +1323,8 @@ export type HostEvent =
       /** The file with which the tool was called. It counts as written if the tool is known to write files. */
       path?: string | undefined
       /** What the tool did to files, whatever its name is. */
+      /** The command line that the tool has run in a shell: its redirections, `mv`, `rm` and the like count as changes of files. */
+      command?: string | undefined
       changes?: readonly FileChange[] | undefined
       failed?: boolean
       /** The child session in which the tool has worked, if it has waited for its end. Its frame ends. */

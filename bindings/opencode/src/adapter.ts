@@ -10,6 +10,7 @@ import {
   answersIn,
   changesOf,
   childOf,
+  commandOf,
   hostEvent,
   isCompacted,
   isForPeople,
@@ -172,7 +173,18 @@ export function hooks(
       const changes = changesOf(adapter.directory, output?.metadata)
       const childID = childOf(output?.metadata)
       const answer = childID === undefined ? undefined : answerOf(output.output)
-      await engine.report({ kind: "toolExecuted", sessionID, toolCallID: callID, tool, path, changes, childID, answer })
+      const command = commandOf(tool, args)
+      await engine.report({
+        kind: "toolExecuted",
+        sessionID,
+        toolCallID: callID,
+        tool,
+        path,
+        command,
+        changes,
+        childID,
+        answer,
+      })
     }),
   }
 }

@@ -134,6 +134,11 @@ export function pathOf(directory: string, args: unknown, metadata: unknown): str
   return path && within(directory, path)
 }
 
+/** Returns the command line that a tool has run in a shell. */
+export function commandOf(tool: string, args: unknown): string | undefined {
+  return tool === "bash" ? textAt(args, "command") : undefined
+}
+
 /** Returns the changes of a tool that changes several files, such as `apply_patch`. Its metadata lists them. */
 export function changesOf(directory: string, metadata: unknown): FileChange[] {
   const files = typeof metadata === "object" && metadata !== null && "files" in metadata ? metadata.files : undefined

@@ -137,7 +137,9 @@ export class Session {
     context: ExtensionContext,
   ): Promise<void> {
     const { engine, sessionID } = this.host
-    await engine.report({ kind: "toolExecuted", sessionID, tool, path: pathOf(context.cwd, input), failed })
+    const path = pathOf(context.cwd, input)
+    const command = tool === "bash" && typeof input["command"] === "string" ? input["command"] : undefined
+    await engine.report({ kind: "toolExecuted", sessionID, tool, path, command, failed })
     this.showStatus(context)
   }
 

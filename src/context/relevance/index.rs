@@ -337,7 +337,7 @@ mod tests {
     use crate::context::relevance::{Query, Scored, Standpoint};
     use crate::frame::{FrameEdit, NewFrame, PopStatus};
     use crate::steps::steps_of;
-    use crate::tree::{Command, decide};
+    use crate::tree::{Command, Records, decide};
 
     /// Each finished child takes a minute.
     fn execute(tree: &mut Tree, command: Command) {
@@ -367,7 +367,7 @@ mod tests {
 
     /// Records an artifact of a frame. The stable part of contexts shows it after the push of another task.
     fn add_artifact(tree: &mut Tree, frame: Handle, artifact: &str) {
-        execute(tree, Command::AddArtifact { frame: frame.into(), artifact: artifact.into() });
+        execute(tree, Command::Record { frame: frame.into(), records: Records::of_artifacts(vec![artifact.into()]) });
         let id = format!("task{}", tree.len());
         execute(tree, Command::Push(NewFrame::new("Another task").id(id).root()));
     }

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::frame::{FrameStatus, Handle, Hold, Release, Results};
 use crate::session::calls::listed;
 use crate::session::compaction::{Message, Summary, judge};
-use crate::text::{beginning, one_line};
-use crate::tree::Command;
+use crate::text::{beginning, fnv_of, one_line};
+use crate::tree::{Command, Records};
 
 /// The number of frames that wait for answers which a conversation is told of, and the length of a question, in characters.
 const LISTED: usize = 6;
@@ -23,6 +23,7 @@ impl Conversation<'_> {
         if let Some(own) = self.place() {
             let context = self.stack.context_again(own, self.settings)?;
             let name = self.name(own);
+            self.note_told(own, &context.volatile);
             return Ok(Some(format!(
                 "You are in frame {name} of the call stack (tools of callstack).\n{}",
                 context.xml
@@ -127,22 +128,34 @@ impl Conversation<'_> {
         })
     }
 
-    /// The text beside what the person has written: what changes in the context of the frame. `None`: the conversation is in no frame.
+    /// The text beside what the person has written: what changes in the context of the frame, if it has changed since the conversation was told of
+    /// it. `None`: it has not, or the conversation is in no frame. `keeps_texts`: the host tells of a compaction
+    /// ([`Conversation::compacting`], [`Conversation::begun`]); of others nobody knows whether the conversation still has the text.
     ///
     /// # Errors
     /// As [`Conversation::begun`].
-    pub fn prompted(&self) -> Result<Option<String>> {
-        let context = self.place().map(|own| self.stack.context_again(own, self.settings)).transpose()?;
-        Ok(context.map(|context| context.volatile.clone()))
+    pub fn prompted(&self, keeps_texts: bool) -> Result<Option<String>> {
+        let Some(own) = self.place() else { return Ok(None) };
+        let context = self.stack.context_again(own, self.settings)?;
+        let is_new = self.note_told(own, &context.volatile);
+        Ok((is_new || !keeps_texts).then(|| context.volatile.clone()))
     }
 
-    /// Records a file that a tool of the conversation has written.
+    /// Notes what the conversation was told of its frame. False: it was told the same last.
+    fn note_told(&self, own: Handle, text: &str) -> bool {
+        let told = if text.is_empty() { String::new() } else { format!("{:016x}", fnv_of(text)) };
+        let noted = self.stack.execute(Command::Tell { frame: own.into(), told });
+        // What could not be noted is rather told twice.
+        noted.map_or(true, |events| !events.is_empty())
+    }
+
+    /// Records the files that a tool of the conversation has changed.
     ///
     /// # Errors
     /// The storage errors.
-    pub fn wrote(&self, path: &str) -> Result<()> {
-        match self.place() {
-            Some(own) => self.stack.add_artifact(own, path).map(drop),
+    pub fn wrote(&self, artifacts: Vec<String>) -> Result<()> {
+        match self.place().filter(|_| !artifacts.is_empty()) {
+            Some(own) => self.stack.record(own, Records::of_artifacts(artifacts)).map(drop),
             None => Ok(()),
         }
     }
@@ -150,6 +163,8 @@ impl Conversation<'_> {
     /// What the summary of a compaction must keep. `None`: the conversation is in no frame.
     pub fn compacting(&self) -> Option<String> {
         let own = self.place()?;
+        // The summary takes the place of what it was told.
+        self.note_told(own, "");
         Some(format!(
             "You are in frame {} of the call stack. The stack keeps the plan, the criteria, and the results and decisions that are \
              recorded; the context of the frame is added again after this. The summary must keep what is recorded nowhere: what was \
@@ -167,7 +182,7 @@ impl Conversation<'_> {
         let judged = self.stack.look(|tree| judge(&[Message::summary(summary)], tree.node(own).record()));
         let Ok(Summary { text, compacted, .. }) = judged else { return Ok(()) };
         let results = Results::new(text).compacted(compacted);
-        self.stack.execute(Command::Summarize { frame: own.into(), results }).map(drop)
+        self.stack.summarize(own, results)
     }
 
     /// What an agent is told that ends its turn with an open frame. `None`: nothing, or it was told before. It is said once to each holder of a

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::Results;
+use crate::tree::Records;
 
 /// Record at once what later work depends on. It outlives the conversation.
 #[derive(Deserialize, JsonSchema)]
@@ -47,15 +48,8 @@ impl ConversationTool for Record {
                 format!("{} is {status}: only an open frame records; nothing was recorded", call.name(frame)).into()
             );
         }
-        for artifact in &artifacts {
-            call.stack.add_artifact(frame, artifact)?;
-        }
-        for decision in &decisions {
-            call.stack.add_decision(frame, decision)?;
-        }
-        if has_results {
-            call.stack.summarize(frame, Results::new(results_so_far))?;
-        }
+        let results = has_results.then(|| Results::new(results_so_far));
+        call.stack.record(frame, Records { artifacts, decisions, results })?;
         Ok(call.answer_from(Some(frame), format!("{}: recorded.", call.name(frame))))
     }
 }

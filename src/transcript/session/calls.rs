@@ -7,7 +7,7 @@ use crate::frame::{Change, Frame, FrameStatus, Handle, PopStatus};
 use crate::text::beginning;
 use crate::transcript::called::{self, ListChange};
 use crate::transcript::parts::text_of;
-use crate::tree::Command;
+use crate::tree::{Command, Records};
 use crate::vocabulary::ToolNames;
 use crate::vocabulary::calls::{CallNames, CallRole, SERVER};
 
@@ -145,9 +145,9 @@ impl Session {
             self.streams[file].titles.insert(entry, title);
         }
         if !is_error {
-            for path in called::written(&call.name, &call.arguments) {
-                self.command(Command::AddArtifact { frame: call.frame.into(), artifact: path });
-            }
+            let artifacts = called::written(&call.name, &call.arguments);
+            let records = Records::of_artifacts(artifacts);
+            self.command(Command::Record { frame: call.frame.into(), records });
             self.follow_own(file, &call, &text);
         }
         if let Some(agent) = self.agents.get(id).filter(|agent| !agent.goes_on) {

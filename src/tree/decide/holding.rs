@@ -83,6 +83,14 @@ impl Draft<'_> {
         }
     }
 
+    /// Records what the holder of a frame was told last of its context.
+    pub(super) fn tell(&mut self, handle: Handle, told: String) {
+        if let Some(holder) = self.tree.node(handle).record().held_by().filter(|holder| holder.told != told) {
+            let holder = Holder { told, ..holder.clone() };
+            self.push(handle, Change::Held { holder: Box::new(holder) });
+        }
+    }
+
     /// Gives an actor more time for all that it holds, and what it has held before nobody had heard of it for too long.
     pub(super) fn renew_all(&mut self) {
         let Some(actor) = self.actor.clone() else { return };

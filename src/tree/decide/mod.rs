@@ -100,7 +100,6 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::Invalidate { frame, reason } => draft.invalidate(tree.resolve(&frame)?, reason)?,
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
         Command::ReplaceId { frame, session_id } => draft.replace_id(tree.resolve(&frame)?, session_id)?,
-        Command::Summarize { frame, results } => draft.summarize(tree.resolve(&frame)?, results)?,
         Command::BeginCall { frame, session_id, caller, host, lease, limits } => {
             draft.begin_call(tree.resolve(&frame)?, session_id, caller, host, lease, &limits)?;
         }
@@ -113,13 +112,13 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::RenewAll => draft.renew_all(),
         Command::EndWaits => draft.end_waits(),
         Command::Remind { frame } => draft.remind(tree.resolve(&frame)?),
+        Command::Tell { frame, told } => draft.tell(tree.resolve(&frame)?, told),
         Command::Finish { hold, finish } => draft.finish_hold(&hold, finish)?,
         Command::Stop { frame, reason } => draft.stop(frame, &reason)?,
         Command::RequestSummary { frame, request } => draft.request_summary(tree.resolve(&frame)?, request)?,
         Command::Deliver { frame } => draft.deliver(tree.resolve(&frame)?)?,
         Command::Forget { frame } => draft.forget(tree.resolve(&frame)?),
-        Command::AddArtifact { frame, artifact } => draft.add_artifact(tree.resolve(&frame)?, artifact)?,
-        Command::AddDecision { frame, decision } => draft.add_decision(tree.resolve(&frame)?, decision)?,
+        Command::Record { frame, records } => draft.record(tree.resolve(&frame)?, records)?,
         Command::RecordUsage { frame, request } => draft.record_usage(tree.resolve(&frame)?, request),
         Command::SetLogPath { frame, log_path } => draft.set_log_path(tree.resolve(&frame)?, log_path)?,
         // Hooks that happen at the same time read the same part.

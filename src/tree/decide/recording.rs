@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{check_name, not_empty};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Frame, Handle, ModelRequest, Results, SummaryRequest, is_too_deep, own_log_path};
-use crate::tree::Draft;
+use crate::frame::{Change, Event, Frame, Handle, ModelRequest, Results, SummaryRequest, is_too_deep, own_log_path};
+use crate::tree::{Draft, Records};
 
 impl Draft<'_> {
     /// Replaces the frame's ID. The frame's own log moves with it, because its file is named after the ID.
@@ -69,17 +69,27 @@ impl Draft<'_> {
         }
     }
 
-    pub(super) fn add_artifact(&mut self, handle: Handle, artifact: String) -> Result<()> {
-        not_empty("artifact", &artifact)?;
-        if !self.tree.node(handle).has_artifact(&artifact) {
-            self.push(handle, Change::ArtifactAdded { artifact });
+    pub(super) fn record(&mut self, handle: Handle, records: Records) -> Result<()> {
+        let Records { artifacts, decisions, results } = records;
+        for artifact in artifacts {
+            self.add_artifact(handle, artifact)?;
         }
-        Ok(())
+        for decision in decisions {
+            not_empty("decision", &decision)?;
+            self.push(handle, Change::DecisionAdded { decision });
+        }
+        results.map_or(Ok(()), |results| self.summarize(handle, results))
     }
 
-    pub(super) fn add_decision(&mut self, handle: Handle, decision: String) -> Result<()> {
-        not_empty("decision", &decision)?;
-        self.push(handle, Change::DecisionAdded { decision });
+    fn add_artifact(&mut self, handle: Handle, artifact: String) -> Result<()> {
+        not_empty("artifact", &artifact)?;
+        let is_this = |event: &Event| {
+            event.handle == handle
+                && matches!(&event.change, Change::ArtifactAdded { artifact: other } if *other == artifact)
+        };
+        if !self.tree.node(handle).has_artifact(&artifact) && !self.events().iter().any(is_this) {
+            self.push(handle, Change::ArtifactAdded { artifact });
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use callstack_core::frame::{Holder, NewChunk, Register, Release};
 use callstack_core::{
     Command, Finish, FrameEdit, FrameRef, FrameStatus, Identity, NewFrame, NewHold, Parent, PopStatus, Priority,
-    Results,
+    Records, Results,
 };
 
 use super::Model;
@@ -222,17 +222,16 @@ pub(super) fn command(model: &Model, ask: &Ask) -> Command {
         Ask::Answer { frame: at, answer } => Command::Answer { frame: frame(at), answer: answer.clone() },
         Ask::Invalidate { frame: at, reason } => Command::Invalidate { frame: frame(at), reason: reason.clone() },
         Ask::AddArtifact { frame: at, artifact } => {
-            Command::AddArtifact { frame: frame(at), artifact: artifact.clone() }
+            Command::Record { frame: frame(at), records: Records::of_artifacts(vec![artifact.clone()]) }
         }
-        Ask::AddDecision { frame: at, decision } => {
-            Command::AddDecision { frame: frame(at), decision: decision.clone() }
-        }
+        Ask::AddDecision { frame: at, decision } => Command::Record {
+            frame: frame(at),
+            records: Records { decisions: vec![decision.clone()], ..Records::default() },
+        },
         Ask::Summarize { frame: at, results } => {
             let results_compacted = "so".into();
-            Command::Summarize {
-                frame: frame(at),
-                results: Results { full: results.clone(), compacted: results_compacted },
-            }
+            let results = Results { full: results.clone(), compacted: results_compacted };
+            Command::Record { frame: frame(at), records: Records::of_results(results) }
         }
         Ask::Deliver { frame: at } => Command::Deliver { frame: frame(at) },
         Ask::Forget { frame: at } => Command::Forget { frame: frame(at) },

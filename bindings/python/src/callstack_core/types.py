@@ -350,6 +350,8 @@ class Holder(TypedDict):
     putBacks: NotRequired[int]
     #: True: it was told once that the frame is still in progress.
     reminded: NotRequired[bool]
+    #: A fingerprint of the changing part of the context that a conversation was told last.
+    told: NotRequired[str]
     #: How it has let the frame go.
     released: NotRequired[Release]
 
@@ -1483,6 +1485,8 @@ class ToolExecuted(TypedDict):
     path: NotRequired[str]
     #: What the tool did to files, whatever its name is.
     changes: NotRequired[list[FileChange]]
+    #: The command line that the tool has run in a shell: its redirections, `mv`, `rm` and the like count as changes of files.
+    command: NotRequired[str]
     failed: NotRequired[bool]
     #: The child session in which the tool has worked, if it has waited for its end. Its frame ends.
     childID: NotRequired[str]

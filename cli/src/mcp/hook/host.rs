@@ -72,7 +72,7 @@ impl HookHost {
             (_, HookEvent::UserPromptSubmit) => ("UserPromptSubmit", None),
             (Self::Claude, HookEvent::PreToolUse) => ("PreToolUse", Some("mcp__.*callstack.*|Agent|Task")),
             (Self::Claude, HookEvent::PostToolUse) => {
-                ("PostToolUse", Some("mcp__.*callstack.*|Write|Edit|NotebookEdit|Agent|Task"))
+                ("PostToolUse", Some("mcp__.*callstack.*|Write|Edit|MultiEdit|NotebookEdit|Bash|Agent|Task"))
             }
             // Codex names the conversation of a call itself; Qwen Code lets no hook change the arguments.
             (Self::Codex | Self::Qwen, HookEvent::PreToolUse) => return None,

@@ -8,9 +8,10 @@ mod transcript;
 use std::env;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use callstack_core::context::{Budget, Guidance};
+use callstack_core::session::changes_of_command;
 use callstack_core::text::{decoded, from_json};
 use callstack_core::tools::conversation::{self, Conversation};
 use callstack_core::{Command, Error, HostSettings, Settings};
@@ -118,6 +119,21 @@ impl Event {
     /// True if a tool is called that starts a subagent.
     fn starts_agent(&self) -> bool {
         matches!(&*self.tool_name, "Agent" | "Task")
+    }
+
+    /// The path of a file from the project on, if it is in it. The working folder changes within a session.
+    fn in_project(&self, path: &str) -> String {
+        let project = env::var("CLAUDE_PROJECT_DIR").ok().filter(|project| !project.is_empty());
+        let project = project.as_deref().unwrap_or(&self.cwd);
+        let mut whole = PathBuf::new();
+        for part in Path::new(&self.cwd).join(path).components() {
+            match part {
+                Component::ParentDir => drop(whole.pop()),
+                Component::CurDir => {}
+                other => whole.push(other),
+            }
+        }
+        whole.strip_prefix(project).unwrap_or(&whole).to_string_lossy().into_owned()
     }
 
     /// With what a subagent was started: the first words in its transcript. Empty if they cannot be read.
@@ -266,7 +282,10 @@ fn answer_to(
 ) -> Result<Option<Value>, Error> {
     let answer = match kind {
         HookEvent::SessionStart => conversation.begun()?.map(|text| host.added(kind, &text)),
-        HookEvent::UserPromptSubmit => conversation.prompted()?.map(|text| host.added(kind, &text)),
+        HookEvent::UserPromptSubmit => {
+            let keeps_texts = host.event(HookEvent::PreCompact).is_some();
+            conversation.prompted(keeps_texts)?.map(|text| host.added(kind, &text))
+        }
         HookEvent::PreToolUse => {
             let prompted = event.tool_input.get("prompt").and_then(Value::as_str);
             let has_tools = !host::is_worker(&event.tool_input);
@@ -304,14 +323,15 @@ fn called(event: &Event, conversation: &Conversation<'_>) -> Result<(), Error> {
     let text = |value: &'_ Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let input = &event.tool_input;
     match &*event.tool_name {
-        "Write" | "Edit" | "NotebookEdit" => {
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => {
             let path = ["file_path", "notebook_path"].into_iter().find_map(|key| input.get(key)?.as_str());
-            let Some(path) = path else { return Ok(()) };
-            // The working folder changes within a session.
-            let project = env::var("CLAUDE_PROJECT_DIR").ok().filter(|project| !project.is_empty());
-            let project = project.as_deref().unwrap_or(&event.cwd);
-            let relative = Path::new(path).strip_prefix(project).unwrap_or(Path::new(path));
-            conversation.wrote(&relative.to_string_lossy())
+            path.map_or(Ok(()), |path| conversation.wrote(vec![event.in_project(path)]))
+        }
+        "Bash" => {
+            let changes = changes_of_command(&text(input, "command"));
+            let changes = changes.into_iter().map(|change| change.with_paths(|path| event.in_project(&path)));
+            let in_project = changes.filter(|change| !Path::new(change.path()).is_absolute());
+            conversation.wrote(in_project.map(|change| change.artifact()).collect())
         }
         _ if event.starts_agent() => {
             let id = text(&event.tool_response, "agentId");

@@ -163,7 +163,9 @@ async function reportTool(
   { tool_name: tool, tool_use_id: toolCallID, tool_input }: InputOf<"PostToolUse">,
 ): Promise<void> {
   const path = pathOf(owner.directory, tool_input)
-  await owner.report({ kind: "toolExecuted", sessionID, toolCallID, tool, path })
+  const { command } = typeof tool_input === "object" && tool_input !== null ? (tool_input as { command?: unknown }) : {}
+  const run = tool === "Bash" && typeof command === "string" ? command : undefined
+  await owner.report({ kind: "toolExecuted", sessionID, toolCallID, tool, path, command: run })
 }
 
 /** Returns the file with which a tool was called: relative to the project's folder if the file is inside it. */

@@ -1,0 +1,335 @@
+//! What a command line of a shell says of the files that it changes: redirections, `tee`, `mv`, `cp`, `rm`, `touch` and `sed -i`. It is read
+//! and never run, so what only the shell knows (variables, patterns, other programs) is left out.
+
+use super::FileChange;
+
+/// Names of files of the system, which are no work.
+const OF_SYSTEM: [&str; 4] = ["/dev/", "/tmp/", "/proc/", "/var/tmp/"];
+
+/// The changes of files that a command line names, in their order. Paths are those of the command line, behind the folders into which it
+/// has changed.
+///
+/// ```
+/// use callstack_core::session::{FileChange, changes_of_command};
+///
+/// let changes = changes_of_command("cd web && git mv a.ts b.ts && npm run build > build.log 2>&1");
+/// let artifacts: Vec<String> = changes.iter().map(FileChange::artifact).collect();
+/// assert_eq!(artifacts, ["web/b.ts (renamed from web/a.ts)", "web/build.log"]);
+/// ```
+pub fn changes_of_command(command: &str) -> Vec<FileChange> {
+    let mut reading = Reading { folder: Some(String::new()), changes: Vec::new() };
+    let mut words = Vec::new();
+    let mut tokens = Tokens::of(command);
+    while let Some(token) = tokens.next() {
+        match token {
+            Token::Word(word) => words.push(word),
+            Token::End => reading.run(&std::mem::take(&mut words)),
+            Token::Into => match tokens.next() {
+                Some(Token::Word(word)) => reading.written(&word),
+                Some(Token::End) | None => reading.run(&std::mem::take(&mut words)),
+                Some(Token::Into) => {}
+            },
+        }
+    }
+    reading.run(&words);
+    reading.changes
+}
+
+/// A part of a command line.
+enum Token {
+    Word(Word),
+    /// The end of a command: `;`, `&&`, `|`, a new line and the like.
+    End,
+    /// The output goes into the file behind it.
+    Into,
+}
+
+/// A word as the command gets it.
+#[derive(Default)]
+struct Word {
+    text: String,
+    /// The shell replaces a part of it.
+    is_made: bool,
+}
+
+impl Word {
+    /// The path that it names, if the shell puts nothing in.
+    fn path(&self) -> Option<&str> {
+        let is_path = !self.is_made && !self.text.is_empty() && !OF_SYSTEM.iter().any(|of| self.text.starts_with(of));
+        is_path.then_some(&*self.text)
+    }
+
+    fn is_option(&self) -> bool {
+        self.text.starts_with('-') && self.text.len() > 1
+    }
+}
+
+/// Takes a command line apart.
+struct Tokens<'a> {
+    rest: &'a str,
+    /// The lines that end the documents which begin behind this line.
+    documents: Vec<String>,
+}
+
+impl<'a> Tokens<'a> {
+    fn of(rest: &'a str) -> Self {
+        Self { rest, documents: Vec::new() }
+    }
+
+    fn skip(&mut self, start: &str) -> bool {
+        let rest = self.rest.strip_prefix(start);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// Skips the texts that a command reads from the command line (`<<EOF`).
+    fn skip_documents(&mut self) {
+        for end in std::mem::take(&mut self.documents) {
+            while !self.rest.is_empty() {
+                let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+                self.rest = rest;
+                if line.trim_start_matches('\t') == end {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn word(&mut self) -> Word {
+        let mut word = Word::default();
+        let mut quote = None;
+        while let Some(next) = self.rest.chars().next() {
+            let is_end = next.is_whitespace() || ";&|<>()".contains(next);
+            if quote.is_none() && is_end {
+                break;
+            }
+            self.rest = &self.rest[next.len_utf8()..];
+            match (next, quote) {
+                ('\'' | '"', None) => quote = Some(next),
+                (_, Some(open)) if next == open => quote = None,
+                ('\\', None | Some('"')) => {
+                    let escaped = self.rest.chars().next();
+                    self.rest = &self.rest[escaped.map_or(0, char::len_utf8)..];
+                    word.text.extend(escaped.filter(|escaped| *escaped != '\n'));
+                }
+                ('$' | '`', None | Some('"')) | ('*' | '?' | '[' | '{', None) => word.is_made = true,
+                ('~', None) if word.text.is_empty() => word.is_made = true,
+                _ => word.text.push(next),
+            }
+        }
+        word
+    }
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        loop {
+            self.rest = self.rest.trim_start_matches([' ', '\t', '\r']);
+            let next = self.rest.chars().next()?;
+            if self.skip("\\\n") {
+                continue;
+            }
+            if next == '#' {
+                self.rest = &self.rest[self.rest.find('\n').unwrap_or(self.rest.len())..];
+                continue;
+            }
+            if self.skip("\n") {
+                self.skip_documents();
+                return Some(Token::End);
+            }
+            if self.skip("<<<") {
+                continue;
+            }
+            if self.skip("<<-") || self.skip("<<") {
+                self.rest = self.rest.trim_start_matches([' ', '\t']);
+                let end = self.word().text;
+                self.documents.push(end);
+                continue;
+            }
+            if self.skip("<") {
+                self.skip("&");
+                continue;
+            }
+            if self.skip("&>>") || self.skip("&>") {
+                return Some(Token::Into);
+            }
+            if self.skip(">&") {
+                // Into another stream, as in `2>&1`, or into a file.
+                let target = self.word();
+                match target.text.chars().all(|digit| digit.is_ascii_digit() || digit == '-') {
+                    true => continue,
+                    false => return Some(Token::Word(target)),
+                }
+            }
+            if self.skip(">>") || self.skip(">|") || self.skip(">") {
+                return Some(Token::Into);
+            }
+            if ";&|()".contains(next) {
+                self.rest = &self.rest[1..];
+                return Some(Token::End);
+            }
+            let word = self.word();
+            // The number of the stream that is redirected.
+            let is_stream = word.text.len() == 1 && word.text.as_bytes()[0].is_ascii_digit();
+            if is_stream && self.rest.starts_with(['>', '<']) {
+                continue;
+            }
+            return Some(Token::Word(word));
+        }
+    }
+}
+
+struct Reading {
+    /// The folder into which the command line has changed. `None`: nobody knows which one.
+    folder: Option<String>,
+    changes: Vec<FileChange>,
+}
+
+impl Reading {
+    fn at(&self, path: &str) -> Option<String> {
+        let path = path.strip_prefix("./").unwrap_or(path);
+        match &self.folder {
+            _ if path.starts_with('/') => Some(path.to_owned()),
+            Some(folder) if folder.is_empty() => Some(path.to_owned()),
+            Some(folder) => Some(format!("{folder}/{path}")),
+            None => None,
+        }
+    }
+
+    fn written(&mut self, word: &Word) {
+        let path = word.path().and_then(|path| self.at(path));
+        self.changes.extend(path.map(|path| FileChange::Written { path }));
+    }
+
+    /// Reads a command.
+    fn run(&mut self, words: &[Word]) {
+        let is_variable = |word: &&Word| word.text.split_once('=').is_some_and(|(name, _)| is_name(name));
+        let before = words.iter().take_while(is_variable).count();
+        let words = &words[before..];
+        let skipped = match words.first().map(|word| &*word.text) {
+            Some("git" | "sudo" | "command") => 1,
+            Some(_) => 0,
+            None => return,
+        };
+        let Some((program, arguments)) = words[skipped..].split_first().filter(|(program, _)| !program.is_made) else {
+            return;
+        };
+        let options: Vec<&Word> = arguments.iter().filter(|word| word.is_option()).collect();
+        let names: Vec<&Word> = arguments.iter().filter(|word| !word.is_option()).collect();
+        match &*program.text {
+            "cd" => self.enter(&names),
+            "tee" | "touch" => names.iter().for_each(|name| self.written(name)),
+            "rm" => {
+                let paths = names.iter().filter_map(|name| self.at(name.path()?)).collect::<Vec<_>>();
+                self.changes.extend(paths.into_iter().map(|path| FileChange::Deleted { path }));
+            }
+            "mv" => self.moved(&names, true),
+            "cp" => self.moved(&names, false),
+            "sed" if options.iter().any(|option| option.text.starts_with("-i") || option.text == "--in-place") => {
+                // A script is the word behind an option for it, else the first name.
+                let is_for_script = |word: &Word| matches!(&*word.text, "-e" | "-f" | "--expression" | "--file");
+                let has_script = options.iter().any(|option| is_for_script(option));
+                let behind = std::iter::once(false).chain(arguments.iter().map(is_for_script));
+                let files = arguments.iter().zip(behind).filter(|(word, is_script)| !is_script && !word.is_option());
+                files.skip(usize::from(!has_script)).for_each(|(file, _)| self.written(file));
+            }
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, names: &[&Word]) {
+        self.folder = match names {
+            [name] => name.path().and_then(|path| self.at(path.trim_end_matches('/'))),
+            _ => None,
+        };
+    }
+
+    /// The last name is the place, a folder if there are several others, or if it ends like one.
+    fn moved(&mut self, names: &[&Word], is_gone: bool) {
+        let Some((place, sources)) = names.split_last() else { return };
+        let Some(to) = place.path().and_then(|path| self.at(path)) else { return };
+        for source in sources {
+            let Some(from) = source.path().and_then(|path| self.at(path)) else { continue };
+            let name = from.rsplit('/').next().unwrap_or(&from);
+            let is_folder = sources.len() > 1 || to.ends_with('/') || matches!(&*to, "." | "..");
+            let to = if is_folder { format!("{}/{name}", to.trim_end_matches('/')) } else { to.clone() };
+            let to = to.strip_prefix("./").unwrap_or(&to).to_owned();
+            self.changes.push(match is_gone {
+                true => FileChange::Renamed { from, to },
+                false => FileChange::Written { path: to },
+            });
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !text.is_empty() && text.bytes().all(is_letter) && !text.as_bytes()[0].is_ascii_digit()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn assert_changes(command: &str, expected: &[&str]) {
+        let artifacts: Vec<String> = changes_of_command(command).iter().map(FileChange::artifact).collect();
+        assert_eq!(artifacts, expected, "{command}");
+    }
+
+    #[test]
+    fn redirections_name_files() {
+        assert_changes("cargo test > out.log 2>&1", &["out.log"]);
+        assert_changes("cargo test 2> err.log >> out.log", &["err.log", "out.log"]);
+        assert_changes("make &> all.log; echo done >| 'my file.txt'", &["all.log", "my file.txt"]);
+        assert_changes("echo 1 >out && echo '2 > no' && [ 1 -gt 0 ]", &["out"]);
+        assert_changes("ls > /dev/null 2>&1; ls > /tmp/x; ls > $HOME/x; ls > \"$F\"; ls > *.txt; ls > ~/x", &[]);
+        assert_changes("sort < in.txt > out.txt", &["out.txt"]);
+        assert_changes("diff <(sort a) <(sort b) > d", &["d"]);
+        assert_changes("ls >", &[]);
+    }
+
+    #[test]
+    fn what_a_command_reads_from_the_line_names_nothing() {
+        assert_changes(
+            "cat > src/a.rs <<'EOF'\nfn a() { x > y.txt }\nrm z\nEOF\ngit rm b.rs",
+            &["src/a.rs", "b.rs (deleted)"],
+        );
+        assert_changes("cat <<-END | tee -a log.txt\n\tmv a b\n\tEND\n", &["log.txt"]);
+        assert_changes("cat <<EOF > a", &["a"]);
+        assert_changes("# echo > no\necho > yes", &["yes"]);
+    }
+
+    #[test]
+    fn files_are_moved_copied_and_deleted() {
+        assert_changes("git mv a.rs b.rs", &["b.rs (renamed from a.rs)"]);
+        assert_changes(
+            "mv src/a.rs src/b.rs lib/",
+            &["lib/a.rs (renamed from src/a.rs)", "lib/b.rs (renamed from src/b.rs)"],
+        );
+        assert_changes("mv -f src/a.rs .", &["a.rs (renamed from src/a.rs)"]);
+        assert_changes("cp a b && touch c d; rm -f e", &["b", "c", "d", "e (deleted)"]);
+        assert_changes("FOO=1 sudo mv a b", &["b (renamed from a)"]);
+        assert_changes("sed -i 's/a/b/' x.rs y.rs; sed -i -e s/a/b/ z.rs; sed -n p w.rs", &["x.rs", "y.rs", "z.rs"]);
+        assert_changes("mv a; cp; mv $A b; git status; rm -rf $DIR", &[]);
+    }
+
+    #[test]
+    fn paths_are_behind_the_folder_of_the_command() {
+        assert_changes("cd web && touch a.ts && cd ./src/ && touch ./b.ts", &["web/a.ts", "web/src/b.ts"]);
+        assert_changes("cd \"$D\" && touch a.ts /work/b.ts", &["/work/b.ts"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(command in "[ -~\\n\\t]{0,200}|(mv|cp|rm|>|<<E|'|\"|\\\\|\\n|;| |a|\\$){0,60}") {
+            for change in changes_of_command(&command) {
+                prop_assert!(!change.path().is_empty());
+            }
+        }
+    }
+}
