@@ -366,6 +366,80 @@ fn the_worker_of_the_plugin_is_told_of_no_tools() {
     }
 }
 
+/// A worker can look nothing up: its prompt is completed also if the agent has not used the very words.
+#[test]
+fn the_prompt_of_a_worker_need_not_have_the_very_words() {
+    let mut session = Session::new();
+    let prompt = |session: &Session, kind: &str, words: &str| {
+        let input = json!({ "description": "Cart", "prompt": words, "subagent_type": kind });
+        session.run_hook("pre-tool-use", None, json!({ "tool_name": "Agent", "tool_input": input })).0
+    };
+    let hand_over = |session: &mut Session, title: &str| {
+        let task = json!({ "title": title, "successCriteria": "Totals", "handOver": true });
+        session.call_as(None, "push", task);
+    };
+    assert_eq!(prompt(&session, "callstack:worker", "Sum the cart."), "", "nothing waits");
+    hand_over(&mut session, "Cart");
+    for words in ["Work on frame f2 (Cart), please.", "Do it."] {
+        let told = prompt(&session, "callstack:worker", words);
+        assert!(told.contains("Your task on the call stack is frame f2 (Cart).") && told.contains(words), "{told}");
+        assert_eq!(prompt(&session, "general-purpose", words), "", "another subagent can look it up");
+    }
+    hand_over(&mut session, "Mail");
+    assert_eq!(prompt(&session, "callstack:worker", "Do it."), "", "nobody knows which one");
+    assert!(prompt(&session, "callstack:worker", "Do f3.").contains("frame f3 (Mail)"));
+}
+
+/// The frame of a subagent whose requests fail for good has failed, whether it was handed over or its own.
+#[test]
+fn a_subagent_that_breaks_off_fails_its_frame() {
+    let mut session = Session::new();
+    session.hook("subagent-start", Some("docs"), json!({ "agent_type": "general" }));
+    session.hook("stop-failure", Some("docs"), json!({ "last_assistant_message": "API Error: 400" }));
+    let own = session.frame("f2");
+    assert_eq!((own.status, own.results.as_deref()), (FrameStatus::Failed, Some("API Error: 400")));
+    let task = json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true });
+    session.call_as(None, "push", task);
+    let input = json!({ "prompt": "Your task on the call stack is frame f3 (Cart)." });
+    let failed = json!({ "tool_name": "Agent", "tool_input": input, "error": "Agent terminated early" });
+    session.hook("post-tool-use-failure", None, failed.clone());
+    let cart = session.frame("f3");
+    assert_eq!((cart.status, cart.results.as_deref()), (FrameStatus::Failed, Some("Agent terminated early")));
+    assert_eq!(session.hook("post-tool-use-failure", None, failed), "", "it has failed already");
+    // The session itself goes on.
+    session.hook("stop-failure", None, json!({ "last_assistant_message": "API Error: 500" }));
+    assert_eq!(session.frame("f1").status, FrameStatus::InProgress);
+}
+
+/// Where a proxy sees the answers of subagents, but their calls come in the name of the conversation: a call that names a subagent's frame
+/// is that subagent's.
+#[test]
+fn calls_of_subagents_without_a_name_are_told_by_their_frame() {
+    let project = Project::new();
+    let mut command = project.command();
+    command.arg("mcp").env("CALLSTACK_CONVERSATION", "qwen/4f0c").env("CALLSTACK_WATCHED", "1");
+    let mut server = Server::start(command);
+    server.greet("2025-06-18");
+    server.done(None, "push", json!({ "title": "Shop", "successCriteria": "It works" }));
+    let handed = server.done(None, "push", json!({ "title": "Cart", "successCriteria": "Totals", "handOver": true }));
+    assert!(handed.contains("is recorded as the results of f2") && !handed.contains("call pop"), "{handed}");
+    // The proxy has seen its first request.
+    let stack = project.stack();
+    let agent = Actor::new(HolderKind::Conversation, "qwen/4f0c/1").caller("qwen/4f0c");
+    stack.as_actor(agent.clone()).set_status("f2", FrameStatus::InProgress, None).unwrap();
+    ends_with(&server.done(None, "record", json!({ "decisions": ["Integers"], "frame": "f2" })), "f2 (Cart).");
+    let part = json!({ "title": "Tax", "successCriteria": "It is right", "frame": "f2" });
+    ends_with(&server.done(None, "push", part), "You are in f3 (Tax).");
+    ends_with(&server.done(None, "record", json!({ "decisions": ["Net"] })), "You are in f1 (Shop).");
+    let settings = callstack_core::Settings::default();
+    let stack = project.stack().as_actor(agent);
+    callstack_core::tools::conversation::Conversation::new(&stack, &settings)
+        .agent_ended("", "Cart::total() sums")
+        .unwrap();
+    let frames = ["f1", "f2", "f3"].map(|frame| project.stack().frame(frame).unwrap().status);
+    assert_eq!(frames, [FrameStatus::InProgress, FrameStatus::Completed, FrameStatus::Completed]);
+}
+
 /// A package whose hooks name conversations, and tell of no subagents, hands a frame over with all that it needs.
 #[test]
 fn without_hooks_for_subagents_the_prompt_is_whole() {

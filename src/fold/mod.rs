@@ -56,7 +56,8 @@ use crate::vocabulary::calls::{CallNames, SERVER};
 use self::conversation::{Conversation, Removal};
 use self::plan::{Plan, What};
 pub use self::transcript::{
-    AnswerPart, Seen, Transcript, TranscriptItem, answered_transcript, beginning, opening, transcript,
+    AnswerPart, CallOutcome, Seen, Transcript, TranscriptItem, answered_transcript, beginning, opening, outcome_of,
+    transcript,
 };
 
 /// The form in which a conversation is written.

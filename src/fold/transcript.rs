@@ -115,7 +115,7 @@ pub fn answered_transcript(
     let conversation = wire::read(wire, request, &names)?;
     let pairs = conversation.pairs()?;
     let walk = Walk::through(&conversation.items, &pairs);
-    let mut ids = Ids::of(seen.conversation);
+    let mut ids = Ids { without_ids: wire == Wire::Gemini, ..Ids::of(seen.conversation) };
     let mut items = Vec::new();
     for (place, item) in conversation.items.iter().enumerate() {
         let id = ids.next(request, item, pairs[place]);
@@ -175,11 +175,50 @@ pub fn opening(wire: Wire, request: &str) -> Vec<String> {
     words.map(|item| said_by(request, item)).collect()
 }
 
+/// What a call of the model has returned, if the request has it. `call`: as the answer of the model had it; of several that are alike, the last
+/// one that has an outcome.
+pub fn outcome_of(wire: Wire, request: &str, call: &AnswerPart) -> Option<CallOutcome> {
+    let AnswerPart::Call { id: wanted, name, arguments: given } = call else { return None };
+    let settings = FoldSettings::default();
+    let conversation = wire::read(wire, request, &CallNames::new(&settings.tools, &settings.server))?;
+    let pairs = conversation.pairs()?;
+    let given: Json = from_json(given).unwrap_or_default();
+    let is_wanted = |item: &Item<'_>| match &item.kind {
+        // Gemini gives no IDs, and its host makes some for its own use.
+        Kind::Call(found) if wanted.is_empty() || wire == Wire::Gemini => {
+            unescaped(found.name) == *name && arguments(found) == given
+        }
+        Kind::Call(found) => found.id.is_some_and(|id| unescaped(id) == *wanted),
+        _ => false,
+    };
+    let outcome = |place: usize| match &conversation.items[pairs[place]?].kind {
+        Kind::Outcome(outcome) => Some(outcome),
+        _ => None,
+    };
+    let outcome =
+        (0..conversation.items.len()).rev().filter(|place| is_wanted(&conversation.items[*place])).find_map(outcome)?;
+    let error = outcome.content.and_then(|content| content.get("error"));
+    let text = error.and_then(Value::string).or_else(|| outcome.content.map(said_in)).unwrap_or_default();
+    Some(CallOutcome { text, is_error: outcome.is_error || error.is_some() })
+}
+
+/// What a call has returned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallOutcome {
+    /// Its text.
+    pub text: String,
+    /// The host says that the call has failed.
+    pub is_error: bool,
+}
+
 /// The numbers of items: each is the same in each request that repeats the item. Marks of a prompt cache move, hosts shorten old outcomes, and
 /// what is before an item goes at a compaction, except for what stands just before it: words such as `go on` are said more than once.
 #[derive(Default)]
 pub(crate) struct Ids {
     conversation: u64,
+    /// The IDs of calls say nothing: Gemini gives none, and its host makes others each time.
+    without_ids: bool,
     all: Vec<u64>,
     /// What was said last, whatever was before it.
     last: u64,
@@ -210,7 +249,8 @@ impl Ids {
                 (id, id)
             }
             (Kind::Call(call), _) => {
-                let id = number_of_call(call.id.unwrap_or_default(), call.name, &arguments(call));
+                let id = call.id.filter(|_| !self.without_ids).unwrap_or_default();
+                let id = number_of_call(id, call.name, &arguments(call));
                 (id, id)
             }
             (kind, _) => self.of_text(role(kind), &said_by(request, item)),
@@ -224,7 +264,7 @@ impl Ids {
     }
 
     fn of_call(&mut self, id: &str, name: &str, arguments: &Json) -> u64 {
-        let id = number_of_call(id, name, arguments);
+        let id = number_of_call(if self.without_ids { "" } else { id }, name, arguments);
         self.last = id;
         self.counted(id)
     }

@@ -101,6 +101,25 @@ for (const [name, [tool, given]] of Object.entries(STARTED))
     assertBilled(place, model.work, shown)
   })
 
+for (const name of Object.keys(STARTED))
+  test(`${name}: a subagent that fails fails its frame, and its caller goes on`, async (t) => {
+    const [tool, given] = STARTED[name]
+    const TASK = "Look at the first file."
+    // The frame and the subagent begin with one message.
+    const begun = [push(name, "Survey"), { name: tool, args: { ...given, description: "Look here", prompt: TASK } }]
+    const script = [{ calls: begun }, { calls: [pop(name, RESULTS)] }, { text: "One has failed." }]
+    let done = 0
+    const model = await scripted(name, (request) => {
+      const words = request.items.filter(({ kind, role }) => kind === "text" && role === "user")
+      if (!words.some(({ text }) => text.trim().endsWith(TASK))) return script[done++] ?? { text: "Done." }
+      return { status: 400 }
+    })
+    t.after(() => model.close())
+    const { shown, ...place } = await runs(name, model, { world: world(t, name) })
+    const statuses = asked(place, "tree", "--all").frames.map(({ title, status }) => `${title}: ${status}`)
+    assert.deepEqual(statuses, ["Survey: completed", "Look here: failed"], shown)
+  })
+
 /** How each agent goes on with its last session. */
 const resumed = {
   claude: { given: ["--continue"] },

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callstack_core::tools::conversation::{self, Called, Conversation, Question, Refusal, Tool, ToolEffect, Wait};
+use callstack_core::tools::conversation::{
+    self, Called, Conversation, Question, Refusal, SubagentReports, Tool, ToolEffect, Wait,
+};
 use callstack_core::{Command, Error, Handle, Settings, Stack};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -23,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::messages::Turn;
 use super::person::{self, Outcome, Way};
 use super::progress::Progress;
-use super::{prompts, resources};
+use super::{WATCHED, prompts, resources};
 use crate::caller::{self, Caller};
 use crate::clock::now;
 use crate::failure::Failure;
@@ -62,6 +64,8 @@ pub struct Shared {
     settings: Settings,
     /// The kind of subagent that the host has for frames that are handed over.
     worker: Option<String>,
+    /// A proxy sees the answers of subagents.
+    is_watched: bool,
     /// The tools that are offered.
     tools: Vec<Tool>,
     has_resources: bool,
@@ -93,6 +97,7 @@ impl Shared {
             opened,
             settings,
             worker: env::var(WORKER).ok().filter(|worker| !worker.is_empty()),
+            is_watched: env::var_os(WATCHED).is_some_and(|value| !value.is_empty()),
             tools,
             has_resources,
             starter,
@@ -216,9 +221,14 @@ impl Shared {
             let _ = stack.execute(Command::RenewAll);
         }
         // A hook of the same package has named the caller, and others tell of its subagents.
-        let worker = self.worker.as_deref().filter(|_| named.is_some());
-        let conversation = Conversation::new(&stack, &self.settings).telling_agents(worker.is_some());
-        run(&stack, &conversation.with_worker(worker))
+        let reports = match self.worker.as_deref() {
+            Some(worker) if named.is_some() => SubagentReports::All { worker: Some(worker) },
+            _ if !self.is_watched => SubagentReports::None,
+            // The agent does not say who calls.
+            _ if caller == self.starter => SubagentReports::EndsWithoutCallers,
+            _ => SubagentReports::Ends,
+        };
+        run(&stack, &Conversation::new(&stack, &self.settings).reporting(reports))
     }
 
     /// Calls a tool, waits for the end of a frame if it asks for that, and writes down that it was called: for which frame if the call names

@@ -20,7 +20,7 @@ use super::folding::{self, FoldedBody, Removed};
 use super::headers::{end_connection, is_signed, upgrade_to};
 use super::totals::Totals;
 use super::upstream::{Unanswered, Upstream};
-use super::watching::{Watcher, Watching, caller_of};
+use super::watching::{Sent, Watcher, Watching, caller_of};
 use super::wire;
 use crate::caller::Caller;
 
@@ -56,9 +56,10 @@ impl Forwarding {
                     if conversation.is_asked {
                         let (wire, body) = (conversation.wire, whole.clone());
                         let caller = caller_of(&head.headers).or_else(|| self.conversation.clone());
+                        let sent = Sent { caller, wire, encoding, body };
+                        self.watcher.look(&sent);
                         let request = ModelRequest::default();
-                        let answer = Vec::new();
-                        let watching = Watching { caller, wire, encoding, body, request, answer, is_last: false };
+                        let watching = Watching { sent, request, answer: Vec::new(), is_last: false };
                         exchange.watched = Some((self.watcher.clone(), watching));
                     }
                     let (body, removed) = self.folded(conversation.wire, encoding, &mut head, whole).await;

@@ -1,7 +1,9 @@
 //! Subagents in a run whose agent names no conversation in its requests: a request is a subagent's if it begins with the words with which a
 //! call of the run's conversation has started one.
 
-use callstack_core::fold::AnswerPart;
+use std::cmp::Reverse;
+
+use callstack_core::fold::{AnswerPart, CallOutcome};
 use callstack_core::text::from_json;
 use serde_json::Value;
 
@@ -11,6 +13,11 @@ use crate::caller::Caller;
 const STARTS: [&str; 3] = ["task", "agent", "invoke_agent"];
 /// The call with which a subagent of Gemini CLI ends.
 const COMPLETES: &str = "complete_task";
+
+/// The values of arguments with which a call does not wait for its subagent.
+const IN_BACKGROUND: [(&str, &str); 2] = [("run_in_background", "true"), ("mode", "background")];
+/// A prompt of this length, in characters, is found within the words of a host too.
+const LONG_ENOUGH: usize = 20;
 
 /// What a run knows of the subagents of its conversation.
 #[derive(Default)]
@@ -26,15 +33,22 @@ pub struct Subagents {
 /// With what a call starts a subagent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
+    /// Who has started it.
+    pub starter: Caller,
     /// In a few words; can be empty.
     pub description: String,
     pub prompt: String,
+    call: AnswerPart,
+    is_in_background: bool,
 }
 
 struct Known {
     /// The words with which its requests begin.
     opening: Vec<String>,
     caller: Caller,
+    task: Task,
+    /// What it has said last without calling a tool.
+    last_words: Option<String>,
     has_ended: bool,
 }
 
@@ -45,54 +59,129 @@ pub struct Asking {
     pub task: Option<Task>,
 }
 
+/// The end of a subagent.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub caller: Caller,
+    pub prompt: String,
+    /// What it has said last, or why it has failed.
+    pub answer: Result<String, String>,
+}
+
 impl Subagents {
-    /// The subagent of a conversation whose request begins with these words. `None`: it is the conversation's own.
-    pub fn asking(&mut self, conversation: &Caller, opening: &[String]) -> Option<Asking> {
+    /// The subagent whose request begins with these words. `None`: it is that of the conversation itself. As long as that `has_no_frame`, all is
+    /// its own.
+    pub fn asking(&mut self, opening: &[String], has_no_frame: bool) -> Option<Asking> {
         let last = opening.last()?.trim();
         if self.own.iter().any(|own| opening.starts_with(own)) {
             return None;
         }
-        let begun = self.waiting.iter().position(|task| last.ends_with(task.prompt.trim()));
-        let known = self.known.iter().rfind(|known| opening.starts_with(&known.opening));
-        match (known, begun) {
-            (Some(known), begun) if !known.has_ended || begun.is_none() => {
-                Some(Asking { caller: known.caller.clone(), task: None })
-            }
-            (_, Some(begun)) => {
-                self.number += 1;
-                let caller = conversation.subagent(self.number);
-                self.known.push(Known { opening: opening.to_vec(), caller: caller.clone(), has_ended: false });
-                Some(Asking { caller, task: Some(self.waiting.remove(begun)) })
-            }
-            _ => {
-                self.own.push(opening.to_vec());
-                None
-            }
+        let begun = longest(self.waiting.iter().map(|task| &*task.prompt), last);
+        if has_no_frame && begun.is_some() {
+            return None;
         }
+        let known = self.known.iter().rposition(|known| opening.starts_with(&known.opening));
+        if let Some(known) = known.filter(|known| !self.known[*known].has_ended || begun.is_none()) {
+            return Some(Asking { caller: self.known[known].caller.clone(), task: None });
+        }
+        if let Some(begun) = begun {
+            let task = self.waiting.remove(begun);
+            self.number += 1;
+            let caller = task.starter.subagent(self.number);
+            self.known.push(Known {
+                opening: opening.to_vec(),
+                caller: caller.clone(),
+                task: task.clone(),
+                last_words: None,
+                has_ended: false,
+            });
+            return Some(Asking { caller, task: Some(task) });
+        }
+        // A compaction has put other words before its task.
+        let open: Vec<usize> = (0..self.known.len()).filter(|known| !self.known[*known].has_ended).collect();
+        let prompts = open.iter().map(|known| &*self.known[*known].task.prompt);
+        if let Some(known) = longest(prompts, last).map(|place| open[place]) {
+            self.known[known].opening = opening.to_vec();
+            return Some(Asking { caller: self.known[known].caller.clone(), task: None });
+        }
+        self.own.push(opening.to_vec());
+        None
     }
 
-    /// Keeps in mind the subagents that an answer to the conversation starts.
-    pub fn start(&mut self, answer: &[AnswerPart]) {
-        self.waiting.extend(answer.iter().filter_map(task_of));
+    /// Keeps in mind the subagents that an answer starts.
+    pub fn start(&mut self, starter: &Caller, answer: &[AnswerPart]) {
+        self.waiting.extend(answer.iter().filter_map(|part| task_of(starter, part)));
     }
 
-    /// A subagent has given its last answer. It may ask again, if somebody goes on with it.
-    pub fn end(&mut self, caller: &Caller) {
-        if let Some(known) = self.known.iter_mut().find(|known| known.caller == *caller) {
-            known.has_ended = true;
-        }
+    /// True if a call of somebody waits for a subagent.
+    pub fn has_open(&self) -> bool {
+        !self.waiting.is_empty() || self.known.iter().any(|known| !known.has_ended)
+    }
+
+    /// A subagent has said something without calling a tool. Of one that nobody waits for, that is the end.
+    pub fn said(&mut self, caller: &Caller, words: String) -> Option<Ended> {
+        let known = self.known.iter_mut().rfind(|known| known.caller == *caller && !known.has_ended)?;
+        known.last_words = Some(words);
+        known.task.is_in_background.then(|| known.end(String::new()))
+    }
+
+    /// The subagents that have ended, because the request of their starter has the outcomes of the calls that have started them.
+    pub fn returned(&mut self, starter: &Caller, outcome: impl Fn(&AnswerPart) -> Option<CallOutcome>) -> Vec<Ended> {
+        let returned = |task: &Task| if task.starter == *starter { outcome(&task.call) } else { None };
+        // One that has asked nothing has no frame.
+        self.waiting.retain(|task| task.is_in_background || returned(task).is_none());
+        let open = self.known.iter_mut().filter(|known| !known.has_ended && !known.task.is_in_background);
+        open.filter_map(|known| {
+            let CallOutcome { text, is_error, .. } = returned(&known.task)?;
+            if is_error {
+                known.last_words = None;
+            }
+            Some(known.end(text))
+        })
+        .collect()
+    }
+
+    /// The subagents of which nothing more is seen, and which have said something last.
+    pub fn left(&mut self) -> Vec<Ended> {
+        let open = self.known.iter_mut().filter(|known| !known.has_ended && known.last_words.is_some());
+        open.map(|known| known.end(String::new())).collect()
     }
 }
 
-fn task_of(part: &AnswerPart) -> Option<Task> {
+impl Known {
+    /// `outcome`: what its starter was told.
+    fn end(&mut self, outcome: String) -> Ended {
+        self.has_ended = true;
+        let answer = self.last_words.take().filter(|words| !words.trim().is_empty()).ok_or(outcome);
+        Ended { caller: self.caller.clone(), prompt: self.task.prompt.clone(), answer }
+    }
+}
+
+/// The longest of these prompts that stands in the words: at their end, or anywhere if it is not short.
+fn longest<'a>(prompts: impl Iterator<Item = &'a str>, words: &str) -> Option<usize> {
+    let stands = |prompt: &str| {
+        let is_long = prompt.chars().count() >= LONG_ENOUGH;
+        words.ends_with(prompt) || (is_long && words.contains(prompt))
+    };
+    let found = prompts.map(str::trim).enumerate().filter(|(_, prompt)| stands(prompt));
+    // Of two that are alike, the first one.
+    found.max_by_key(|(place, prompt)| (prompt.len(), Reverse(*place))).map(|(place, _)| place)
+}
+
+fn task_of(starter: &Caller, part: &AnswerPart) -> Option<Task> {
     let AnswerPart::Call { name, arguments, .. } = part else { return None };
     let arguments = from_json::<Value>(arguments).ok().filter(|_| STARTS.contains(&&**name))?;
     let text = |key: &str| arguments[key].as_str().unwrap_or_default().to_owned();
-    let task = Task { description: text("description"), prompt: text("prompt") };
+    let (description, prompt) = (text("description"), text("prompt"));
+    let is_in_background = IN_BACKGROUND.iter().any(|(key, value)| match &arguments[*key] {
+        Value::String(text) => text == value,
+        other => other.to_string() == *value,
+    });
+    let task = Task { starter: starter.clone(), description, prompt, call: part.clone(), is_in_background };
     (!task.prompt.trim().is_empty()).then_some(task)
 }
 
-/// What the last answer of a subagent says, if this is the last one: words without a call, or the call that ends it.
+/// What an answer of a subagent says to its starter: words without a call, or the call that ends it.
 pub fn last_words(answer: &[AnswerPart], is_last: bool) -> Option<String> {
     let completed = answer.iter().find_map(|part| match part {
         AnswerPart::Call { name, arguments, .. } if name == COMPLETES => {
@@ -116,6 +205,8 @@ fn words(answer: &[AnswerPart]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use callstack_core::fold::Wire;
+
     use super::*;
 
     fn run() -> Caller {
@@ -131,16 +222,32 @@ mod tests {
     }
 
     fn asks(subagents: &mut Subagents, words: &str) -> Option<String> {
-        subagents.asking(&run(), &opening(words)).map(|asking| asking.caller.to_string())
+        subagents.asking(&opening(words), false).map(|asking| asking.caller.to_string())
+    }
+
+    fn begun(prompts: &[&str]) -> Subagents {
+        let mut subagents = Subagents::default();
+        asks(&mut subagents, "Do it.");
+        subagents.start(&run(), &prompts.iter().map(|prompt| starts(prompt)).collect::<Vec<_>>());
+        subagents
+    }
+
+    fn outcome(text: &str, is_error: bool) -> Option<CallOutcome> {
+        // There is no other way to make one.
+        let response = if is_error { "error" } else { "output" };
+        let request = format!(
+            r#"{{"contents": [{{"role": "user", "parts": [{{"text": "x"}}]}}, {{"role": "model", "parts": [{{"functionCall": {{"name": "agent", "args": {{}}}}}}]}},
+            {{"role": "user", "parts": [{{"functionResponse": {{"name": "agent", "response": {{"{response}": "{text}"}}}}}}]}}]}}"#
+        );
+        callstack_core::fold::outcome_of(Wire::Gemini, &request, &AnswerPart::call("", "agent", "{}"))
     }
 
     #[test]
     fn a_request_that_begins_with_the_words_of_a_call_is_a_subagents() {
-        let mut subagents = Subagents::default();
-        assert_eq!(asks(&mut subagents, "Do it."), None);
-        subagents.start(&[AnswerPart::Text("Two at once.".into()), starts("Look here."), starts("Look there.")]);
-        let first = subagents.asking(&run(), &opening("Look there.")).unwrap();
-        assert_eq!(first.task, Some(Task { description: "Look".into(), prompt: "Look there.".into() }));
+        let mut subagents = begun(&["Look here.", "Look there."]);
+        let first = subagents.asking(&opening("Look there."), false).unwrap();
+        let task = first.task.unwrap();
+        assert_eq!((task.description.as_str(), task.prompt.as_str()), ("Look", "Look there."));
         assert!(first.caller.is_subagent() && first.caller.actor().caller == "qwen/4f0c");
         assert_eq!(asks(&mut subagents, "Look here.").as_deref(), Some("qwen/4f0c/2"));
         assert_eq!(asks(&mut subagents, "Look there.").as_deref(), Some("qwen/4f0c/1"));
@@ -149,33 +256,107 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_at_the_end_of_another_one_is_not_taken_for_it() {
+        for order in [["Run the tests.", "Fix it. Run the tests."], ["Fix it. Run the tests.", "Run the tests."]] {
+            let mut subagents = begun(&order);
+            let task = |subagents: &mut Subagents, words: &str| {
+                subagents.asking(&opening(words), false).unwrap().task.unwrap().prompt
+            };
+            assert_eq!(task(&mut subagents, "Fix it. Run the tests."), "Fix it. Run the tests.");
+            assert_eq!(task(&mut subagents, "Friday.\n\nRun the tests."), "Run the tests.");
+        }
+    }
+
+    #[test]
     fn the_task_of_the_conversation_itself_is_no_subagents() {
-        let mut subagents = Subagents::default();
-        asks(&mut subagents, "Do it.");
-        subagents.start(&[starts("Do it.")]);
+        let mut subagents = begun(&["Do it."]);
         assert_eq!(asks(&mut subagents, "Do it."), None);
     }
 
     #[test]
-    fn the_same_task_given_again_is_another_subagents_once_the_first_has_ended() {
+    fn a_subagent_that_starts_with_the_first_frame_of_its_caller_is_known_when_that_has_begun() {
+        let mut subagents = begun(&["Look."]);
+        assert!(subagents.asking(&opening("Look."), true).is_none());
+        assert_eq!(asks(&mut subagents, "Look.").as_deref(), Some("qwen/4f0c/1"));
+    }
+
+    #[test]
+    fn a_subagent_ends_when_its_caller_has_the_outcome_of_its_call() {
+        let mut subagents = begun(&["Look."]);
+        let caller = subagents.asking(&opening("Look."), false).unwrap().caller;
+        let returned = |subagents: &mut Subagents, told: Option<CallOutcome>| {
+            subagents.returned(&run(), |_| told.clone()).pop().map(|ended| ended.answer)
+        };
+        assert_eq!(returned(&mut subagents, None), None);
+        assert_eq!(subagents.said(&caller, "A summary for a compaction.".into()), None);
+        assert_eq!(subagents.said(&caller, "It is there.".into()), None);
+        assert_eq!(
+            returned(&mut subagents, outcome("<result>It is there.</result>", false)),
+            Some(Ok("It is there.".into()))
+        );
+        assert_eq!(returned(&mut subagents, outcome("Again", false)), None, "it has ended");
+        let mut subagents = begun(&["Look."]);
+        subagents.asking(&opening("Look."), false).unwrap();
+        assert_eq!(returned(&mut subagents, outcome("No answer: 400", false)), Some(Err("No answer: 400".into())));
+        let mut subagents = begun(&["Look."]);
+        let caller = subagents.asking(&opening("Look."), false).unwrap().caller;
+        subagents.said(&caller, "I give up.".into());
+        assert_eq!(
+            returned(&mut subagents, outcome("It has not completed", true)),
+            Some(Err("It has not completed".into()))
+        );
+    }
+
+    #[test]
+    fn after_a_compaction_a_subagent_is_found_by_its_prompt() {
+        let mut subagents = begun(&["Look at all the files, one by one."]);
+        let first = asks(&mut subagents, "Look at all the files, one by one.");
+        let compacted =
+            "The history was summarized. Your instructions: Look at all the files, one by one. The summary: …";
+        assert_eq!(asks(&mut subagents, compacted), first);
+        assert_eq!(asks(&mut subagents, compacted), first);
+    }
+
+    #[test]
+    fn one_in_the_background_ends_with_its_words() {
         let mut subagents = Subagents::default();
-        subagents.start(&[starts("Look.")]);
-        let first = subagents.asking(&run(), &opening("Look.")).unwrap().caller;
-        subagents.end(&first);
-        assert_eq!(asks(&mut subagents, "Look.").as_deref(), Some("qwen/4f0c/1"), "somebody goes on with it");
-        subagents.start(&[starts("Look.")]);
+        let call = AnswerPart::call("1", "task", r#"{"prompt": "Look.", "mode": "background"}"#);
+        subagents.start(&run(), &[call]);
+        let caller = subagents.asking(&opening("Look."), false).unwrap().caller;
+        assert_eq!(subagents.returned(&run(), |_| outcome("It runs.", false)), []);
+        assert_eq!(subagents.said(&caller, "It is there.".into()).unwrap().answer, Ok("It is there.".into()));
+    }
+
+    #[test]
+    fn a_subagent_of_a_subagent_is_below_it() {
+        let mut subagents = begun(&["Look."]);
+        let caller = subagents.asking(&opening("Look."), false).unwrap().caller;
+        subagents.start(&caller, &[starts("Look deeper.")]);
+        assert_eq!(asks(&mut subagents, "Look deeper.").as_deref(), Some("qwen/4f0c/1/2"));
+    }
+
+    #[test]
+    fn the_same_task_given_again_is_another_subagents_once_the_first_has_ended() {
+        let mut subagents = begun(&["Look."]);
+        let first = subagents.asking(&opening("Look."), false).unwrap().caller;
+        subagents.returned(&run(), |_| outcome("Done", false));
+        assert_eq!(asks(&mut subagents, "Look.").unwrap(), first.to_string(), "somebody goes on with it");
+        subagents.start(&run(), &[starts("Look.")]);
         assert_eq!(asks(&mut subagents, "Look.").as_deref(), Some("qwen/4f0c/2"));
     }
 
     #[test]
     fn other_calls_start_nothing() {
         let mut subagents = Subagents::default();
-        subagents.start(&[
-            AnswerPart::call("1", "web_fetch", r#"{"prompt": "Look."}"#),
-            AnswerPart::call("2", "task", r#"{"prompt": " "}"#),
-            AnswerPart::call("3", "task", "{"),
-            AnswerPart::call("4", "task", r#"["Look."]"#),
-        ]);
+        subagents.start(
+            &run(),
+            &[
+                AnswerPart::call("1", "web_fetch", r#"{"prompt": "Look."}"#),
+                AnswerPart::call("2", "task", r#"{"prompt": " "}"#),
+                AnswerPart::call("3", "task", "{"),
+                AnswerPart::call("4", "task", r#"["Look."]"#),
+            ],
+        );
         assert_eq!(asks(&mut subagents, "Look."), None);
         assert_eq!(asks(&mut subagents, ""), None);
     }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use callstack_core::fold::{AnswerPart, FoldSettings, Wire, beginning, opening};
+use callstack_core::fold::{AnswerPart, FoldSettings, Wire, beginning, opening, outcome_of};
 use callstack_core::frame::ModelRequest;
 use callstack_core::tools::conversation::{Conversation, Watched};
 use callstack_core::{Error, ErrorClass, Settings, Stack};
@@ -19,7 +19,7 @@ use http::HeaderMap;
 use super::encoding::Encoding;
 use super::folding::LONGEST;
 use super::meter::Usage;
-use super::subagents::{Asking, Subagents, last_words};
+use super::subagents::{Asking, Ended, Subagents, last_words};
 use crate::caller::{self, CODEX_TURN, Caller};
 use crate::folder::StackFolder;
 
@@ -30,14 +30,20 @@ const LONGEST_END: Duration = Duration::from_secs(5);
 /// How many conversations are kept in mind, those that have asked last.
 const MOST_CONVERSATIONS: usize = 256;
 
-/// A request with its answer.
-pub struct Watching {
+/// A request that an agent has sent.
+#[derive(Clone)]
+pub struct Sent {
     /// `None`: the host names no conversation.
     pub caller: Option<Caller>,
     pub wire: Wire,
     pub encoding: Encoding,
     /// As the agent has sent it.
     pub body: Bytes,
+}
+
+/// A request with its answer.
+pub struct Watching {
+    pub sent: Sent,
     pub request: ModelRequest,
     /// The texts of the answer, and its calls.
     pub answer: Vec<AnswerPart>,
@@ -45,9 +51,16 @@ pub struct Watching {
     pub is_last: bool,
 }
 
+/// What the thread that records gets.
+enum News {
+    /// A request has come.
+    Asked(Sent),
+    Answered(Box<Watching>),
+}
+
 /// Hands requests to the thread that records them.
 pub struct Watcher {
-    waiting: Mutex<Option<SyncSender<Box<Watching>>>>,
+    waiting: Mutex<Option<SyncSender<News>>>,
     /// Closed when all is recorded.
     is_done: Mutex<Receiver<()>>,
 }
@@ -73,9 +86,17 @@ impl Watcher {
         Self { waiting: Mutex::new(Some(waiting)), is_done: Mutex::new(is_done) }
     }
 
+    /// Looks at a request before its answer: it can tell that a subagent has ended, whose caller goes on with the answer.
+    pub fn look(&self, sent: &Sent) {
+        // Without it, the end is seen when the next request comes.
+        taken(&self.waiting, |waiting| waiting.as_ref().map(|waiting| waiting.try_send(News::Asked(sent.clone()))));
+    }
+
     /// Records a request soon. One that finds no place is recorded with the next one of its conversation, but for what it has used.
     pub fn watch(&self, watching: Watching) {
-        let sent = taken(&self.waiting, |waiting| waiting.as_ref().map(|waiting| waiting.try_send(watching.into())));
+        let sent = taken(&self.waiting, |waiting| {
+            waiting.as_ref().map(|waiting| waiting.try_send(News::Answered(watching.into())))
+        });
         if let Some(Err(TrySendError::Full(_))) = sent {
             tracing::warn!("a request is not in the usage of its frame: the stack is too slow");
         }
@@ -116,10 +137,13 @@ struct Seen {
 }
 
 impl Recorder {
-    fn record_all(mut self, requests: &Receiver<Box<Watching>>) {
-        for watching in requests {
+    fn record_all(mut self, requests: &Receiver<News>) {
+        for news in requests {
             // A fault in reading one request is none of the next.
-            let recorded = catch_unwind(AssertUnwindSafe(|| self.record(&watching)));
+            let recorded = catch_unwind(AssertUnwindSafe(|| match &news {
+                News::Asked(sent) => self.look(sent),
+                News::Answered(watching) => self.record(watching),
+            }));
             match recorded {
                 Ok(Ok(())) => {}
                 Ok(Err(problem)) => tracing::warn!("a request is not in the log of its frame: {problem}"),
@@ -129,6 +153,10 @@ impl Recorder {
             }
         }
         let opened = self.open();
+        let left = self.subagents.left();
+        if let Err(problem) = self.end_agents(left) {
+            tracing::warn!("the end of a subagent is not recorded: {problem}");
+        }
         for seen in mem::take(&mut self.conversations).into_values() {
             self.forget(seen);
         }
@@ -184,57 +212,79 @@ impl Recorder {
         Ok(())
     }
 
+    /// Ends the subagents whose starter has their answers in this request.
+    fn look(&mut self, sent: &Sent) -> Result<(), String> {
+        if sent.caller != self.conversation || sent.caller.is_none() || !self.subagents.has_open() {
+            return Ok(());
+        }
+        let body = sent.encoding.decoded(&sent.body, LONGEST as u64).map_err(|error| error.to_string())?;
+        let Ok(text) = std::str::from_utf8(&body) else { return Ok(()) };
+        self.open()?;
+        let asking = self.asking(sent, text).map_err(|error| error.to_string())?;
+        let Some(starter) = asking else { return Ok(()) };
+        let ended = self.subagents.returned(&starter, |call| outcome_of(sent.wire, text, call));
+        self.end_agents(ended).map_err(|error| error.to_string())
+    }
+
+    fn end_agents(&self, ended: Vec<Ended>) -> Result<(), Error> {
+        ended.into_iter().try_for_each(|Ended { caller, prompt, answer }| {
+            self.in_conversation(Some(&caller), |conversation| match answer {
+                Ok(words) => conversation.agent_ended(&prompt, &words),
+                Err(reason) => conversation.agent_failed(&prompt, &reason),
+            })
+        })
+    }
+
     fn record(&mut self, watching: &Watching) -> Result<(), String> {
-        let body = watching.encoding.decoded(&watching.body, LONGEST as u64).map_err(|error| error.to_string())?;
+        let Watching { sent, request, answer, is_last } = watching;
+        let body = sent.encoding.decoded(&sent.body, LONGEST as u64).map_err(|error| error.to_string())?;
         // What is no text was told of when it was to be folded.
         let Ok(text) = std::str::from_utf8(&body) else { return Ok(()) };
         self.open()?;
-        let caller = self.asking(watching, text).map_err(|error| error.to_string())?;
+        let caller = self.asking(sent, text).map_err(|error| error.to_string())?;
         let name = match &caller {
             Some(caller) => caller.to_string(),
-            None => beginning(watching.wire, text).unwrap_or_default().to_string(),
+            None => beginning(sent.wire, text).unwrap_or_default().to_string(),
         };
         self.turn += 1;
         let mut seen = self.conversations.remove(&name).unwrap_or_default();
         (seen.turn, seen.caller) = (self.turn, caller.clone());
-        let last = caller.as_ref().filter(|caller| caller.is_subagent());
-        let last = last.and_then(|_| last_words(&watching.answer, watching.is_last));
+        // One that its host names has no call here whose outcome would tell its end.
+        let is_named = sent.caller == caller;
+        let agent = caller.as_ref().filter(|caller| caller.is_subagent());
+        let words = agent.and_then(|_| last_words(answer, *is_last));
         let recorded = self.in_conversation(caller.as_ref(), |conversation| {
-            let (answer, request) = (&watching.answer, watching.request.clone());
-            conversation.watch(watching.wire, text, answer, &self.fold, Some(request), &mut seen.watched)?;
-            // The frame of a subagent ends with its last answer, also if no hook tells of that.
-            last.as_deref().map_or(Ok(()), |last| conversation.agent_ended("", last))
+            let request = request.clone();
+            conversation.watch(sent.wire, text, answer, &self.fold, Some(request), &mut seen.watched)?;
+            match words.as_deref().filter(|_| is_named) {
+                Some(words) => conversation.agent_ended("", words),
+                None => Ok(()),
+            }
         });
-        if let Some(caller) = caller.filter(|_| last.is_some()) {
-            self.subagents.end(&caller);
-        }
         self.conversations.insert(name, seen);
         self.forget_oldest();
-        recorded.map_err(|error| error.to_string())
+        let mut ended = Vec::new();
+        if let Some(caller) = caller.filter(|_| sent.caller.is_some() && sent.caller == self.conversation) {
+            self.subagents.start(&caller, answer);
+            ended.extend(words.and_then(|words| self.subagents.said(&caller, words)));
+        }
+        recorded.and_then(|()| self.end_agents(ended)).map_err(|error| error.to_string())
     }
 
     /// Who asks. Of a conversation that the agent does not name, a subagent is told by its first words, and gets its frame.
-    fn asking(&mut self, watching: &Watching, text: &str) -> Result<Option<Caller>, Error> {
-        let caller = watching.caller.clone();
+    fn asking(&mut self, sent: &Sent, text: &str) -> Result<Option<Caller>, Error> {
+        let caller = sent.caller.clone();
         let Some(own) = caller.clone().filter(|_| caller == self.conversation) else { return Ok(caller) };
         // As long as the conversation has no frame, all that is said and used belongs to the one that it begins.
-        if self.in_conversation(Some(&own), |conversation| conversation.place()).is_none() {
-            return Ok(Some(own));
+        let has_no_frame = self.in_conversation(Some(&own), |conversation| conversation.place()).is_none();
+        let asking = self.subagents.asking(&opening(sent.wire, text), has_no_frame);
+        let Some(Asking { caller, task }) = asking else { return Ok(Some(own)) };
+        if let Some(task) = task {
+            self.in_conversation(Some(&task.starter), |conversation| {
+                conversation.agent_named(&caller.actor(), &task.description, &task.prompt)
+            })?;
         }
-        match self.subagents.asking(&own, &opening(watching.wire, text)) {
-            Some(Asking { caller, task }) => {
-                if let Some(task) = task {
-                    self.in_conversation(Some(&own), |conversation| {
-                        conversation.agent_named(&caller.actor(), &task.description, &task.prompt)
-                    })?;
-                }
-                Ok(Some(caller))
-            }
-            None => {
-                self.subagents.start(&watching.answer);
-                Ok(Some(own))
-            }
-        }
+        Ok(Some(caller))
     }
 
     fn forget_oldest(&mut self) {

@@ -11,6 +11,7 @@ use super::upstreams::own;
 use crate::caller::{self, Caller};
 use crate::failure::Failure;
 use crate::folder::{StackFolder, VARIABLE};
+use crate::mcp::WATCHED;
 use crate::proxy::Proxy;
 
 /// The name of the server in the settings of every agent.
@@ -39,6 +40,8 @@ pub struct Scene<'a> {
     stack: Vec<(&'static str, OsString)>,
     /// The name of the conversation, for agents that do not name theirs.
     conversation: String,
+    /// A proxy sees the requests of the agent.
+    pub is_watched: bool,
 }
 
 impl<'a> Scene<'a> {
@@ -69,6 +72,7 @@ impl<'a> Scene<'a> {
             place: folder.variables_of_run()?,
             stack,
             conversation: conversation.to_string(),
+            is_watched: false,
         })
     }
 
@@ -77,12 +81,15 @@ impl<'a> Scene<'a> {
     pub fn in_test(files: &'a Path, program: &Path, agent: &'a Path, given: &'a [OsString]) -> Self {
         let program = program.to_string_lossy().into_owned();
         let (arguments, place, stack) = (Vec::new(), Vec::new(), Vec::new());
-        Self { files, program, arguments, agent, given, place, stack, conversation: String::new() }
+        Self { files, program, arguments, agent, given, place, stack, conversation: String::new(), is_watched: false }
     }
 
     /// The entry of the server, as most agents write it, with more keys.
     pub fn entry(&self, more: Value) -> Value {
-        let variables = json!({ caller::VARIABLE: self.conversation });
+        let mut variables = json!({ caller::VARIABLE: self.conversation });
+        if self.is_watched {
+            variables[WATCHED] = "1".into();
+        }
         let mut entry = json!({ "command": self.program, "args": self.arguments, "env": variables });
         if let (Value::Object(entry), Value::Object(more)) = (&mut entry, more) {
             entry.extend(more);

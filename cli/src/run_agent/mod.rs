@@ -100,7 +100,7 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     let folder = Arc::new(folder);
     let conversation = Caller::of_run(&program.file_stem().unwrap_or_default().to_string_lossy())
         .map_err(|error| Failure::new(Exit::Failed, "io", format!("no name can be made for the run: {error}")))?;
-    let scene = Scene::new(files.path(), &folder, &program, &command, &conversation)?;
+    let mut scene = Scene::new(files.path(), &folder, &program, &command, &conversation)?;
     let upstream = match upstream {
         Some(given) => Some(given),
         None => agent.upstream(&scene)?,
@@ -119,6 +119,7 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
         ),
         None => None,
     };
+    scene.is_watched = proxy.is_some();
     let mut launch = agent.launch(&scene, proxy.as_ref())?;
     let lent = launch.lent.take();
     lent.as_ref()

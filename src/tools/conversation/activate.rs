@@ -67,7 +67,7 @@ impl ConversationTool for Activate {
         begun.map_err(|error| call.refused(frame, error))?;
         if self.hand_over {
             let own = call.place_after(call.stack.look(|tree| tree.node(frame).parent()));
-            return Ok(call.answer_from(own, call.handed(frame)));
+            return Ok(call.answer_from(own, call.handed(&[frame])));
         }
         let begun = call.begun_frame(frame, begins_anew || from == FrameStatus::Planned);
         Ok(call.answer_from(Some(frame), beginning::with_sentence(begun, &used)))

@@ -38,31 +38,45 @@ pub struct Conversation<'a> {
     pub(super) settings: &'a Settings,
     /// The name of the conversation. `None`: nobody knows which one it is.
     pub(super) caller: Option<&'a str>,
-    /// True: the host tells when it starts a subagent, and when that ends.
-    pub(super) tells_agents: bool,
-    /// The kind of subagent that the host has for frames that are handed over.
-    pub(super) worker: Option<&'a str>,
+    /// What the host tells of subagents.
+    pub(super) reports: SubagentReports<'a>,
+}
+
+/// What a host tells of the subagents of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SubagentReports<'a> {
+    /// Nothing: a subagent ends its frame by itself.
+    #[default]
+    None,
+    /// Their ends, with their last answers ([`Conversation::agent_ended`]).
+    Ends,
+    /// The same, but not who calls a tool: their calls come in the name of the conversation that has started them. One that names the frame of a
+    /// subagent is that subagent's.
+    EndsWithoutCallers,
+    /// All: also with which prompts they start ([`Conversation::agent_prompted`]), so that the prompt for one is a line.
+    All {
+        /// The kind of subagent that the host has for frames that are handed over. It works on files and has none of these tools, so that its
+        /// prompt is short. `None`: it has none.
+        worker: Option<&'a str>,
+    },
 }
 
 impl<'a> Conversation<'a> {
     /// The conversation that is the actor of a stack, see [`Stack::as_actor`]; without a name it has to say in each call in which frame it
     /// works. Contexts are made with these settings, in which the tools should have the names of [`names`](super::names).
     pub fn new(stack: &'a Stack, settings: &'a Settings) -> Self {
-        Self { stack, settings, caller: stack.actor().and_then(named), tells_agents: false, worker: None }
+        Self { stack, settings, caller: stack.actor().and_then(named), reports: SubagentReports::None }
     }
 
-    /// The same of a host that calls [`Conversation::agent_prompted`] before it starts a subagent, and [`Conversation::agent_ended`] behind
-    /// its end. Then the prompt for a subagent is a line, and its last answer are the results of its frame.
+    /// The same of a host that tells of subagents.
     #[must_use]
-    pub fn telling_agents(self, tells_agents: bool) -> Self {
-        Self { tells_agents, ..self }
+    pub fn reporting(self, reports: SubagentReports<'a>) -> Self {
+        Self { reports, ..self }
     }
 
-    /// The same of a host with a kind of subagent that has only the tools that work on files needs, and none of these: its prompt is short.
-    /// The answer of a hand-over names it.
-    #[must_use]
-    pub fn with_worker(self, worker: Option<&'a str>) -> Self {
-        Self { worker, ..self }
+    pub(super) fn tells_all_of_agents(&self) -> bool {
+        matches!(self.reports, SubagentReports::All { .. })
     }
 
     /// The frame that an argument names.
@@ -292,28 +306,37 @@ impl<'a> Conversation<'a> {
         self.stack.look(|tree| calls::name(tree, frame))
     }
 
-    /// The answer that hands a frame over: with the prompt for the subagent.
-    pub(super) fn handed(&self, frame: Handle) -> String {
-        let name = self.name(frame);
-        let kind = self.worker.map_or_else(String::new, |worker| {
+    /// The answer that hands frames over: with the prompts for the subagents.
+    pub(super) fn handed(&self, frames: &[Handle]) -> String {
+        let begun = |frame: &Handle| format!("{} has begun, for a subagent.", self.name(*frame));
+        let SubagentReports::All { worker } = self.reports else {
+            let prompt =
+                |frame: &Handle| format!("{} Give it this prompt:\n{}", begun(frame), self.prompt(*frame, true));
+            return frames.iter().map(prompt).collect::<Vec<_>>().join("\n");
+        };
+        let kind = worker.map_or_else(String::new, |worker| {
             format!(" of the type {worker} (it can read, write and run; of another type if it needs other tools)")
         });
-        match self.tells_agents {
-            true => format!(
-                "{name} has begun, for a subagent. Start one{kind} with this prompt, to which all that it needs is added; its last answer will \
-                 be the results of the frame:\n{}",
-                self.task_line(frame)
-            ),
-            false => format!("{name} has begun, for a subagent. Give it this prompt:\n{}", self.prompt(frame, true)),
-        }
+        let (which, lines) = match frames {
+            [_] => ("with this prompt", "it"),
+            _ => ("for each, with these prompts", "them"),
+        };
+        let begun = frames.iter().map(begun).collect::<Vec<_>>().join(" ");
+        let lines = format!(
+            "{begun} Start one{kind} {which}, word for word; all that it needs is added to {lines}, and its last answer will be the results of the \
+             frame:"
+        );
+        let prompts = frames.iter().map(|frame| format!("\n{}", self.task_line(*frame)));
+        lines + &prompts.collect::<String>()
     }
 
     /// The prompt with which a subagent works in a frame. `has_tools`: it can call the tools of the stack.
     pub(super) fn prompt(&self, frame: Handle, has_tools: bool) -> String {
         let mut settings = self.settings.clone().guidance(Guidance::None);
+        let ends_by_answer = self.reports != SubagentReports::None;
         if !has_tools {
             settings.tools = ToolNames::none();
-        } else if self.tells_agents {
+        } else if ends_by_answer {
             // Its answer ends its work, and no call.
             settings.tools = settings.tools.without(ToolRole::Pop);
         }
@@ -322,7 +345,7 @@ impl<'a> Conversation<'a> {
             true => format!("Pass \"frame\": \"{frame}\" in your calls of the tools of the MCP server callstack. "),
             false => String::new(),
         };
-        let end = match self.tells_agents {
+        let end = match ends_by_answer {
             true => format!(
                 "End with an answer that says what exists now, where, and how it is used: that is recorded as the results of {frame}."
             ),

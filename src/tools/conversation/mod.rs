@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use self::caller::{Conversation, newest_open, place};
+pub use self::caller::{Conversation, SubagentReports, newest_open, place};
 pub use self::question::Question;
 pub use self::status::Wait;
 pub use self::watching::{ReadPart, Watched};
@@ -223,9 +223,14 @@ impl Conversation<'_> {
     /// [up to date](crate::Stack::refresh).
     pub fn call(&self, name: &str, arguments: &str) -> Called {
         let entry = TABLE.iter().find(|entry| entry.name == name);
+        let stack = self.of_named_agent(arguments);
+        let own = match &stack {
+            Some(stack) => &Conversation::new(stack, self.settings).reporting(self.reports),
+            None => self,
+        };
         let run = |entry: &Entry| {
-            self.take_up(entry.name, arguments)?;
-            (entry.run)(self, arguments)
+            own.take_up(entry.name, arguments)?;
+            (entry.run)(own, arguments)
         };
         entry.map_or_else(|| Err("there is no such tool".into()), run).unwrap_or_else(Refusal::into)
     }

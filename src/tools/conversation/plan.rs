@@ -55,7 +55,7 @@ impl ConversationTool for Plan {
             planned.iter().partition(|frame| self.hand_over && can_begin(frame));
         let stack = call.as_actor(|actor| actor.handing_over(true));
         begun.iter().try_for_each(|frame| stack.begin(*frame))?;
-        let mut lines: Vec<String> = begun.iter().map(|frame| call.handed(*frame)).collect();
+        let mut lines = if begun.is_empty() { Vec::new() } else { vec![call.handed(&begun)] };
         lines.extend(waiting.iter().map(|frame| format!("{} is planned.", call.name(*frame))));
         if begun.is_empty() {
             let first = call.stack.look(|tree| beginning::first(tree, &waiting));

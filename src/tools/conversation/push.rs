@@ -59,7 +59,7 @@ impl ConversationTool for Push {
         }
         let frame = call.as_actor(|actor| actor.handing_over(self.hand_over)).push(new)?;
         if self.hand_over {
-            return Ok(call.answer_from(own, call.handed(frame)));
+            return Ok(call.answer_from(own, call.handed(&[frame])));
         }
         let mut text = call.stack.look(|tree| beginning::told(tree, frame, true, &call.settings.tools));
         if own.is_none() {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::caller::{Conversation, frame_in_prompt, is_handed_over, place};
+use super::caller::{Conversation, SubagentReports, frame_in_prompt, is_handed_over, place};
 use crate::error::Result;
 use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Identity, PopStatus};
 use crate::session::title_of;
@@ -15,7 +15,11 @@ impl Conversation<'_> {
     /// The prompt of a subagent that is about to start, with all that it needs if it hands over a frame. `None`: it hands none over.
     /// `has_tools`: the subagent can call these tools.
     pub fn agent_prompted(&self, prompt: &str, has_tools: bool) -> Option<String> {
-        let frame = self.stack.look(|tree| frame_handed_over(tree, prompt))?;
+        let frame = self.stack.look(|tree| {
+            // A worker can look nothing up, so its prompt need not have the very words.
+            let loosely = || if has_tools { None } else { self.meant_by(tree, prompt) };
+            frame_handed_over(tree, prompt).or_else(loosely)
+        })?;
         // What the agent has written beside the line that names the frame stays.
         let line = self.task_line(frame);
         Some(match prompt.split_once(&line) {
@@ -53,6 +57,39 @@ impl Conversation<'_> {
         ))
     }
 
+    /// The frame that waits for a subagent of this conversation, and that a prompt names by its handle, or the only one that waits.
+    fn meant_by(&self, tree: &Tree, prompt: &str) -> Option<Handle> {
+        let own = self.caller?;
+        let waits = |frame: &Handle| {
+            let record = tree.node(*frame).record();
+            let is_ours = |holder: &Holder| awaits_subagent(holder) && holder.caller == own;
+            record.status == FrameStatus::InProgress && record.held_by().is_some_and(is_ours)
+        };
+        let waiting: Vec<Handle> = tree.held().filter(waits).collect();
+        let words = prompt.split(|character: char| !character.is_ascii_alphanumeric());
+        let mut named = words.filter_map(|word| word.parse::<Handle>().ok());
+        named.find(|frame| waiting.contains(frame)).or(match waiting[..] {
+            [only] => Some(only),
+            _ => None,
+        })
+    }
+
+    /// The stack for the subagent of this conversation in whose frame a call is, if the host does not say who calls. `None`: the call is the
+    /// conversation's own.
+    pub(super) fn of_named_agent(&self, arguments: &str) -> Option<Stack> {
+        let own = self.caller.filter(|_| self.reports == SubagentReports::EndsWithoutCallers)?;
+        let arguments: Value = from_json(arguments).ok()?;
+        let named = self.stack.resolve(arguments["frame"].as_str()?).ok()?;
+        let agent = self.stack.look(|tree| {
+            let holder = |frame: Handle| tree.node(frame).record().held_by();
+            let is_agents = |holder: &&Holder| {
+                holder.kind == HolderKind::Conversation && holder.caller == own && !holder.name.is_empty()
+            };
+            tree.lineage(named).find_map(|frame| holder(frame).filter(is_agents).map(|holder| holder.name.clone()))
+        })?;
+        Some(self.of_agent(&Actor::new(HolderKind::Conversation, agent).caller(own)))
+    }
+
     /// Enters the frame that a call names, if that was handed over to a subagent and nobody has entered it: who works in it is that subagent.
     /// A subagent of which nobody knew at its beginning whether a frame was handed over to it, and that names none, gets its own.
     pub(super) fn take_up(&self, tool: &str, arguments: &str) -> Result<()> {
@@ -60,7 +97,7 @@ impl Conversation<'_> {
         let named =
             from_json::<Value>(arguments).ok().and_then(|arguments| Some(arguments["frame"].as_str()?.to_owned()));
         let Some(named) = named else {
-            let is_told = self.tells_agents && is_subagent(actor);
+            let is_told = self.tells_all_of_agents() && is_subagent(actor);
             return if is_told { self.frame_of(actor, "subagent").map(drop) } else { Ok(()) };
         };
         let works = matches!(tool, "push" | "plan" | "record" | "pop");
@@ -132,6 +169,33 @@ impl Conversation<'_> {
     /// # Errors
     /// The storage errors.
     pub fn agent_ended(&self, prompt: &str, answer: &str) -> Result<()> {
+        match answer.trim() {
+            "" => self.end_agent(prompt, PopStatus::Failed, "The subagent has ended without an answer."),
+            said => self.end_agent(prompt, PopStatus::Completed, said),
+        }
+    }
+
+    /// The subagent that is this conversation has failed, for this reason: so have its frames. Of a conversation that has started a subagent: the
+    /// frame that this prompt hands over.
+    ///
+    /// # Errors
+    /// As [`Conversation::agent_ended`].
+    pub fn agent_failed(&self, prompt: &str, reason: &str) -> Result<()> {
+        let reason = if reason.trim().is_empty() { "The subagent has failed." } else { reason.trim() };
+        if self.stack.actor().is_some_and(is_subagent) {
+            return self.end_agent(prompt, PopStatus::Failed, reason);
+        }
+        let handed_over = self.stack.look(|tree| frame_handed_over(tree, prompt));
+        match handed_over.filter(|frame| self.status(*frame) == FrameStatus::InProgress) {
+            Some(frame) => self
+                .as_actor(|actor| actor.taking_over(true))
+                .pop(frame, PopStatus::Failed, reason.to_owned())
+                .map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn end_agent(&self, prompt: &str, status: PopStatus, results: &str) -> Result<()> {
         let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(()) };
         if let Some(frame) =
             self.stack.look(|tree| frame_handed_over(tree, prompt)).filter(|frame| self.waits_for(*frame, agent))
@@ -140,10 +204,6 @@ impl Conversation<'_> {
         }
         // Of a subagent that was not told from one with a frame of its session, the frame is made now.
         let made = self.frame_of(agent, "subagent")?;
-        let (status, results) = match answer.trim() {
-            "" => (PopStatus::Failed, "The subagent has ended without an answer."),
-            said => (PopStatus::Completed, said),
-        };
         let (task, below) = self.stack.look(|tree| {
             let Some(entered) = tree.place_of(&agent.name) else { return (None, Vec::new()) };
             let is_own = |frame: Handle| {
@@ -151,7 +211,12 @@ impl Conversation<'_> {
                 holder.is_some_and(|holder| holder.name == agent.name)
             };
             let task = tree.lineage(entered).find(|frame| is_handed_over(tree, *frame) && is_own(*frame));
-            (task, tree.lineage(entered).take_while(|frame| task.is_some_and(|task| *frame != task)).collect())
+            let mut below: Vec<Handle> =
+                tree.lineage(entered).take_while(|frame| task.is_some_and(|task| *frame != task)).collect();
+            // What it has begun and left.
+            let others = task.into_iter().flat_map(|task| tree.descendants(task)).filter(|frame| is_own(*frame));
+            below.extend(others.filter(|frame| !below.contains(frame)).collect::<Vec<_>>().into_iter().rev());
+            (task, below)
         });
         if let Some(made) = made.filter(|made| task.is_some_and(|task| task != *made) && self.status(*made).is_open()) {
             self.stack.invalidate(made, format!("The subagent has worked in {}", task.unwrap_or(made)))?;

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use callstack_core::context::{Budget, Guidance};
 use callstack_core::session::changes_of_command;
 use callstack_core::text::{decoded, from_json};
-use callstack_core::tools::conversation::{self, Conversation};
+use callstack_core::tools::conversation::{self, Conversation, SubagentReports};
 use callstack_core::{Command, Error, HostSettings, Settings};
 use clap::{Args, ValueEnum};
 use serde::de::DeserializeOwned;
@@ -70,10 +70,14 @@ pub enum HookEvent {
     PreToolUse,
     /// A tool was called: records the file that it has written, or names the frame of the subagent that it has started.
     PostToolUse,
+    /// A call of a tool has failed: fails the frame of the subagent that it has started.
+    PostToolUseFailure,
     /// A subagent begins: makes its frame.
     SubagentStart,
     /// A subagent ends: finishes its frame with its answer.
     SubagentStop,
+    /// The requests of a subagent have failed for good: fails its frame.
+    StopFailure,
     /// The session is about to be compacted: says what the summary must keep.
     PreCompact,
     /// The session was compacted: the summary becomes the results so far of its frame.
@@ -109,6 +113,8 @@ pub struct Event {
     last_assistant_message: String,
     #[serde(default, deserialize_with = "words")]
     compact_summary: String,
+    #[serde(default, deserialize_with = "words")]
+    error: String,
     #[serde(default, deserialize_with = "fitting")]
     stop_hook_active: bool,
     #[serde(default, deserialize_with = "fitting")]
@@ -231,7 +237,7 @@ fn answer(host: HookHost, kind: HookEvent, folder: &StackFolder) -> Result<Optio
     }
     let budget = budget(kind);
     let settings = Settings::default().budget(budget).guidance(Guidance::None).tools(conversation::names(&[]));
-    let conversation = Conversation::new(&stack, &settings).telling_agents(true);
+    let conversation = Conversation::new(&stack, &settings).reporting(SubagentReports::All { worker: None });
     let answer = answer_to(host, kind, &event, &conversation).map_err(|error| error.to_string());
     // The frame of a subagent is known then. What goes wrong here takes nothing from the answer.
     if let Err(problem) = transcript::read(host, kind, &event, &conversation) {
@@ -304,6 +310,19 @@ fn answer_to(
         }
         HookEvent::SubagentStop => {
             conversation.agent_ended(&event.prompt_of_agent(), &event.last_assistant_message)?;
+            None
+        }
+        HookEvent::StopFailure => {
+            if !event.agent_id.is_empty() {
+                conversation.agent_failed("", &event.last_assistant_message)?;
+            }
+            None
+        }
+        HookEvent::PostToolUseFailure => {
+            if event.starts_agent() {
+                let prompt = event.tool_input.get("prompt").and_then(Value::as_str).unwrap_or_default();
+                conversation.agent_failed(prompt, &event.error)?;
+            }
             None
         }
         HookEvent::PreCompact => conversation.compacting().map(|text| json!({ "systemMessage": text })),
