@@ -1705,6 +1705,22 @@ CallstackCode callstack_settings(CallstackText *out_settings,
                                  CallstackError **error);
 
 /**
+ * Returns what of a volatile part has changed, for a conversation that keeps what it was told: a whole newer part would leave the older
+ * one beside it.
+ *
+ * - `before`: the volatile part that the conversation was told last.
+ * - `now`: the newest one, of `callstack_session_context` or `callstack_context`.
+ * - `out_changes`: a block with the elements that are new or different, and the names of those that are no more; `now` itself if that
+ *   is not longer; empty if there is nothing to tell.
+ */
+CallstackCode callstack_context_changes(const char *before,
+                                        size_t before_len,
+                                        const char *now,
+                                        size_t now_len,
+                                        CallstackText *out_changes,
+                                        CallstackError **error);
+
+/**
  * Returns a request to a model without what its finished frames have said. In a host whose agent works on all its frames in
  * one conversation, that conversation is then as the stack is: a pushed and popped frame is a call and its return. The answer of
  * the push becomes what the frame has returned, and everything from there to the answer of the pop is gone. What is not folded

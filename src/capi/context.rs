@@ -10,7 +10,7 @@ use super::error::CallstackError;
 use super::guard::{Output, guard, put};
 use super::stack::Callstack;
 use super::text::{CallstackText, optional_record, optional_text, text, to_json};
-use crate::context::{Budget, Context, Report, Settings};
+use crate::context::{Budget, Context, Report, Settings, changes};
 use crate::frame::FrameRef;
 
 /// The outputs of `callstack_context`. Each can be null.
@@ -152,6 +152,31 @@ pub unsafe extern "C" fn callstack_settings(
             let (budget, problems) = Budget::from_environment();
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             Ok((to_json(&Settings { budget, ..Settings::default() }), to_json(&problems)))
+        })
+    }
+}
+
+/// Returns what of a volatile part has changed, for a conversation that keeps what it was told: a whole newer part would leave the older
+/// one beside it.
+///
+/// - `before`: the volatile part that the conversation was told last.
+/// - `now`: the newest one, of `callstack_session_context` or `callstack_context`.
+/// - `out_changes`: a block with the elements that are new or different, and the names of those that are no more; `now` itself if that
+///   is not longer; empty if there is nothing to tell.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn callstack_context_changes(
+    before: *const c_char,
+    before_len: usize,
+    now: *const c_char,
+    now_len: usize,
+    out_changes: *mut CallstackText,
+    error: *mut *mut CallstackError,
+) -> CallstackCode {
+    // SAFETY: the caller keeps the header's contract.
+    unsafe {
+        guard(out_changes, error, || {
+            let (before, now) = (text("before", before, before_len)?, text("now", now, now_len)?);
+            Ok(changes(before, now).unwrap_or_default())
         })
     }
 }

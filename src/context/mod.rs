@@ -46,6 +46,7 @@
 
 mod approx;
 mod cache;
+mod changes;
 mod considered;
 mod cost;
 mod counter;
@@ -93,6 +94,7 @@ use wording::Wording;
 pub use crate::keywords::keywords;
 pub use approx::Approx;
 pub use cache::CacheStatistics;
+pub use changes::changes;
 pub use counter::counter;
 pub use fragment::DetailLevel;
 pub use heap::{ChunkEntry, Shown};

@@ -38,6 +38,18 @@ static void a_request_is_folded(void) {
     FAILS(CALLSTACK_ERROR_JSON, callstack_fold(TEXT("chat"), TEXT(request), TEXT("{\"x\": 1}"), &folded, NULL, &error));
 }
 
+static void only_what_has_changed_is_told(void) {
+    CallstackText text;
+    const char *before = "<stack-now>\n<position>Task 1 of 2</position>\n<next-action>Begin f3</next-action>\n</stack-now>\n";
+    const char *now = "<stack-now>\n<position>Task 1 of 2</position>\n<next-action>Finish</next-action>\n</stack-now>\n";
+    OK(callstack_context_changes(TEXT(before), TEXT(now), &text, &error));
+    CHECK_TEXT(text.data, "<stack-now shows=\"only what has changed\">\n<next-action>Finish</next-action>\n</stack-now>\n");
+    callstack_text_free(&text);
+    OK(callstack_context_changes(TEXT(now), TEXT(now), &text, &error));
+    CHECK_TEXT(text.data, "");
+    callstack_text_free(&text);
+}
+
 static void limits_and_corrections(void) {
     Callstack *stack = in_memory();
     CallstackText text;
@@ -140,6 +152,7 @@ int main(int argc, char **argv) {
     CHECK(strchr(callstack_version(), '.') != NULL);
     a_wrong_variable_is_reported_and_the_others_count();
     a_request_is_folded();
+    only_what_has_changed_is_told();
     limits_and_corrections();
     check_handles(stack, "[]");
     close_stack(stack);

@@ -1,6 +1,7 @@
 // The context of a frame.
 
 import { readJson } from "./json.js"
+import { Native } from "./native.js"
 import type { Report } from "./types.js"
 
 /**
@@ -38,4 +39,15 @@ export class Context {
   get tokens(): number {
     return this.report.tokens
   }
+}
+
+/**
+ * Returns what of a volatile part has changed, for a conversation that keeps what it was told: a whole newer part would leave the
+ * older one beside it. Empty if there is nothing to tell; `now` itself if that is not longer.
+ *
+ * @param before - The volatile part that the conversation was told last.
+ * @param now - The newest one.
+ */
+export function contextChanges(before: string, now: string): string {
+  return Native.get().text("context_changes", undefined, before, now)
 }

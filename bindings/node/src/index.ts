@@ -1,6 +1,6 @@
 // The public API of callstack-core: a call stack of frames for LLM agents, instead of one long chat.
 
-export { Context } from "./context.js"
+export { Context, contextChanges } from "./context.js"
 export { CallstackError, type ErrorCode, type ErrorDetails } from "./error.js"
 export { fold } from "./fold.js"
 export { type CancelSignal, Host, type HostActions, type HostAnswer, type LogLevel, type TakePrompt } from "./host.js"

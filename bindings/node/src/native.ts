@@ -81,6 +81,7 @@ export const SIGNATURES = {
   export_files: "t",
   outline: "t?o",
   context: "tt?oooo",
+  context_changes: "Ntto",
   clear_cache: "t?",
   settings: "Noo",
   fold: "Nttt?oo",

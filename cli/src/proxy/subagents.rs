@@ -174,8 +174,8 @@ fn task_of(starter: &Caller, part: &AnswerPart) -> Option<Task> {
     let text = |key: &str| arguments[key].as_str().unwrap_or_default().to_owned();
     let (description, prompt) = (text("description"), text("prompt"));
     let is_in_background = IN_BACKGROUND.iter().any(|(key, value)| match &arguments[*key] {
-        Value::String(text) => text == value,
-        other => other.to_string() == *value,
+        Value::Bool(given) => *given,
+        given => given == value,
     });
     let task = Task { starter: starter.clone(), description, prompt, call: part.clone(), is_in_background };
     (!task.prompt.trim().is_empty()).then_some(task)

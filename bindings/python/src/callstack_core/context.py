@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from callstack_core import _handle
 from callstack_core._handle import read_json
 from callstack_core.types import Report
 
@@ -37,3 +38,12 @@ class Context:
     def tokens(self) -> int:
         """An upper bound of the tokens of `xml`, and of `stable` and `volatile` together."""
         return self.report["tokens"]
+
+
+def context_changes(before: str, now: str) -> str:
+    """Returns what of a volatile part has changed, for a conversation that keeps what it was told.
+
+    A whole newer part would leave the older one, `before`, beside it. Empty if there is nothing to tell; `now` itself if that is
+    not longer.
+    """
+    return _handle.text("callstack_context_changes", before, now)

@@ -8,7 +8,9 @@ import type {
   HookInput,
   SyncHookJSONOutput,
 } from "@anthropic-ai/claude-agent-sdk"
+import { contextChanges } from "callstack-core"
 import type { SessionLimits, SessionOwner } from "../../driver.js"
+import { StartedAgents, startsAgent } from "./subagents.js"
 import { PREFIX } from "./tools.js"
 
 type Hooks = Partial<Record<HookEvent, HookCallbackMatcher[]>>
@@ -19,7 +21,10 @@ const OUTPUT_TOOL = "StructuredOutput"
 /** Which parameters of tools name the file that they change. */
 const PATHS = ["file_path", "notebook_path"]
 
-/** The contexts that a session has got. They are sent again only when they have changed. */
+/**
+ * The contexts that a session has got, over all its turns: its transcript keeps them. What has not changed is not sent again, and of the
+ * part that changes only the changes, because nothing takes an older one back.
+ */
 export class SentContexts {
   readonly #owner: SessionOwner
   readonly #sessionID: string
@@ -37,12 +42,13 @@ export class SentContexts {
     return this.#stable ?? ""
   }
 
-  /** Returns the part of the context for behind the newest message; undefined if the session has it already. */
+  /** Returns what the part for behind the newest message has that is new; undefined if there is nothing. */
   news(): string | undefined {
     const volatile = this.#owner.context(this.#sessionID)?.volatile
-    if (volatile === this.#volatile) return undefined
+    if (volatile === undefined) return undefined
+    const news = this.#volatile === undefined ? volatile : contextChanges(this.#volatile, volatile)
     this.#volatile = volatile
-    return volatile
+    return news === "" ? undefined : news
   }
 
   /** Returns all that a conversation needs after it has forgotten what it held. */
@@ -65,22 +71,55 @@ export function sessionHooks(
   limits: SessionLimits,
   user: Hooks,
 ): Hooks {
+  const agents = new StartedAgents()
+  /** Reports the end of a subagent: its answer, or why it has failed. */
+  const ended = async (agentID: string, answer: string, failed: boolean) => {
+    const toolCallID = `${agentID}-end`
+    await owner.report({ kind: "toolExecuted", sessionID, toolCallID, tool: "Agent", childID: agentID, answer, failed })
+    return {}
+  }
   const own: Hooks = {
     UserPromptSubmit: [hook("UserPromptSubmit", () => withContext("UserPromptSubmit", sent.news()))],
     // A session that lost its host is refused every tool, because the hook does not answer.
-    PreToolUse: [{ ...hook("PreToolUse", (input) => guard(input, owner, sessionID, limits)), onFailure: "block" }],
+    PreToolUse: [
+      {
+        ...hook("PreToolUse", (input) => {
+          const decision = guard(input, owner, sessionID, limits)
+          if (startsAgent(input.tool_name)) agents.start(input.tool_input)
+          return decision
+        }),
+        onFailure: "block",
+      },
+    ],
     PostToolUse: [
       hook("PostToolUse", async (input) => {
-        await reportTool(owner, sessionID, input)
+        await reportTool(owner, input.agent_id ?? sessionID, input)
         if (!owner.isWorking(sessionID)) return OVER
-        return withContext("PostToolUse", sent.news())
+        // A subagent has a context of its own; what is new is for the frame's agent.
+        return input.agent_id === undefined ? withContext("PostToolUse", sent.news()) : {}
       }),
     ],
     PostToolUseFailure: [
-      hook("PostToolUseFailure", () => {
+      hook("PostToolUseFailure", ({ agent_id }) => {
         if (!owner.isWorking(sessionID)) return OVER
-        return withContext("PostToolUseFailure", sent.news())
+        return agent_id === undefined ? withContext("PostToolUseFailure", sent.news()) : {}
       }),
+    ],
+    SubagentStart: [
+      hook("SubagentStart", async ({ agent_id, agent_type }) => {
+        for (const event of agents.begin(agent_id, agent_type, sessionID)) await owner.report(event)
+        return withContext("SubagentStart", owner.context(agent_id)?.stable)
+      }),
+    ],
+    SubagentStop: [
+      hook("SubagentStop", ({ agent_id, last_assistant_message }) =>
+        ended(agent_id, last_assistant_message ?? "", false),
+      ),
+    ],
+    StopFailure: [
+      hook("StopFailure", ({ agent_id, last_assistant_message, error }) =>
+        agent_id === undefined ? {} : ended(agent_id, last_assistant_message ?? error, true),
+      ),
     ],
     PreCompact: [
       hook("PreCompact", async () => {
@@ -124,7 +163,7 @@ function isOf<Name extends HookInput["hook_event_name"]>(input: HookInput, name:
 /** The end of a turn. What the model would still say after the end of its frame, nobody hears: a request less. */
 const OVER: SyncHookJSONOutput = { continue: false, stopReason: "the frame has ended" }
 
-type ContextEvent = "UserPromptSubmit" | "PostToolUse" | "PostToolUseFailure" | "SessionStart"
+type ContextEvent = "SubagentStart" | "UserPromptSubmit" | "PostToolUse" | "PostToolUseFailure" | "SessionStart"
 
 function withContext(hookEventName: ContextEvent, additionalContext: string | undefined): SyncHookJSONOutput {
   return additionalContext === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext } }
@@ -135,14 +174,19 @@ function withContext(hookEventName: ContextEvent, additionalContext: string | un
  * changes of files in the stack's folder.
  */
 function guard(
-  { tool_name: tool, tool_input: input }: InputOf<"PreToolUse">,
+  { tool_name: tool, tool_input: input, agent_id: agentID }: InputOf<"PreToolUse">,
   owner: SessionOwner,
   sessionID: string,
   { frame, tools }: SessionLimits,
 ): SyncHookJSONOutput {
   if (tool === OUTPUT_TOOL) return {}
   if (!owner.isWorking(sessionID)) return decided("deny", `frame ${frame} has ended: end your turn`)
-  if (owner.tools.some(({ name }) => tool === PREFIX + name)) return decided("allow", "it is a tool of the stack")
+  if (owner.tools.some(({ name }) => tool === PREFIX + name)) {
+    // The tools do not learn who calls: they would work in the frame of the session.
+    return agentID === undefined
+      ? decided("allow", "it is a tool of the stack")
+      : decided("deny", "a subagent has no tools of the stack: end with your results, which become those of your frame")
+  }
   if (!tools.some((name) => name === tool || tool.startsWith(`${name}__`))) {
     const own = tools.join(", ") || "those of the stack"
     return decided("deny", `frame ${frame} may not use ${tool}; its tools are ${own}`)

@@ -50,6 +50,8 @@ export class ClaudeDriver implements SessionDriver {
   #opened: Opened | undefined
   /** New sessions that had no turn yet, and so have no transcript and no process. */
   readonly #fresh = new Set<string>()
+  /** What the transcripts of sessions have of their contexts. */
+  readonly #sent = new Map<string, SentContexts>()
   /** Sessions of open frames that had a turn in this process: what runs of them was left by nobody else. */
   readonly #own = new Set<string>()
   readonly #works = new Map<string, Work>()
@@ -118,7 +120,8 @@ export class ClaudeDriver implements SessionDriver {
 
   async messages(sessionID: string): Promise<readonly SessionMessage[]> {
     const { sdk, owner } = this.#loaded()
-    if (this.#fresh.has(sessionID)) return []
+    // Subagents have no sessions of the SDK: what they say was reported.
+    if (this.#fresh.has(sessionID) || !this.isOwn(sessionID)) return []
     return messagesOf(await sdk.getSessionMessages(sessionID, { dir: owner.directory }))
   }
 
@@ -238,12 +241,14 @@ export class ClaudeDriver implements SessionDriver {
     } = this.#options
     const { settingSources = [], additionalDirectories, pathToClaudeCodeExecutable, instructions } = this.#options
     const { frame, model, maxTurns, maxBudgetUsd, tools } = limits
-    const sent = new SentContexts(owner, sessionID)
+    const sent = this.#sent.get(sessionID) ?? new SentContexts(owner, sessionID)
+    this.#sent.set(sessionID, sent)
     return {
       cwd: owner.directory,
       env: { ...process.env, ...SESSION_ENVIRONMENT, ...env },
       abortController: running.controller,
       includePartialMessages: true,
+      forwardSubagentText: true,
       strictMcpConfig: true,
       settingSources,
       permissionMode,

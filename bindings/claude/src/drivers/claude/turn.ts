@@ -11,6 +11,8 @@ import type {
 } from "@anthropic-ai/claude-agent-sdk"
 import type { HostEvent, ModelRequest } from "callstack-core"
 import type { SessionOwner } from "../../driver.js"
+import { type Counted, countOf, minus, NOTHING, ofModel, sum } from "./counted.js"
+import { SubagentMessages } from "./subagents.js"
 
 /** How a turn has ended. */
 export interface TurnResult {
@@ -23,9 +25,6 @@ export interface TurnResult {
   /** Why the driver has interrupted the turn; undefined if it has not. */
   interruption: "silence" | "refused" | "over" | undefined
 }
-
-/** The tokens of requests that were reported in a turn. */
-type Counted = Required<Pick<ModelRequest, "uncachedInput" | "cacheRead" | "cacheWrite" | "cacheWriteHour" | "output">>
 
 /** A message of the model while it is being written. */
 interface Unfinished {
@@ -40,8 +39,6 @@ interface Unfinished {
   /** True if its request was reported. */
   isCounted: boolean
 }
-
-const NOTHING: Counted = { uncachedInput: 0, cacheRead: 0, cacheWrite: 0, cacheWriteHour: 0, output: 0 }
 
 /** How long an interrupted turn may take to end before its process is killed, in milliseconds. */
 export const GRACE = 5000
@@ -61,6 +58,7 @@ export class Turn {
   readonly #windows: Map<string, number>
   #hasAsked = false
   #counted: Counted = NOTHING
+  readonly #agents = new SubagentMessages((event) => this.#report(event))
   /** True if the conversation was compacted. No message shows the request for the summary. */
   #isCompacted = false
   #interruption: TurnResult["interruption"]
@@ -105,8 +103,10 @@ export class Turn {
     clearTimeout(this.#overTimer)
     try {
       this.#finish()
+      this.#countAll(this.#agents.finish())
       for (const call of [...this.#calls.keys()]) this.#toolEnded(call, true)
       if (result !== undefined) this.#settle(result)
+      this.#agents.settle(0)
     } catch (failure) {
       this.#failed(failure)
     }
@@ -127,9 +127,11 @@ export class Turn {
         break
       case "assistant":
         if (message.parent_tool_use_id === null) this.#collect(message)
+        else this.#countAll(this.#agents.collect(message))
         break
       case "user":
         if (message.parent_tool_use_id === null) this.#answered(message.uuid ?? "", message.message.content)
+        else this.#countAll(this.#agents.answered(message))
         break
       case "system":
         if (message.subtype === "init") this.#asked = Date.now()
@@ -229,6 +231,11 @@ export class Turn {
     this.#owner.tell(this.sessionID, { kind: "compacted" })
   }
 
+  /** Notes what subagents have used: it is reported, and part of what the SDK counts for the turn. */
+  #countAll(counted: readonly Counted[]): void {
+    this.#counted = counted.reduce(sum, this.#counted)
+  }
+
   /** Reports the request that a message answers, once. */
   #count(message: Unfinished): void {
     if (message.isCounted) return
@@ -300,8 +307,11 @@ export class Turn {
     const [model, ...others] = Object.keys(since ?? {})
     if (since === undefined || model === undefined) return undefined
     const all = [model, ...others].reduce((total, name) => sum(total, ofModel(since[name])), NOTHING)
-    const rest = minus(all, this.#counted)
-    if (Object.values(rest).every((count) => count === 0)) return undefined
+    const { output, ...input } = minus(all, this.#counted)
+    const isAnswers = Object.values(input).every((count) => count === 0)
+    if (this.#agents.settle(isAnswers ? output : 0) && isAnswers) return undefined
+    if (isAnswers && output === 0) return undefined
+    const rest = { ...input, output }
     return { model, ...rest, failed: !this.#isCompacted }
   }
 
@@ -348,47 +358,4 @@ export class Turn {
 
 function newMessage(id: string, model: string, counted: Counted, asked: number): Unfinished {
   return { id, model, asked, begun: Date.now(), text: "", parts: [], counted, isCounted: false }
-}
-
-/** The tokens of a message of the API. */
-function countOf(usage: SDKAssistantMessage["message"]["usage"]): Counted {
-  return {
-    uncachedInput: usage.input_tokens,
-    cacheRead: usage.cache_read_input_tokens ?? 0,
-    cacheWrite: usage.cache_creation_input_tokens ?? 0,
-    cacheWriteHour: usage.cache_creation?.ephemeral_1h_input_tokens ?? 0,
-    output: usage.output_tokens,
-  }
-}
-
-/** The tokens that the SDK has counted for a model. */
-function ofModel(usage: SDKResultMessage["modelUsage"][string] | undefined): Counted {
-  if (usage === undefined) return NOTHING
-  const { inputTokens, cacheReadInputTokens, cacheCreationInputTokens, outputTokens } = usage
-  return {
-    uncachedInput: inputTokens,
-    cacheRead: cacheReadInputTokens,
-    cacheWrite: cacheCreationInputTokens,
-    cacheWriteHour: 0,
-    output: outputTokens,
-  }
-}
-
-function sum(a: Counted, b: Counted): Counted {
-  return combined(a, b, (one, other) => one + other)
-}
-
-/** The difference, without negative numbers: the SDK estimates the tokens of an answer that broke off. */
-function minus(a: Counted, b: Counted): Counted {
-  return combined(a, b, (one, other) => Math.max(0, one - other))
-}
-
-function combined(a: Counted, b: Counted, combine: (one: number, other: number) => number): Counted {
-  return {
-    uncachedInput: combine(a.uncachedInput, b.uncachedInput),
-    cacheRead: combine(a.cacheRead, b.cacheRead),
-    cacheWrite: combine(a.cacheWrite, b.cacheWrite),
-    cacheWriteHour: combine(a.cacheWriteHour, b.cacheWriteHour),
-    output: combine(a.output, b.output),
-  }
 }

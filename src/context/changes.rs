@@ -1,0 +1,119 @@
+//! What has changed between two volatile parts of a context, for a conversation that keeps what it was told: a whole block would leave the older
+//! one beside it, and the two contradict each other.
+
+use super::skeleton::{VOLATILE_CLOSE, VOLATILE_OPEN};
+
+/// The beginning of a block that has only what has changed.
+const CHANGES_OPEN: &str = "<stack-now shows=\"only what has changed\">\n";
+
+/// Returns a block with the elements of `now` that `before`, the volatile part that a conversation was told before, does not have, and the names
+/// of those that are no more; `None` if nothing has changed. If that is not shorter, or if one of them is no volatile part, `now` itself.
+///
+/// Elements of one name, such as several warnings, are told together: who reads the newest block of a name has all of them.
+///
+/// ```
+/// use callstack_core::context::changes;
+///
+/// let before = "<stack-now>\n<position>Task 1 of 2</position>\n<warning>The frame is 90 % full</warning>\n</stack-now>\n";
+/// let now = "<stack-now>\n<position>Task 1 of 2</position>\n<next-action>Begin f3</next-action>\n</stack-now>\n";
+/// assert_eq!(
+///     changes(before, now).as_deref(),
+///     Some("<stack-now shows=\"only what has changed\">\n<next-action>Begin f3</next-action>\n<no-more>warning</no-more>\n</stack-now>\n")
+/// );
+/// assert_eq!(changes(now, now), None);
+/// ```
+pub fn changes(before: &str, now: &str) -> Option<String> {
+    if before == now {
+        return None;
+    }
+    let (Some(old), Some(new)) = (elements(before), elements(now)) else { return Some(now.to_owned()) };
+    let of = |all: &[(&str, &str)], name: &str| {
+        all.iter().filter(|(other, _)| *other == name).map(|(_, text)| (*text).to_owned()).collect::<String>()
+    };
+    let mut text = CHANGES_OPEN.to_owned();
+    for (name, element) in &new {
+        if of(&old, name) != of(&new, name) {
+            text.push_str(element);
+        }
+    }
+    let mut gone: Vec<&str> = Vec::new();
+    for (name, _) in &old {
+        if !new.iter().any(|(other, _)| other == name) && !gone.contains(name) {
+            gone.push(name);
+        }
+    }
+    if !gone.is_empty() {
+        text.push_str(&format!("<no-more>{}</no-more>\n", gone.join(", ")));
+    }
+    text.push_str(VOLATILE_CLOSE);
+    Some(if text.len() < now.len() { text } else { now.to_owned() })
+}
+
+/// The elements within a volatile part, each with its name and the line end behind it. `None`: it is no volatile part. Texts in it have no `<` and
+/// no `>`.
+fn elements(block: &str) -> Option<Vec<(&str, &str)>> {
+    let mut rest = block.strip_prefix(VOLATILE_OPEN)?.strip_suffix(VOLATILE_CLOSE)?;
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        let end = element_end(rest)?;
+        let (element, behind) = rest.split_at(end);
+        let name = element.trim_start().strip_prefix('<')?.split([' ', '>', '/', '\n']).next()?;
+        all.push((name, element));
+        rest = behind;
+    }
+    Some(all)
+}
+
+/// The place behind the first element of a text, and behind the line end that follows.
+fn element_end(text: &str) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0_usize);
+    loop {
+        let open = at + text[at..].find('<')?;
+        let close = open + text[open..].find('>')?;
+        let tag = &text[open..=close];
+        at = close + 1;
+        match (tag.starts_with("</"), tag.ends_with("/>")) {
+            (true, _) => depth = depth.checked_sub(1)?,
+            (false, false) => depth += 1,
+            (false, true) => {}
+        }
+        if depth == 0 {
+            let line_end = text[at..].bytes().take_while(|byte| *byte == b'\n').count();
+            return Some(at + line_end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(inner: &str) -> String {
+        format!("{VOLATILE_OPEN}{inner}{VOLATILE_CLOSE}")
+    }
+
+    #[test]
+    fn nested_elements_and_those_of_one_name_stay_together() {
+        let before = block(
+            "<planned-children count=\"2\">\n<frame id=\"f2\" title=\"A\"/>\n<frame id=\"f3\" title=\"B\"/>\n</planned-children>\n<warning>One</warning>\n<warning>Two</warning>\n<current-frame id=\"f1\">\n<title>Shop with a long title</title>\n</current-frame>\n",
+        );
+        let now = block(
+            "<planned-children count=\"1\">\n<frame id=\"f3\" title=\"B\"/>\n</planned-children>\n<warning>One</warning>\n<warning>Three</warning>\n<current-frame id=\"f1\">\n<title>Shop with a long title</title>\n</current-frame>\n",
+        );
+        let told = changes(&before, &now).unwrap();
+        assert_eq!(
+            told,
+            "<stack-now shows=\"only what has changed\">\n<planned-children count=\"1\">\n<frame id=\"f3\" title=\"B\"/>\n</planned-children>\n<warning>One</warning>\n<warning>Three</warning>\n</stack-now>\n"
+        );
+    }
+
+    #[test]
+    fn what_is_no_volatile_part_is_told_as_a_whole() {
+        let now = block("<position>Task 1 of 2</position>\n");
+        for before in ["", "<stack-now>", "<stack-now>\n<a>\n</stack-now>\n", "<stack-now>\nwords\n</stack-now>\n"] {
+            assert_eq!(changes(before, &now).as_deref(), Some(&*now), "{before}");
+        }
+        // Nothing is left to say.
+        assert_eq!(changes(&now, "").as_deref(), Some(""));
+    }
+}
