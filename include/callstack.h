@@ -1866,7 +1866,7 @@ CallstackCode callstack_memory_tools(const char *settings,
  * `callstack_run_reply` or `callstack_run_answer`.
  *
  * - `run`: a JSON object, `{"task": "Build a calculator", "settings": {"memory": "registers", "maxDepth": 5,
- *   "heapCeiling": 5000, "sharedResults": true, "resultsBudget": 1500}, "title": "Calculator", "sessionID": "run_1"}`.
+ *   "heapCeiling": 5000, "sharedResults": true, "resultsBudget": 1500, "shortPrompt": false}, "title": "Calculator", "sessionID": "run_1"}`.
  *   Only `task` is required.
  *   - `memory`: `"heap"` (default: frames and heap) or `"registers"` (registers as well);
  *   - `maxDepth`: maximum depth of a frame; the root has depth 0; default 5;
@@ -1875,6 +1875,7 @@ CallstackCode callstack_memory_tools(const char *settings,
  *     frames beside it and them, and the agent can record artifacts and decisions and read the logs of frames; default
  *     true;
  *   - `resultsBudget`: maximum size of what a frame sees of others, in tokens; default 1500;
+ *   - `shortPrompt`: whether the system prompt has the rules alone, without examples and common mistakes; default false;
  *   - `title`: title of the root frame; default: the beginning of the task;
  *   - `sessionID`: ID of the root frame; default: a generated ID;
  *   - `tools`: the agent's other tools, described in Markdown: a section of the system prompt, up to 100,000 characters,
@@ -1924,7 +1925,7 @@ CallstackCode callstack_runs(const Callstack *stack, CallstackText *out_runs, Ca
  *
  * - `run`: the root frame of the run.
  * - `out_status`: a JSON object, `{"settings": {"memory": "heap", "maxDepth": 5, "heapCeiling": 5000, "sharedResults":
- *   true, "resultsBudget": 1500}, "steps": 7, "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a
+ *   true, "resultsBudget": 1500, "shortPrompt": false}, "steps": 7, "frame": "f3", "depth": 1, "repeats": 1}`: the settings; how many times a
  *   model has answered; the current frame and its depth; how many of the last steps in a row made the same tool calls.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME, _NO_RUN.

@@ -17,7 +17,7 @@ pub enum MemoryModel {
 
 /// The settings of a run. They are fixed when the run starts.
 ///
-/// In JSON: `{"memory": "registers", "maxDepth": 5, "heapCeiling": 5000, "sharedResults": true, "resultsBudget": 1500}`.
+/// In JSON: `{"memory": "registers", "maxDepth": 5, "heapCeiling": 5000, "sharedResults": true, "resultsBudget": 1500, "shortPrompt": false}`.
 /// Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -40,6 +40,9 @@ pub struct RunSettings {
     /// Maximum size of what a frame sees of others in its first message, in tokens. Nothing is shown if the budget has no
     /// room for the titles of the parent and the root. Default 1500.
     pub results_budget: usize,
+    /// True: the system prompt has the rules alone, without examples and common mistakes. For models that are trained to work so, or to
+    /// save about 2,000 tokens, which a prompt cache keeps after the first step. Default false.
+    pub short_prompt: bool,
 }
 
 impl RunSettings {
@@ -49,6 +52,7 @@ impl RunSettings {
         heap_ceiling: usize,
         shared_results: bool,
         results_budget: usize,
+        short_prompt: bool,
     }
 
     /// Default of [`heap_ceiling`](RunSettings::heap_ceiling), in characters (specification, "Heap visibility").
@@ -65,6 +69,7 @@ impl Default for RunSettings {
             heap_ceiling: Self::HEAP_CEILING,
             shared_results: true,
             results_budget: Self::RESULTS_BUDGET,
+            short_prompt: false,
         }
     }
 }

@@ -13,7 +13,7 @@ const NOTEBOOK = JSON.stringify({
   nbformat_minor: 5,
 })
 
-test("Write, Edit and NotebookEdit record their files, and failed calls none", () => {
+test("Write, Edit, NotebookEdit and Bash record their files, and failed calls none", () => {
   const answers: string[] = []
   const edit = ({ folder }: World, name: string, old_string: string) =>
     call("Edit", { file_path: join(folder, name), old_string, new_string: "changed" })
@@ -48,8 +48,8 @@ test("Write, Edit and NotebookEdit record their files, and failed calls none", (
       writeFileSync(join(world.folder, "other.ts"), "other\n")
       writeFileSync(join(world.folder, "book.ipynb"), NOTEBOOK)
       const { frame } = await flame.run("Edit files")
-      // What a shell does, nobody sees.
-      assert.deepEqual(frame.artifacts, ["src/new.ts", "old.ts", "book.ipynb"])
+      // Of what a shell does, the command line tells.
+      assert.deepEqual(frame.artifacts, ["src/new.ts", "old.ts", "book.ipynb", "bash.txt"])
       const ended = events.flatMap((event) => (event.kind === "toolEnded" ? [`${event.tool} ${event.failed}`] : []))
       assert.deepEqual(ended, [...answers, "mcp__stack__stack_frame_pop false"])
       const expected = ["Write false", "Write true", "Read false", "Read false", "Edit false", "Edit true"]

@@ -377,6 +377,8 @@ export interface RunSettings {
   sharedResults?: boolean
   /** The maximum size of what a frame sees of others, in tokens. Default 1500. */
   resultsBudget?: number
+  /** True: the system prompt has the rules alone, without examples and common mistakes. Default false. */
+  shortPrompt?: boolean
 }
 
 /** A run to start. */

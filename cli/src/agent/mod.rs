@@ -119,7 +119,7 @@ fn drive(stack: &Stack, arguments: &AgentArguments) -> Result<Driven, Failure> {
         None => {
             let task = arguments.task.clone().unwrap_or_default();
             let settings = arguments.settings();
-            let tools = Workspace::description(settings.shared_results);
+            let tools = Workspace::description(&settings);
             stack.start_run(NewRun::new(task).settings(settings).tools(tools))?
         }
         Some(name) => run_to_resume(stack, name, arguments)?,

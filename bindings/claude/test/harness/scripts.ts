@@ -129,7 +129,7 @@ export function stableOf({ system }: ModelRequest): string {
 
 /** Returns the volatile parts of contexts among the messages of a request, oldest first. */
 export function volatilesOf({ messages }: ModelRequest): string[] {
-  return messages.flatMap(({ text }) => text.match(/<stack-now>[\s\S]*?<\/stack-now>/g) ?? [])
+  return messages.flatMap(({ text }) => text.match(/<stack-now[^>]*>[\s\S]*?<\/stack-now>/g) ?? [])
 }
 
 /** Waits for the first event of a kind about a frame. */

@@ -1142,6 +1142,8 @@ class RunSettings(TypedDict, total=False):
     sharedResults: bool
     #: The maximum size of what a frame sees of others, in tokens. Default 1500.
     resultsBudget: int
+    #: True: the system prompt has the rules alone, without examples and common mistakes. Default false.
+    shortPrompt: bool
 
 
 class NewRun(TypedDict):

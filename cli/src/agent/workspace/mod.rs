@@ -9,6 +9,7 @@ mod output;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use callstack_core::frame::RunSettings;
 use callstack_core::tools::arguments;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -179,13 +180,17 @@ impl Workspace {
         Ok(Self { path, folder, private, environment, time_limit, background: Background::default() })
     }
 
-    /// Describes the tools in the system prompt. `records_artifacts`: files that are written become artifacts of their frames.
-    pub fn description(records_artifacts: bool) -> String {
-        let of_tools = include_str!("description.md");
-        match records_artifacts {
-            true => [of_tools, include_str!("artifacts.md")].concat(),
-            false => of_tools.to_owned(),
+    /// Describes the tools in the system prompt. If files that are written become artifacts of their frames, it says so; unless the prompt is
+    /// to be short, it has examples of good and bad briefings and results, and a run step by step.
+    pub fn description(settings: &RunSettings) -> String {
+        let mut text = include_str!("description.md").to_owned();
+        if settings.shared_results {
+            text.push_str(include_str!("artifacts.md"));
         }
+        if !settings.short_prompt {
+            text.push_str(concat!("\n", include_str!("briefing.md"), include_str!("example.md")));
+        }
+        text
     }
 
     /// The tools of the workspace.
@@ -231,5 +236,41 @@ impl Workspace {
             _ => return None,
         };
         Some(answer.map(Done::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callstack_core::context::{Approx, TokenCounter};
+    use callstack_core::frame::MemoryModel;
+    use callstack_core::memory::system_prompt;
+
+    use super::*;
+
+    /// The document says how long the prompts are. `UPDATE_DOCS=1` writes the figures.
+    #[test]
+    fn what_the_model_is_taught() {
+        let tokens = |memory: MemoryModel, is_short: bool| {
+            let settings = RunSettings::default().memory(memory).short_prompt(is_short);
+            Approx.count(&system_prompt(&settings, &Workspace::description(&settings)))
+        };
+        let row = |name: &str, memory: MemoryModel| {
+            format!("| {name} | {} | {} |\n", tokens(memory, false), tokens(memory, true))
+        };
+        let table = format!(
+            "| memory | system prompt | with `--short-prompt` |\n|---|---:|---:|\n{}{}",
+            row("heap", MemoryModel::Heap),
+            row("heap and registers", MemoryModel::Registers)
+        );
+        let path = format!("{}/../docs/agent.md", env!("CARGO_MANIFEST_DIR"));
+        let page = std::fs::read_to_string(&path).unwrap();
+        let (before, rest) = page.split_once("what_the_model_is_taught -->\n").unwrap();
+        let (old, behind) = rest.split_once("<!-- end -->").unwrap();
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let new = format!("{before}what_the_model_is_taught -->\n{table}<!-- end -->{behind}");
+            std::fs::write(&path, new).unwrap();
+        } else {
+            assert_eq!(old, table, "UPDATE_DOCS=1 writes it");
+        }
     }
 }

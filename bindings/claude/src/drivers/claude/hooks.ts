@@ -22,8 +22,9 @@ const OUTPUT_TOOL = "StructuredOutput"
 const PATHS = ["file_path", "notebook_path"]
 
 /**
- * The contexts that a session has got, over all its turns: its transcript keeps them. What has not changed is not sent again, and of the
- * part that changes only the changes, because nothing takes an older one back.
+ * The contexts that a session has got in a turn. What has not changed is not sent again, and of the part that changes, which its prompt
+ * has whole, only the changes: the transcript keeps what was told, and nothing takes an older block back. The next turn begins with all,
+ * since a turn that breaks off may have lost what it was told.
  */
 export class SentContexts {
   readonly #owner: SessionOwner

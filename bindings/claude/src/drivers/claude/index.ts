@@ -50,8 +50,6 @@ export class ClaudeDriver implements SessionDriver {
   #opened: Opened | undefined
   /** New sessions that had no turn yet, and so have no transcript and no process. */
   readonly #fresh = new Set<string>()
-  /** What the transcripts of sessions have of their contexts. */
-  readonly #sent = new Map<string, SentContexts>()
   /** Sessions of open frames that had a turn in this process: what runs of them was left by nobody else. */
   readonly #own = new Set<string>()
   readonly #works = new Map<string, Work>()
@@ -241,8 +239,7 @@ export class ClaudeDriver implements SessionDriver {
     } = this.#options
     const { settingSources = [], additionalDirectories, pathToClaudeCodeExecutable, instructions } = this.#options
     const { frame, model, maxTurns, maxBudgetUsd, tools } = limits
-    const sent = this.#sent.get(sessionID) ?? new SentContexts(owner, sessionID)
-    this.#sent.set(sessionID, sent)
+    const sent = new SentContexts(owner, sessionID)
     return {
       cwd: owner.directory,
       env: { ...process.env, ...SESSION_ENVIRONMENT, ...env },
