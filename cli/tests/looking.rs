@@ -93,6 +93,21 @@ fn ten_thousand_frames_in_two_trees_are_shown_as_a_whole_and_collapsed() {
 }
 
 #[test]
+fn a_tree_shows_what_its_frames_have_returned() {
+    let folder = folder();
+    let stack = Stack::open(folder.path(), StackOptions::default()).unwrap();
+    let shop = stack.push(NewFrame::new("Shop")).unwrap();
+    let cart = stack.push(NewFrame::new("Cart").below(shop)).unwrap();
+    stack.pop(cart, PopStatus::Completed, "Cart::total() in src/cart.rs").unwrap();
+    stack.close().unwrap();
+    assert!(!text(folder.path(), &["tree"]).contains("Cart::total()"));
+    let shown = text(folder.path(), &["tree", "--summaries"]);
+    assert!(shown.contains("`-- [x] f2 Cart\n        Summary: Cart::total() in src/cart.rs\n"), "{shown}");
+    let frames = data(folder.path(), &["tree", "--summaries"])["frames"].take();
+    assert_eq!((&frames[0]["summary"], &frames[1]["summary"]), (&Value::Null, &"Cart::total() in src/cart.rs".into()));
+}
+
+#[test]
 fn a_change_of_a_large_stack_leaves_state_json_to_others_and_the_next_command_sees_it() {
     let folder = folder();
     large(folder.path());

@@ -70,6 +70,13 @@ test("help names the commands and the exit codes", () =>
       "usage",
       "answer",
       "stop",
+      "show",
+      "log",
+      "edit",
+      "retry",
+      "invalidate",
+      "reopen",
+      "undo",
       "view",
     ])
       assert.match(help.stdout, new RegExp(`^  ${word} `, "m"))
@@ -242,6 +249,31 @@ test("a page is drawn by the program callstack, if it is installed", () =>
     assert.deepEqual([drawn.code, drawn.stderr], [0, ""])
     assert.ok(existsSync(join(place.folder, "page.html")))
     assert.equal((await flame(place, ["view", "--nonsense"], { env: { PATH } })).code, 2)
+  }))
+
+test("commands of callstack are those of flame, and a tree has summaries", () =>
+  inFolder(async (place) => {
+    const PATH = `${dirname(PROGRAM)}:${place.env["PATH"]}`
+    const run = async (...words: string[]) => {
+      const { code, stdout, stderr } = await flame(place, words, { env: { PATH } })
+      assert.equal(code, 0, `${words.join(" ")}: ${stderr}`)
+      return stdout
+    }
+    await run("init", "Build a shop")
+    await run("plan", "Cart", "--parent", "f1")
+    await run("edit", "f2", "--title", "Shopping cart")
+    assert.match(await run("show", "f2"), /Shopping cart/)
+    await run("invalidate", "f2", "It is bought")
+    assert.match(await run("history"), /It is bought/)
+    assert.match(await run("log", "f1"), /no log|No log|nothing/i)
+    const stack = Stack.open(join(place.folder, ".callstack"))
+    stack.activate("f1")
+    stack.close()
+    await run("pop", "f1", "failed", "The supplier is closed")
+    await run("retry", "f1", "--note", "Ask another one")
+    assert.match(await run("tree", "--summaries"), /\[failed\] Build a shop[\s\S]*Summary: The supplier is closed/)
+    assert.equal((await flame(place, ["retry"], { env: { PATH } })).code, 2)
+    assert.equal(JSON.parse(await run("show", "f1", "--json")).kind, "frame")
   }))
 
 test("without the SDK the program says what to install", () =>

@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Draw what is below finished frames, and all finished frames in a row. JSON has them always.
     #[arg(long)]
     all: bool,
+    /// Show what each frame has returned, or found so far, in short.
+    #[arg(long)]
+    summaries: bool,
 }
 
 /// The frames of a stack, parents before their children.
@@ -83,6 +86,9 @@ struct TreeFrame {
     /// The dependencies of a planned frame that are not completed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits_for_frames: Vec<Handle>,
+    /// The results, or those so far, in short; with `--summaries`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
     /// Why the frame was invalidated, unless it was invalidated together with its parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     invalidation_reason: Option<String>,
@@ -148,7 +154,9 @@ impl FrameTree {
                 continue;
             }
             path.push(frames.len());
-            frames.push(TreeFrame::of(tree, handle, level));
+            let mut frame = TreeFrame::of(tree, handle, level);
+            frame.summary = frame.summary.filter(|_| arguments.summaries);
+            frames.push(frame);
         }
         if !arguments.status.is_empty() {
             frames = selected(frames, &arguments.status);
@@ -158,7 +166,7 @@ impl FrameTree {
             active: tree.active(),
             counts,
             frames,
-            is_whole: arguments.all || !arguments.status.is_empty(),
+            is_whole: arguments.all || arguments.summaries || !arguments.status.is_empty(),
         })
     }
 }
@@ -209,6 +217,7 @@ impl TreeFrame {
                 FrameStatus::Planned => tree.unfinished_dependencies(handle).collect(),
                 _ => Vec::new(),
             },
+            summary: text(frame.dense_results()),
             invalidation_reason: frame.invalidation_reason.as_deref().filter(|_| !is_with_parent).and_then(text),
             interrupted: frame.is_interrupted(),
             interruption: if frame.is_interrupted() { frame.interruption() } else { String::new() },
@@ -308,6 +317,9 @@ impl Drawing<'_> {
         if !frame.waits_for_frames.is_empty() {
             let handles: Vec<String> = frame.waits_for_frames.iter().map(Handle::to_string).collect();
             self.remark(page, &format!("Waits for: {}", handles.join(", ")), false)?;
+        }
+        if let Some(summary) = &frame.summary {
+            self.remark(page, &format!("Summary: {}", one_line(summary)), false)?;
         }
         if frame.interrupted {
             self.remark(page, &format!("It was interrupted: {}", frame.interruption), false)?;

@@ -15,6 +15,7 @@ import {
   type PlaceOptions,
   quoted,
   type RunOptions,
+  type TreeOptions,
 } from "./options.js"
 import { oneLine } from "./text.js"
 
@@ -30,11 +31,28 @@ export interface Actions {
   activate(frame: string, answer: string, options: RunOptions): Promise<number>
   pop(frame: string, ending: Ending, options: PlaceOptions): Promise<number>
   status(options: PlaceOptions): Promise<number>
-  tree(frame: string | undefined, options: PlaceOptions): Promise<number>
+  tree(frame: string | undefined, options: TreeOptions): Promise<number>
   usage(frame: string | undefined, options: PlaceOptions): Promise<number>
   answer(frame: string, text: string, options: PlaceOptions): Promise<number>
   stop(frame: string | undefined, options: PlaceOptions): Promise<number>
-  view(options: PlaceOptions, more: readonly string[]): Promise<number>
+  /** A command that `callstack` carries out. */
+  callstack(command: string, options: PlaceOptions, more: readonly string[]): Promise<number>
+}
+
+/** The commands of `callstack` that `flame` has too, with the arguments that they have there. */
+const OF_CALLSTACK = {
+  show: "show all that is known of a frame",
+  log: "show what was said and done in a frame",
+  edit: "correct the words of a frame, or its place in the plan",
+  retry: "plan a failed or blocked frame anew, with a note on what to do differently",
+  invalidate: "take a frame out of the plan, with a reason",
+  reopen: "let a completed frame that is wrong go on",
+  undo: "take back what a person has done last",
+  context: "show what the agent of a frame sees",
+  history: "show what has happened",
+  ready: "show the planned frames that can begin",
+  watch: "show the work live, and steer it",
+  view: "show the stack as a page with a flame chart",
 }
 
 /** What the command line depends on besides its words. */
@@ -156,9 +174,9 @@ function commandLine(
     },
   ).usage("[options] <frame> [status] <results...>")
   add("status", "show which frames work and which wait for you", "place", (_, options) => actions.status(options))
-  add("tree [frame]", "show all frames, or those below a frame", "place", ([frame], options) =>
+  add<TreeOptions>("tree [frame]", "show all frames, or those below a frame", "place", ([frame], options) =>
     actions.tree(one(frame), options),
-  )
+  ).option("--summaries", "show what each frame has returned, or found so far, in short")
   add("usage [frame]", "show requests, tokens and costs of all trees, or of a frame", "place", ([frame], options) =>
     actions.usage(one(frame), options),
   )
@@ -168,12 +186,11 @@ function commandLine(
   add("stop [frame]", "stop what runs, or what runs at or below a frame", "place", ([frame], options) =>
     actions.stop(one(frame), options),
   )
-  add(
-    "view [options...]",
-    "show the stack as a page with a flame chart, by `callstack view`",
-    "place",
-    ([more], options) => actions.view(options, [more ?? []].flat()),
-  ).allowUnknownOption()
+  for (const [word, description] of Object.entries(OF_CALLSTACK)) {
+    add(`${word} [arguments...]`, `${description}, by \`callstack ${word}\``, "place", ([more], options) =>
+      actions.callstack(word, options, [more ?? []].flat()),
+    ).allowUnknownOption()
+  }
   return program
 }
 

@@ -18,6 +18,7 @@ import {
   placeOptions,
   sameCommand,
   stackFolder,
+  type TreeOptions,
 } from "./options.js"
 import type { Reporter, Streams } from "./reporters.js"
 import { lines, statusLines, usageLines } from "./reports.js"
@@ -41,13 +42,14 @@ export function showStatus(place: Place): Promise<number> {
 }
 
 /** `flame tree` */
-export function showTree(place: Place, frame: FrameRef | undefined): Promise<number> {
+export function showTree(place: Place & { options: TreeOptions }, frame: FrameRef | undefined): Promise<number> {
   return withStack(place, ({ stack }) => {
     const frames =
       place.options.json !== true ? [] : stack.frames(frame === undefined ? {} : { relation: "subtree", frame })
     const { isTTY, columns } = place.streams.output
     const width = isTTY === true && columns ? columns : 0
-    const outline = stack.outline({ width, ...(frame !== undefined && { root: frame }) })
+    const style = place.options.summaries === true ? "indented" : "marked"
+    const outline = stack.outline({ width, style, ...(frame !== undefined && { root: frame }) })
     place.reporter.answer("tree", { frames }, lines(outline))
   })
 }

@@ -21,7 +21,7 @@ function reporterOf(options: RunOptions): Reporter {
 const run = () => import("./run.js")
 const look = () => import("./look.js")
 const work = (options: RunOptions) => ({ options, input, streams, reporter: reporterOf(options) })
-const place = (options: PlaceOptions) => ({ options, streams, reporter: reporterOf(options) })
+const place = <Options extends PlaceOptions>(options: Options) => ({ options, streams, reporter: reporterOf(options) })
 
 async function main(words: readonly string[]): Promise<number> {
   try {
@@ -50,9 +50,10 @@ async function main(words: readonly string[]): Promise<number> {
         usage: async (frame, options) => (await look()).showUsage(place(options), frame),
         answer: async (frame, text, options) => (await look()).answer(place(options), frame, text),
         stop: async (frame, options) => (await look()).stop(place(options), frame),
-        view: async (options, more) => {
+        callstack: async (command, options, more) => {
           ;(await look()).demandStack(place(options))
-          return (await import("./view.js")).showView(stackFolder(options, env), more)
+          const all = options.json === true ? [...more, "--json"] : more
+          return (await import("./callstack.js")).runCallstack(stackFolder(options, env), command, all)
         },
       },
       { isInteractive: input.isTTY === true && output.isTTY === true, version: versionOf() },

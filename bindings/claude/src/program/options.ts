@@ -17,6 +17,11 @@ export interface PlaceOptions {
   json?: boolean
 }
 
+/** Options of `flame tree`. */
+export interface TreeOptions extends PlaceOptions {
+  summaries?: boolean
+}
+
 /** Options of commands that run frames. */
 export interface RunOptions extends PlaceOptions {
   model?: string

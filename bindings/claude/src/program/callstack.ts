@@ -1,13 +1,13 @@
-// The program `callstack view`, which writes a page with a flame chart of a stack.
+// The program `callstack`, whose commands that look at a stack or correct it are also those of `flame`: the same words mean the same.
 
 import { spawn } from "node:child_process"
 import { Exit } from "./exit.js"
 import { Failure } from "./failure.js"
 
-/** Runs `callstack view` on a stack, with the terminal of this program. Returns its exit code. */
-export function showView(folder: string, options: readonly string[]): Promise<number> {
+/** Runs a command of `callstack` on a stack, with the terminal of this program. Returns its exit code. */
+export function runCallstack(folder: string, command: string, options: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn("callstack", ["--stack", folder, "view", ...options], { stdio: "inherit" })
+    const child = spawn("callstack", ["--stack", folder, command, ...options], { stdio: "inherit" })
     child.on("error", (error) => reject(withoutProgram(error)))
     child.on("close", (code) => resolve(code ?? Exit.interrupted))
   })
@@ -38,7 +38,7 @@ export function writeView(folder: string, directory: string): Promise<string> {
 function withoutProgram(cause: NodeJS.ErrnoException): Failure {
   if (cause.code !== "ENOENT")
     return new Failure(Exit.failed, "io", `callstack cannot be started: ${cause.message}`, { cause })
-  return new Failure(Exit.failed, "no_program", "the program `callstack` is not installed, which draws the page", {
+  return new Failure(Exit.failed, "no_program", "the program `callstack` is not installed, which does this", {
     next: "install it from the repository of callstack-core: cargo install --path cli",
     cause,
   })
