@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { fold, Stack } from "callstack-core"
+import { contextChanges, fold, Stack } from "callstack-core"
 import { fails } from "./common.js"
 
 const call = (id: string, name: string, args: object) => ({
@@ -81,4 +81,15 @@ test("a pop begins the next frame", () => {
   stack.complete(shop, "The shop is open")
   assert.equal(stack.frame(shop).status, "completed")
   stack.close()
+})
+
+test("of a context only what has changed is told", () => {
+  const frame = '<current-frame id="f1">\n<title>A shop with a cart, a till and a door</title>\n</current-frame>\n'
+  const [before, now] = ["", "<next-action>Finish</next-action>\n"].map(
+    (next) => `<stack-now>\n${next}${frame}</stack-now>\n`,
+  ) as [string, string]
+  const changed = '<stack-now shows="only what has changed">\n<next-action>Finish</next-action>\n</stack-now>\n'
+  assert.equal(contextChanges(before, now), changed)
+  assert.equal(contextChanges(now, now), "")
+  assert.equal(contextChanges("", now), now)
 })

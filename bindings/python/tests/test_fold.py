@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callstack_core import Stack, errors, fold
+from callstack_core import Stack, context_changes, errors, fold
 
 
 def call(number: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -89,3 +89,14 @@ def test_a_pop_begins_the_next_frame(stack: Stack) -> None:
     stack.invalidate(later, "Not now")
     stack.complete("f1", "The shop is open")
     assert stack.frame("f1")["status"] == "completed"
+
+
+def test_of_a_context_only_what_has_changed_is_told() -> None:
+    frame = '<current-frame id="f1">\n<title>A shop with a cart, a till and a door</title>\n</current-frame>\n'
+    before, now = (
+        f"<stack-now>\n{next_}{frame}</stack-now>\n" for next_ in ("", "<next-action>Finish</next-action>\n")
+    )
+    changed = '<stack-now shows="only what has changed">\n<next-action>Finish</next-action>\n</stack-now>\n'
+    assert context_changes(before, now) == changed
+    assert context_changes(now, now) == ""
+    assert context_changes("", now) == now

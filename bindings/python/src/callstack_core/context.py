@@ -43,7 +43,7 @@ class Context:
 def context_changes(before: str, now: str) -> str:
     """Returns what of a volatile part has changed, for a conversation that keeps what it was told.
 
-    A whole newer part would leave the older one, `before`, beside it. Empty if there is nothing to tell; `now` itself if that is
-    not longer.
+    A whole newer part would leave the older one, `before`, beside it. Empty if there is nothing to tell; `now` itself if that
+    is not longer.
     """
     return _handle.text("callstack_context_changes", before, now)
