@@ -63,7 +63,6 @@ pub fn system_prompt(settings: &RunSettings, tools: &str) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::{Approx, TokenCounter};
 
     fn all() -> Vec<RunSettings> {
         let memories = [MemoryModel::Heap, MemoryModel::Registers];
@@ -74,14 +73,13 @@ mod tests {
         settings.collect()
     }
 
-    /// The figures of docs/agent.md.
+    /// In tokens of four characters.
     #[test]
-    fn prompts_have_the_length_that_the_document_says() {
-        for settings in all() {
-            let tokens = Approx.count(&system_prompt(&settings, ""));
-            let most = if settings.short_prompt { 1_500 } else { 2_300 };
-            assert!(tokens <= most, "{tokens} tokens: {settings:?}");
-            assert!(settings.short_prompt || tokens > 1_350, "the teaching is there: {tokens} tokens");
+    fn the_long_form_teaches_and_is_not_too_long() {
+        let tokens = |settings: &RunSettings| system_prompt(settings, "").chars().count() / 4;
+        for settings in all().into_iter().filter(|settings| !settings.short_prompt) {
+            let (long, short) = (tokens(&settings), tokens(&settings.short_prompt(true)));
+            assert!(short <= 1_700 && long >= short + 500 && long <= short + 1_300, "{short} and {long}: {settings:?}");
         }
     }
 

@@ -2,16 +2,19 @@
 
 use serde_json::json;
 
-use super::autonomy::{Assessment, AutonomyLevel, Decision, Heuristic, PopSignals, PushSignals};
+use super::autonomy::{Assessment, AutonomyLevel, Decision, Heuristic, Observation, PopSignals, PushSignals};
 use super::effect::LogLevel;
 use super::turn::Turn;
-use crate::frame::{CompactionType, Handle, SummaryRequest};
+use crate::frame::{CompactionType, FrameStatus, Handle, SummaryRequest};
 
 impl Turn<'_> {
     /// Assesses a session from its observation.
     pub(super) fn assess(&mut self, session_id: &str) {
         let Some(frame) = self.open_frame(session_id) else { return };
-        let observation = self.sessions.observe(session_id).clone();
+        let mut observation = self.sessions.observe(session_id).clone();
+        if self.sessions.autonomy.settings.level == AutonomyLevel::Auto {
+            observation.successes = self.successes(frame, &observation);
+        }
         let node = self.tree.node(frame);
         let (record, is_busy) = (node.record(), node.has_unfinished_below());
         let recommended = self.sessions.autonomy.observed(frame, record, is_busy, &observation, self.now);
@@ -21,6 +24,27 @@ impl Turn<'_> {
         if assessment.decision == Decision::Pop && node.parent().is_some() {
             self.finish_if_auto(session_id, frame, &assessment);
         }
+    }
+
+    /// What the host has seen that speaks for the end of a frame: its parts, the files that its criteria name, and how its tools have gone.
+    fn successes(&self, frame: Handle, observation: &Observation) -> Vec<String> {
+        let node = self.tree.node(frame);
+        let record = node.record();
+        let mut successes = Vec::new();
+        let is_completed = |child: &Handle| self.tree.node(*child).status() == FrameStatus::Completed;
+        let parts = self.tree.children(frame).iter().filter(|child| is_completed(child)).count();
+        if parts > 0 && !node.has_unfinished_below() {
+            successes.push(format!("all parts are done: {parts}"));
+        }
+        let named: Vec<&str> = files_named(record.dense_criteria()).collect();
+        let is_there = |file: &&str| record.artifacts.iter().any(|artifact| is_path_of(artifact, file));
+        if !named.is_empty() && named.iter().all(is_there) {
+            successes.push(format!("the files of the criteria are there: {}", named.join(", ")));
+        }
+        if observation.has_only_succeeded() {
+            successes.push("the newest tools have all succeeded".to_owned());
+        }
+        successes
     }
 
     /// As [`Autonomy::should_push`](super::autonomy::Autonomy::should_push). A new suggestion is also logged.
@@ -71,4 +95,23 @@ impl Turn<'_> {
             self.log(LogLevel::Info, "Suggestion added", data);
         }
     }
+}
+
+/// The files that a text names: words with an ending, such as `src/cart.rs`.
+fn files_named(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|character: char| character.is_whitespace() || "`'\"(),;".contains(character));
+    words.map(|word| word.trim_end_matches(['.', ':', '!', '?'])).filter(|word| {
+        word.rsplit_once('.').is_some_and(|(name, ending)| {
+            let is_ending = (1..=5).contains(&ending.len()) && ending.chars().all(char::is_alphanumeric);
+            is_ending
+                && !ending.chars().all(|digit| digit.is_ascii_digit())
+                && !name.is_empty()
+                && !word.contains("://")
+        })
+    })
+}
+
+/// True if an artifact is this file, also in a folder that the name leaves out.
+fn is_path_of(artifact: &str, file: &str) -> bool {
+    artifact == file || artifact.strip_suffix(file).is_some_and(|folder| folder.ends_with('/'))
 }

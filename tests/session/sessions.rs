@@ -5,7 +5,7 @@ use callstack_core::session::autonomy::AutonomyLevel;
 use callstack_core::session::calls::{CallId, CallOptions};
 use callstack_core::session::subagents::SubagentSettings;
 use callstack_core::session::{Effect, HostEvent, LogLevel, Turn};
-use callstack_core::{Command, Error, FrameStatus, Handle};
+use callstack_core::{Command, Error, FrameEdit, FrameStatus, Handle};
 use serde_json::json;
 
 use super::host::{Host, SUBAGENT};
@@ -655,6 +655,27 @@ fn at_the_level_auto_a_recommended_pop_is_carried_out() {
             );
         }
         host.answer(call);
+    }
+}
+
+/// What the host sees speaks for the end of a frame: the files of its criteria, and tools that succeed.
+#[test]
+fn at_the_level_auto_a_frame_whose_files_are_there_is_completed_when_its_agent_stops() {
+    for (criteria, is_completed) in [
+        ("src/lexer.rs reads flags and paths", true),
+        ("src/parser.rs and src/lexer.rs read flags", false),
+        ("It reads flags", false),
+    ] {
+        let (mut host, frame) = Host::with_plan();
+        host.command(Command::Edit { frame: frame.into(), edit: FrameEdit::default().criteria(criteria) });
+        host.sessions.autonomy.settings.level = AutonomyLevel::Auto;
+        let call = host.started(frame, "root", "child");
+        host.tell(json!({"kind": "toolExecuted", "sessionID": "child", "tool": "write", "path": "src/lexer.rs"}));
+        host.message("child", "m5", "assistant", "The lexer reads flags and paths");
+        host.ended(call, None);
+        let messages = json!([{"role": "assistant", "summary": true, "text": "src/lexer.rs reads flags"}]);
+        host.tell(json!({"kind": "sessionCompacted", "sessionID": "child", "messages": messages}));
+        assert_eq!(host.frame("child").status == FrameStatus::Completed, is_completed, "{criteria}");
     }
 }
 

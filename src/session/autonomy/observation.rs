@@ -21,6 +21,8 @@ pub struct Observation {
     /// Number of consecutive turns of the assistant without a successful tool call and without a user message.
     idle_turns: u32,
     has_worked: bool,
+    /// What speaks for the end of the frame, beside what was seen in its session.
+    pub(in crate::session) successes: Vec<String>,
     advice: PlanningAdvice,
 }
 
@@ -94,6 +96,11 @@ impl Observation {
         self.errors += 1;
     }
 
+    /// True if tools were called, and no failure is without a later success.
+    pub fn has_only_succeeded(&self) -> bool {
+        self.tool_calls > 0 && self.errors == 0
+    }
+
     /// Number of messages of the assistant.
     pub fn replies(&self) -> u32 {
         self.replies
@@ -128,7 +135,8 @@ impl Observation {
             Some(limit) => (self.tokens, limit),
             None => (0, defaults.context_limit),
         };
-        PopSignals { no_progress_turns: self.idle_turns, token_count, context_limit, ..defaults }
+        let success_signals = self.successes.clone();
+        PopSignals { no_progress_turns: self.idle_turns, token_count, context_limit, success_signals, ..defaults }
     }
 }
 
