@@ -386,7 +386,9 @@ fn the_prompt_of_a_worker_need_not_have_the_very_words() {
         assert_eq!(prompt(&session, "general-purpose", words), "", "another subagent can look it up");
     }
     hand_over(&mut session, "Mail");
-    assert_eq!(prompt(&session, "callstack:worker", "Do it."), "", "nobody knows which one");
+    for words in ["Do it.", "Do not touch f3; f2 is another one's."] {
+        assert_eq!(prompt(&session, "callstack:worker", words), "", "nobody knows which one");
+    }
     assert!(prompt(&session, "callstack:worker", "Do f3.").contains("frame f3 (Mail)"));
 }
 
@@ -473,23 +475,29 @@ fn the_advice_to_plan_is_given_once() {
 /// The changing part of a context is told with a prompt if it is not what was told last.
 #[test]
 fn a_prompt_is_told_only_what_has_changed() {
-    let session = Session::new();
-    let prompted = || added(&session.run_hook("user-prompt-submit", None, json!({})).0);
-    assert!(prompted().contains("<stack-now"), "the first prompt");
-    assert_eq!(prompted(), "", "nothing has changed");
+    let mut session = Session::new();
+    let prompted = |session: &Session| added(&session.run_hook("user-prompt-submit", None, json!({})).0);
+    assert!(prompted(&session).contains("<stack-now"), "the first prompt");
+    assert_eq!(prompted(&session), "", "nothing has changed");
     let stack = session.project.stack();
     stack.add_decision("f1", "Prices are integers").unwrap();
     stack.plan(NewFrame::new("Mail").below("f1")).unwrap();
-    let changed = prompted();
+    let changed = prompted(&session);
     assert!(changed.contains("Mail"), "{changed}");
-    assert_eq!(prompted(), "", "nothing has changed");
+    assert_eq!(prompted(&session), "", "nothing has changed");
+    // What was told of another frame meanwhile is the last.
+    session.call_as(None, "push", json!({ "title": "Cart", "successCriteria": "Totals" }));
+    assert!(prompted(&session).contains("Cart"), "another frame");
+    session.call_as(None, "invalidate", json!({ "frame": "Cart", "reason": "It is bought" }));
+    assert!(prompted(&session).contains("<stack-now"), "the first frame again");
+    assert_eq!(prompted(&session), "", "nothing has changed");
     // The summary of a compaction takes its place, and the beginning behind it tells all.
     session.hook("pre-compact", None, json!({}));
-    assert!(prompted().contains("Mail"), "after a compaction");
+    assert!(prompted(&session).contains("Mail"), "after a compaction");
     session.hook("pre-compact", None, json!({}));
     let begun = added(&session.run_hook("session-start", None, json!({ "source": "compact" })).0);
     assert!(begun.contains("Mail"), "{begun}");
-    assert_eq!(prompted(), "", "the beginning has told it");
+    assert_eq!(prompted(&session), "", "the beginning has told it");
 }
 
 /// Files that a shell changes are artifacts, as far as the command line names them.
@@ -505,8 +513,10 @@ fn files_that_bash_changes_are_artifacts() {
     run("git mv old.rs new.rs && cargo test > out.log 2>&1", "");
     run("touch a.ts ../b.ts ../../outside.ts > /tmp/log", "web");
     run("ls -l | grep x", "");
+    // The folder in which the command has left its shell.
+    run("cd docs && touch guide.md", "docs");
     let artifacts = session.frame("f1").artifacts;
-    assert_eq!(artifacts, ["new.rs (renamed from old.rs)", "out.log", "web/a.ts", "b.ts"]);
+    assert_eq!(artifacts, ["new.rs (renamed from old.rs)", "out.log", "web/a.ts", "b.ts", "docs/guide.md"]);
 }
 
 /// A subagent that works without a frame that was handed over is told what its frame is for, within its budget.

@@ -1,6 +1,8 @@
 //! What has changed between two volatile parts of a context, for a conversation that keeps what it was told: a whole block would leave the older
 //! one beside it, and the two contradict each other.
 
+use std::collections::HashMap;
+
 use super::skeleton::{VOLATILE_CLOSE, VOLATILE_OPEN};
 
 /// The beginning of a block that has only what has changed.
@@ -14,33 +16,31 @@ const CHANGES_OPEN: &str = "<stack-now shows=\"only what has changed\">\n";
 /// ```
 /// use callstack_core::context::changes;
 ///
-/// let before = "<stack-now>\n<position>Task 1 of 2</position>\n<warning>The frame is 90 % full</warning>\n</stack-now>\n";
-/// let now = "<stack-now>\n<position>Task 1 of 2</position>\n<next-action>Begin f3</next-action>\n</stack-now>\n";
+/// let frame = "<current-frame id=\"f2\">\n<title>A cart, a till, and a door for the shop</title>\n</current-frame>\n";
+/// let before = format!("<stack-now>\n<warning>The frame is 90 % full</warning>\n{frame}</stack-now>\n");
+/// let now = format!("<stack-now>\n<next-action>Begin f3</next-action>\n{frame}</stack-now>\n");
 /// assert_eq!(
-///     changes(before, now).as_deref(),
+///     changes(&before, &now).as_deref(),
 ///     Some("<stack-now shows=\"only what has changed\">\n<next-action>Begin f3</next-action>\n<no-more>warning</no-more>\n</stack-now>\n")
 /// );
-/// assert_eq!(changes(now, now), None);
+/// assert_eq!(changes(&now, &now), None);
 /// ```
 pub fn changes(before: &str, now: &str) -> Option<String> {
     if before == now {
         return None;
     }
     let (Some(old), Some(new)) = (elements(before), elements(now)) else { return Some(now.to_owned()) };
-    let of = |all: &[(&str, &str)], name: &str| {
-        all.iter().filter(|(other, _)| *other == name).map(|(_, text)| (*text).to_owned()).collect::<String>()
-    };
+    let (of_old, of_new) = (by_name(&old), by_name(&new));
     let mut text = CHANGES_OPEN.to_owned();
     for (name, element) in &new {
-        if of(&old, name) != of(&new, name) {
+        if of_old.get(name) != of_new.get(name) {
             text.push_str(element);
         }
     }
-    let mut gone: Vec<&str> = Vec::new();
-    for (name, _) in &old {
-        if !new.iter().any(|(other, _)| other == name) && !gone.contains(name) {
-            gone.push(name);
-        }
+    let mut gone: Vec<&str> = old.iter().map(|(name, _)| *name).filter(|name| !of_new.contains_key(name)).collect();
+    gone.dedup();
+    if gone.is_empty() && text.len() == CHANGES_OPEN.len() {
+        return None;
     }
     if !gone.is_empty() {
         text.push_str(&format!("<no-more>{}</no-more>\n", gone.join(", ")));
@@ -49,8 +49,16 @@ pub fn changes(before: &str, now: &str) -> Option<String> {
     Some(if text.len() < now.len() { text } else { now.to_owned() })
 }
 
-/// The elements within a volatile part, each with its name and the line end behind it. `None`: it is no volatile part. Texts in it have no `<` and
-/// no `>`.
+/// The elements of each name, one behind the other.
+fn by_name<'a>(elements: &[(&'a str, &'a str)]) -> HashMap<&'a str, String> {
+    let mut all: HashMap<&str, String> = HashMap::new();
+    for (name, element) in elements {
+        all.entry(name).or_default().push_str(element);
+    }
+    all
+}
+
+/// The elements within a volatile part, each with its name and the line end behind it. `None`: it is no volatile part. Texts in it have no `<`.
 fn elements(block: &str) -> Option<Vec<(&str, &str)>> {
     let mut rest = block.strip_prefix(VOLATILE_OPEN)?.strip_suffix(VOLATILE_CLOSE)?;
     let mut all = Vec::new();
@@ -86,6 +94,9 @@ fn element_end(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn block(inner: &str) -> String {
@@ -105,6 +116,40 @@ mod tests {
             told,
             "<stack-now shows=\"only what has changed\">\n<planned-children count=\"1\">\n<frame id=\"f3\" title=\"B\"/>\n</planned-children>\n<warning>One</warning>\n<warning>Three</warning>\n</stack-now>\n"
         );
+    }
+
+    proptest! {
+        /// Who puts the newest elements of each name together, has the newest block.
+        #[test]
+        fn all_changes_together_are_the_newest_block(blocks in vec(vec((0..4_usize, 0..3_u8), 0..6), 1..6)) {
+            let names = ["position", "warning", "answered", "above"];
+            let written = |block: &Vec<(usize, u8)>| {
+                let mut block = block.clone();
+                block.sort_unstable();
+                let element = |(name, text): &(usize, u8)| format!("<{0}>{text} {1}</{0}>\n", names[*name], "long ".repeat(20));
+                super::tests::block(&block.iter().map(element).collect::<String>())
+            };
+            let mut told = written(&blocks[0]);
+            let mut known = by_name_of(&told);
+            for next in blocks[1..].iter().map(written) {
+                if let Some(change) = changes(&told, &next) {
+                    if change == next {
+                        known.clear();
+                    }
+                    known.extend(by_name_of(&change.replace(CHANGES_OPEN, VOLATILE_OPEN)));
+                    if let Some(gone) = known.remove("no-more") {
+                        let gone = gone.trim().trim_start_matches("<no-more>").trim_end_matches("</no-more>").to_owned();
+                        gone.split(", ").for_each(|name| drop(known.remove(name)));
+                    }
+                }
+                prop_assert_eq!(&known, &by_name_of(&next));
+                told = next;
+            }
+        }
+    }
+
+    fn by_name_of(block: &str) -> std::collections::BTreeMap<String, String> {
+        by_name(&elements(block).unwrap()).into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct RunSettings {
     /// room for the titles of the parent and the root. Default 1500.
     pub results_budget: usize,
     /// True: the system prompt has the rules alone, without examples and common mistakes. For models that are trained to work so, or to
-    /// save about 2,000 tokens, which a prompt cache keeps after the first step. Default false.
+    /// save about 700 tokens, which a prompt cache keeps after the first step. Default false.
     pub short_prompt: bool,
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::autonomy::{Assessment, AutonomyLevel, Decision, Heuristic, Observation, PopSignals, PushSignals};
 use super::effect::LogLevel;
 use super::turn::Turn;
-use crate::frame::{CompactionType, FrameStatus, Handle, SummaryRequest};
+use crate::frame::{CompactionType, Handle, SummaryRequest};
 
 impl Turn<'_> {
     /// Assesses a session from its observation.
@@ -30,19 +30,19 @@ impl Turn<'_> {
     fn successes(&self, frame: Handle, observation: &Observation) -> Vec<String> {
         let node = self.tree.node(frame);
         let record = node.record();
-        let mut successes = Vec::new();
-        let is_completed = |child: &Handle| self.tree.node(*child).status() == FrameStatus::Completed;
-        let parts = self.tree.children(frame).iter().filter(|child| is_completed(child)).count();
-        if parts > 0 && !node.has_unfinished_below() {
-            successes.push(format!("all parts are done: {parts}"));
+        // Without files that the criteria name, nothing here says that they are met.
+        let named: Vec<&str> = files_named(record.dense_criteria()).take(MOST_FILES).collect();
+        let newest = &record.artifacts[record.artifacts.len().saturating_sub(MOST_ARTIFACTS)..];
+        let is_there = |file: &&str| newest.iter().any(|artifact| is_path_of(artifact, file));
+        if named.is_empty() || !named.iter().all(is_there) {
+            return Vec::new();
         }
-        let named: Vec<&str> = files_named(record.dense_criteria()).collect();
-        let is_there = |file: &&str| record.artifacts.iter().any(|artifact| is_path_of(artifact, file));
-        if !named.is_empty() && named.iter().all(is_there) {
-            successes.push(format!("the files of the criteria are there: {}", named.join(", ")));
+        let mut successes = vec![named.join(", ")];
+        if !self.tree.children(frame).is_empty() && !node.has_unfinished_below() {
+            successes.push("its parts are done".to_owned());
         }
         if observation.has_only_succeeded() {
-            successes.push("the newest tools have all succeeded".to_owned());
+            successes.push("its tools have succeeded".to_owned());
         }
         successes
     }
@@ -97,16 +97,21 @@ impl Turn<'_> {
     }
 }
 
-/// The files that a text names: words with an ending, such as `src/cart.rs`.
+/// How many files of the criteria, and how many of the newest artifacts are looked at: each message of a session is assessed.
+const MOST_FILES: usize = 16;
+const MOST_ARTIFACTS: usize = 256;
+/// Endings of names of machines, which are no files.
+const ENDINGS_OF_HOSTS: [&str; 5] = ["com", "org", "net", "io", "dev"];
+
+/// The files that a text names: words with an ending in small letters, such as `src/cart.rs`, and no abbreviations such as `e.g`.
 fn files_named(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|character: char| character.is_whitespace() || "`'\"(),;".contains(character));
     words.map(|word| word.trim_end_matches(['.', ':', '!', '?'])).filter(|word| {
         word.rsplit_once('.').is_some_and(|(name, ending)| {
-            let is_ending = (1..=5).contains(&ending.len()) && ending.chars().all(char::is_alphanumeric);
-            is_ending
-                && !ending.chars().all(|digit| digit.is_ascii_digit())
-                && !name.is_empty()
-                && !word.contains("://")
+            let is_ending = (1..=5).contains(&ending.len())
+                && ending.starts_with(|first: char| first.is_ascii_lowercase())
+                && ending.chars().all(char::is_alphanumeric);
+            is_ending && name.len() > 1 && !word.contains("://") && !ENDINGS_OF_HOSTS.contains(&ending)
         })
     })
 }

@@ -35,7 +35,7 @@ mod way;
 pub use effect::{Action, Effect, LogLevel};
 pub use event::{FileChange, HostEvent};
 pub use sessions::Sessions;
-pub use shell::changes_of_command;
+pub use shell::{changes_of_command, folder_after};
 pub(crate) use titles::TitlePatterns;
 #[cfg(feature = "tools")]
 pub(crate) use topic::title_of;

@@ -3,6 +3,10 @@
 
 use super::FileChange;
 
+/// Words before a command.
+const KEYWORDS: [&str; 11] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!", "time", "exec"];
+/// The longest path of a folder, in bytes.
+const LONGEST_FOLDER: usize = 4_096;
 /// Names of files of the system, which are no work.
 const OF_SYSTEM: [&str; 4] = ["/dev/", "/tmp/", "/proc/", "/var/tmp/"];
 
@@ -17,22 +21,40 @@ const OF_SYSTEM: [&str; 4] = ["/dev/", "/tmp/", "/proc/", "/var/tmp/"];
 /// assert_eq!(artifacts, ["web/b.ts (renamed from web/a.ts)", "web/build.log"]);
 /// ```
 pub fn changes_of_command(command: &str) -> Vec<FileChange> {
-    let mut reading = Reading { folder: Some(String::new()), changes: Vec::new() };
+    read(command).changes
+}
+
+/// The folder in which a command line leaves its shell, from the one in which it began; empty if that is the same. `None`: nobody knows.
+pub fn folder_after(command: &str) -> Option<String> {
+    read(command).folder
+}
+
+fn read(command: &str) -> Reading {
+    let mut reading = Reading { folder: Some(String::new()), above: Vec::new(), changes: Vec::new() };
     let mut words = Vec::new();
-    let mut tokens = Tokens::of(command);
+    let mut tokens = Tokens::of(command).peekable();
     while let Some(token) = tokens.next() {
         match token {
             Token::Word(word) => words.push(word),
+            Token::Into => {
+                if let Some(Token::Word(word)) = tokens.next_if(|next| matches!(next, Token::Word(_))) {
+                    reading.written(&word);
+                }
+            }
+            Token::From => drop(tokens.next_if(|next| matches!(next, Token::Word(_)))),
             Token::End => reading.run(&std::mem::take(&mut words)),
-            Token::Into => match tokens.next() {
-                Some(Token::Word(word)) => reading.written(&word),
-                Some(Token::End) | None => reading.run(&std::mem::take(&mut words)),
-                Some(Token::Into) => {}
-            },
+            Token::Open => {
+                reading.run(&std::mem::take(&mut words));
+                reading.above.push(reading.folder.clone());
+            }
+            Token::Close => {
+                reading.run(&std::mem::take(&mut words));
+                reading.folder = reading.above.pop().flatten();
+            }
         }
     }
     reading.run(&words);
-    reading.changes
+    reading
 }
 
 /// A part of a command line.
@@ -42,6 +64,11 @@ enum Token {
     End,
     /// The output goes into the file behind it.
     Into,
+    /// The input comes from the word behind it.
+    From,
+    /// A shell within this one begins, and ends.
+    Open,
+    Close,
 }
 
 /// A word as the command gets it.
@@ -55,12 +82,17 @@ struct Word {
 impl Word {
     /// The path that it names, if the shell puts nothing in.
     fn path(&self) -> Option<&str> {
-        let is_path = !self.is_made && !self.text.is_empty() && !OF_SYSTEM.iter().any(|of| self.text.starts_with(of));
+        let is_name = !self.text.is_empty() && !self.text.contains('\n');
+        let is_path = !self.is_made && is_name && !OF_SYSTEM.iter().any(|of| self.text.starts_with(of));
         is_path.then_some(&*self.text)
     }
 
     fn is_option(&self) -> bool {
         self.text.starts_with('-') && self.text.len() > 1
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && !self.is_made
     }
 }
 
@@ -69,11 +101,13 @@ struct Tokens<'a> {
     rest: &'a str,
     /// The lines that end the documents which begin behind this line.
     documents: Vec<String>,
+    /// The file behind `>&`.
+    target: Option<Word>,
 }
 
 impl<'a> Tokens<'a> {
     fn of(rest: &'a str) -> Self {
-        Self { rest, documents: Vec::new() }
+        Self { rest, documents: Vec::new(), target: None }
     }
 
     fn skip(&mut self, start: &str) -> bool {
@@ -95,6 +129,20 @@ impl<'a> Tokens<'a> {
         }
     }
 
+    /// Skips what stands between a bracket, which is next, and its partner.
+    fn skip_within(&mut self, open: char, close: char) {
+        let mut depth = 0_usize;
+        for (at, next) in self.rest.char_indices() {
+            depth += usize::from(next == open);
+            depth -= usize::from(next == close);
+            if depth == 0 {
+                self.rest = &self.rest[at + next.len_utf8()..];
+                return;
+            }
+        }
+        self.rest = "";
+    }
+
     fn word(&mut self) -> Word {
         let mut word = Word::default();
         let mut quote = None;
@@ -112,7 +160,15 @@ impl<'a> Tokens<'a> {
                     self.rest = &self.rest[escaped.map_or(0, char::len_utf8)..];
                     word.text.extend(escaped.filter(|escaped| *escaped != '\n'));
                 }
-                ('$' | '`', None | Some('"')) | ('*' | '?' | '[' | '{', None) => word.is_made = true,
+                ('$', None | Some('"')) if self.rest.starts_with('(') => {
+                    word.is_made = true;
+                    self.skip_within('(', ')');
+                }
+                ('`', None | Some('"')) => {
+                    word.is_made = true;
+                    self.rest = self.rest.split_once('`').map_or("", |(_, behind)| behind);
+                }
+                ('$', None | Some('"')) | ('*' | '?' | '[' | '{', None) => word.is_made = true,
                 ('~', None) if word.text.is_empty() => word.is_made = true,
                 _ => word.text.push(next),
             }
@@ -125,6 +181,9 @@ impl Iterator for Tokens<'_> {
     type Item = Token;
 
     fn next(&mut self) -> Option<Token> {
+        if let Some(target) = self.target.take() {
+            return Some(Token::Word(target));
+        }
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t', '\r']);
             let next = self.rest.chars().next()?;
@@ -139,8 +198,17 @@ impl Iterator for Tokens<'_> {
                 self.skip_documents();
                 return Some(Token::End);
             }
-            if self.skip("<<<") {
+            // A calculation, and a comparison: what is greater there is no file.
+            if self.rest.starts_with("((") {
+                self.skip_within('(', ')');
                 continue;
+            }
+            if self.skip("[[ ") {
+                self.rest = self.rest.split_once("]]").map_or("", |(_, behind)| behind);
+                continue;
+            }
+            if self.skip("<<<") {
+                return Some(Token::From);
             }
             if self.skip("<<-") || self.skip("<<") {
                 self.rest = self.rest.trim_start_matches([' ', '\t']);
@@ -148,9 +216,11 @@ impl Iterator for Tokens<'_> {
                 self.documents.push(end);
                 continue;
             }
-            if self.skip("<") {
-                self.skip("&");
-                continue;
+            if self.skip("<(") || self.skip(">(") {
+                return Some(Token::Open);
+            }
+            if self.skip("<&") || self.skip("<") {
+                return Some(Token::From);
             }
             if self.skip("&>>") || self.skip("&>") {
                 return Some(Token::Into);
@@ -160,7 +230,10 @@ impl Iterator for Tokens<'_> {
                 let target = self.word();
                 match target.text.chars().all(|digit| digit.is_ascii_digit() || digit == '-') {
                     true => continue,
-                    false => return Some(Token::Word(target)),
+                    false => {
+                        self.target = Some(target);
+                        return Some(Token::Into);
+                    }
                 }
             }
             if self.skip(">>") || self.skip(">|") || self.skip(">") {
@@ -168,7 +241,11 @@ impl Iterator for Tokens<'_> {
             }
             if ";&|()".contains(next) {
                 self.rest = &self.rest[1..];
-                return Some(Token::End);
+                return Some(match next {
+                    '(' => Token::Open,
+                    ')' => Token::Close,
+                    _ => Token::End,
+                });
             }
             let word = self.word();
             // The number of the stream that is redirected.
@@ -184,6 +261,8 @@ impl Iterator for Tokens<'_> {
 struct Reading {
     /// The folder into which the command line has changed. `None`: nobody knows which one.
     folder: Option<String>,
+    /// The folders of the shells around this one.
+    above: Vec<Option<String>>,
     changes: Vec<FileChange>,
 }
 
@@ -205,8 +284,10 @@ impl Reading {
 
     /// Reads a command.
     fn run(&mut self, words: &[Word]) {
-        let is_variable = |word: &&Word| word.text.split_once('=').is_some_and(|(name, _)| is_name(name));
-        let before = words.iter().take_while(is_variable).count();
+        let is_before = |word: &&Word| {
+            KEYWORDS.contains(&&*word.text) || word.text.split_once('=').is_some_and(|(name, _)| is_name(name))
+        };
+        let before = words.iter().take_while(is_before).count();
         let words = &words[before..];
         let skipped = match words.first().map(|word| &*word.text) {
             Some("git" | "sudo" | "command") => 1,
@@ -217,8 +298,19 @@ impl Reading {
             return;
         };
         let options: Vec<&Word> = arguments.iter().filter(|word| word.is_option()).collect();
-        let names: Vec<&Word> = arguments.iter().filter(|word| !word.is_option()).collect();
+        let names: Vec<&Word> = arguments.iter().filter(|word| !word.is_option() && !word.is_empty()).collect();
+        let has =
+            |others: &[&str]| options.iter().any(|option| others.iter().any(|other| option.text.starts_with(other)));
+        // Options whose value would be taken for a file, and what stays where it is.
+        let is_other = match &*program.text {
+            "touch" => has(&["-d", "-r", "-t", "--date", "--reference"]),
+            "mv" | "cp" => has(&["-t", "--target-directory"]),
+            "rm" => has(&["--cached"]),
+            _ => false,
+        };
         match &*program.text {
+            _ if is_other => {}
+            "cd" if !options.is_empty() || arguments.iter().any(|word| word.text == "-") => self.folder = None,
             "cd" => self.enter(&names),
             "tee" | "touch" => names.iter().for_each(|name| self.written(name)),
             "rm" => {
@@ -232,7 +324,8 @@ impl Reading {
                 let is_for_script = |word: &Word| matches!(&*word.text, "-e" | "-f" | "--expression" | "--file");
                 let has_script = options.iter().any(|option| is_for_script(option));
                 let behind = std::iter::once(false).chain(arguments.iter().map(is_for_script));
-                let files = arguments.iter().zip(behind).filter(|(word, is_script)| !is_script && !word.is_option());
+                let files = arguments.iter().zip(behind);
+                let files = files.filter(|(word, is_script)| !is_script && !word.is_option() && !word.is_empty());
                 files.skip(usize::from(!has_script)).for_each(|(file, _)| self.written(file));
             }
             _ => {}
@@ -240,10 +333,11 @@ impl Reading {
     }
 
     fn enter(&mut self, names: &[&Word]) {
-        self.folder = match names {
+        let folder = match names {
             [name] => name.path().and_then(|path| self.at(path.trim_end_matches('/'))),
             _ => None,
         };
+        self.folder = folder.filter(|folder| folder.len() <= LONGEST_FOLDER);
     }
 
     /// The last name is the place, a folder if there are several others, or if it ends like one.
@@ -319,7 +413,25 @@ mod tests {
     }
 
     #[test]
+    fn usual_command_lines_name_nothing_else() {
+        assert_changes("tee f <<< 'hello world'", &["f"]);
+        assert_changes("tee out < in.txt; cp -i a b <<< y; mv c d < /dev/null", &["out", "b", "d (renamed from c)"]);
+        assert_changes("sed -i '' 's/a/b/' f", &["f"]);
+        assert_changes("rm a >&log", &["log", "a (deleted)"]);
+        assert_changes("git rm --cached k; mv -t d a b; touch -d '2 days ago' f", &[]);
+        assert_changes("[[ a > b ]] && (( a > b )) && touch c", &["c"]);
+        assert_changes("git commit -m \"$(cat <<'EOF'\nthe arrow a -> b.rs here\nEOF\n)\" && touch d", &["d"]);
+        assert_changes("for f in a b; do rm x; done; if true; then touch y; fi", &["x (deleted)", "y"]);
+        assert_changes("node -e 'a => b > c' > out.txt", &["out.txt"]);
+    }
+
+    #[test]
     fn paths_are_behind_the_folder_of_the_command() {
+        assert_changes("(cd web && touch a); rm old", &["web/a", "old (deleted)"]);
+        assert_changes("cd web; cd -; touch b", &[]);
+        assert_eq!(folder_after("cd web && (cd src; ls)").as_deref(), Some("web"));
+        assert_eq!((folder_after("ls").as_deref(), folder_after("cd \"$D\"")), (Some(""), None));
+        assert_eq!(folder_after(&"cd a && ".repeat(4_000)), None);
         assert_changes("cd web && touch a.ts && cd ./src/ && touch ./b.ts", &["web/a.ts", "web/src/b.ts"]);
         assert_changes("cd \"$D\" && touch a.ts /work/b.ts", &["/work/b.ts"]);
     }

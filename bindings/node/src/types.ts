@@ -1324,9 +1324,9 @@ export type HostEvent =
       tool: string
       /** The file with which the tool was called. It counts as written if the tool is known to write files. */
       path?: string | undefined
-      /** What the tool did to files, whatever its name is. */
       /** The command line that the tool has run in a shell: its redirections, `mv`, `rm` and the like count as changes of files. */
       command?: string | undefined
+      /** What the tool did to files, whatever its name is. */
       changes?: readonly FileChange[] | undefined
       failed?: boolean
       /** The child session in which the tool has worked, if it has waited for its end. Its frame ends. */

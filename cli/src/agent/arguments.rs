@@ -83,7 +83,7 @@ pub struct AgentArguments {
     /// Maximum size of what a frame sees of the frames around it.
     #[arg(long, default_value_t = RunSettings::RESULTS_BUDGET, value_name = "TOKENS")]
     results_budget: usize,
-    /// Give the model the rules alone, without examples and common mistakes: about 2,000 tokens less. For models that are trained to work so.
+    /// Give the model the rules alone, without examples and common mistakes: about 1,600 tokens less. For models that are trained to work so.
     #[arg(long)]
     short_prompt: bool,
     /// Time limit of a command. The model can give a command another one, up to an hour.

@@ -57,7 +57,9 @@ impl Forwarding {
                         let (wire, body) = (conversation.wire, whole.clone());
                         let caller = caller_of(&head.headers).or_else(|| self.conversation.clone());
                         let sent = Sent { caller, wire, encoding, body };
-                        self.watcher.look(&sent);
+                        if sent.caller.is_some() && sent.caller == self.conversation {
+                            self.watcher.look(&sent);
+                        }
                         let request = ModelRequest::default();
                         let watching = Watching { sent, request, answer: Vec::new(), is_last: false };
                         exchange.watched = Some((self.watcher.clone(), watching));

@@ -18,6 +18,8 @@ const COMPLETES: &str = "complete_task";
 const IN_BACKGROUND: [(&str, &str); 2] = [("run_in_background", "true"), ("mode", "background")];
 /// A prompt of this length, in characters, is found within the words of a host too.
 const LONG_ENOUGH: usize = 20;
+/// How many calls, subagents and beginnings are kept in mind, the newest.
+const MOST: usize = 256;
 
 /// What a run knows of the subagents of its conversation.
 #[derive(Default)]
@@ -98,19 +100,31 @@ impl Subagents {
             return Some(Asking { caller, task: Some(task) });
         }
         // A compaction has put other words before its task.
-        let open: Vec<usize> = (0..self.known.len()).filter(|known| !self.known[*known].has_ended).collect();
+        let is_open = |known: &Known| !known.has_ended && !known.task.is_in_background;
+        let open: Vec<usize> = (0..self.known.len()).filter(|known| is_open(&self.known[*known])).collect();
         let prompts = open.iter().map(|known| &*self.known[*known].task.prompt);
         if let Some(known) = longest(prompts, last).map(|place| open[place]) {
             self.known[known].opening = opening.to_vec();
             return Some(Asking { caller: self.known[known].caller.clone(), task: None });
         }
         self.own.push(opening.to_vec());
+        keep_newest(&mut self.own);
         None
+    }
+
+    /// Whether a request begins with the words of a subagent that is known, or is about to be. Keeps nothing in mind.
+    pub fn is_of_agent(&self, opening: &[String]) -> bool {
+        let last = opening.last().map_or("", |words| words.trim());
+        let is_own = self.own.iter().any(|own| opening.starts_with(own));
+        let is_known = self.known.iter().any(|known| !known.has_ended && opening.starts_with(&known.opening));
+        !is_own && (is_known || longest(self.waiting.iter().map(|task| &*task.prompt), last).is_some())
     }
 
     /// Keeps in mind the subagents that an answer starts.
     pub fn start(&mut self, starter: &Caller, answer: &[AnswerPart]) {
         self.waiting.extend(answer.iter().filter_map(|part| task_of(starter, part)));
+        keep_newest(&mut self.waiting);
+        keep_newest(&mut self.known);
     }
 
     /// True if a call of somebody waits for a subagent.
@@ -155,6 +169,10 @@ impl Known {
         let answer = self.last_words.take().filter(|words| !words.trim().is_empty()).ok_or(outcome);
         Ended { caller: self.caller.clone(), prompt: self.task.prompt.clone(), answer }
     }
+}
+
+fn keep_newest<T>(list: &mut Vec<T>) {
+    list.drain(..list.len().saturating_sub(MOST));
 }
 
 /// The longest of these prompts that stands in the words: at their end, or anywhere if it is not short.

@@ -214,25 +214,28 @@ impl Recorder {
 
     /// Ends the subagents whose starter has their answers in this request.
     fn look(&mut self, sent: &Sent) -> Result<(), String> {
-        if sent.caller != self.conversation || sent.caller.is_none() || !self.subagents.has_open() {
-            return Ok(());
-        }
+        let Some(starter) = sent.caller.clone().filter(|_| self.subagents.has_open()) else { return Ok(()) };
         let body = sent.encoding.decoded(&sent.body, LONGEST as u64).map_err(|error| error.to_string())?;
         let Ok(text) = std::str::from_utf8(&body) else { return Ok(()) };
+        // Those that a subagent has started end when its next request is recorded.
+        if self.subagents.is_of_agent(&opening(sent.wire, text)) {
+            return Ok(());
+        }
         self.open()?;
-        let asking = self.asking(sent, text).map_err(|error| error.to_string())?;
-        let Some(starter) = asking else { return Ok(()) };
         let ended = self.subagents.returned(&starter, |call| outcome_of(sent.wire, text, call));
         self.end_agents(ended).map_err(|error| error.to_string())
     }
 
     fn end_agents(&self, ended: Vec<Ended>) -> Result<(), Error> {
-        ended.into_iter().try_for_each(|Ended { caller, prompt, answer }| {
-            self.in_conversation(Some(&caller), |conversation| match answer {
+        let mut result = Ok(());
+        for Ended { caller, prompt, answer } in ended {
+            let recorded = self.in_conversation(Some(&caller), |conversation| match answer {
                 Ok(words) => conversation.agent_ended(&prompt, &words),
                 Err(reason) => conversation.agent_failed(&prompt, &reason),
-            })
-        })
+            });
+            result = result.and(recorded);
+        }
+        result
     }
 
     fn record(&mut self, watching: &Watching) -> Result<(), String> {
@@ -266,6 +269,9 @@ impl Recorder {
         let mut ended = Vec::new();
         if let Some(caller) = caller.filter(|_| sent.caller.is_some() && sent.caller == self.conversation) {
             self.subagents.start(&caller, answer);
+            if self.subagents.has_open() {
+                ended = self.subagents.returned(&caller, |call| outcome_of(sent.wire, text, call));
+            }
             ended.extend(words.and_then(|words| self.subagents.said(&caller, words)));
         }
         recorded.and_then(|()| self.end_agents(ended)).map_err(|error| error.to_string())

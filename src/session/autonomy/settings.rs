@@ -17,8 +17,8 @@ pub enum AutonomyLevel {
     #[default]
     Suggest,
     /// Recommendations are suggested and partly carried out: a recommended pop when the session is next idle, and a
-    /// recommended push when the tool `stack_should_push` got a `potentialGoal`. What the host has seen speaks for the end of a frame: its
-    /// parts are done, the files that its criteria name are among its artifacts, the newest tools have succeeded.
+    /// recommended push when the tool `stack_should_push` got a `potentialGoal`. What the host has seen speaks for the end of a frame: the
+    /// files that its criteria name are among its artifacts, its parts are done, its tools have succeeded.
     Auto,
 }
 

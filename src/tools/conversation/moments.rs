@@ -146,7 +146,8 @@ impl Conversation<'_> {
         let told = if text.is_empty() { String::new() } else { format!("{:016x}", fnv_of(text)) };
         let noted = self.stack.execute(Command::Tell { frame: own.into(), told });
         // What could not be noted is rather told twice.
-        noted.map_or(true, |events| !events.is_empty())
+        let is_held = self.stack.look(|tree| tree.node(own).record().held_by().is_some());
+        !is_held || noted.map_or(true, |events| !events.is_empty())
     }
 
     /// Records the files that a tool of the conversation has changed.

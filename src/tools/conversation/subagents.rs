@@ -1,6 +1,8 @@
 //! The frames of subagents: a host that starts one for a call of a conversation says so here. A subagent works in a frame of its own, below
 //! that of its session, or in the frame that its prompt hands over.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::caller::{Conversation, SubagentReports, frame_in_prompt, is_handed_over, place};
@@ -67,11 +69,13 @@ impl Conversation<'_> {
         };
         let waiting: Vec<Handle> = tree.held().filter(waits).collect();
         let words = prompt.split(|character: char| !character.is_ascii_alphanumeric());
-        let mut named = words.filter_map(|word| word.parse::<Handle>().ok());
-        named.find(|frame| waiting.contains(frame)).or(match waiting[..] {
-            [only] => Some(only),
+        let named: BTreeSet<Handle> =
+            words.filter_map(|word| word.parse().ok()).filter(|frame| waiting.contains(frame)).collect();
+        match (named.first(), &waiting[..]) {
+            (Some(named_one), _) if named.len() == 1 => Some(*named_one),
+            (None, [only]) => Some(*only),
             _ => None,
-        })
+        }
     }
 
     /// The stack for the subagent of this conversation in whose frame a call is, if the host does not say who calls. `None`: the call is the

@@ -83,11 +83,19 @@ impl Draft<'_> {
         }
     }
 
-    /// Records what the holder of a frame was told last of its context.
+    /// Records what the holder of a frame was told last of its context. What it was told of other frames is not the last any more.
     pub(super) fn tell(&mut self, handle: Handle, told: String) {
-        if let Some(holder) = self.tree.node(handle).record().held_by().filter(|holder| holder.told != told) {
-            let holder = Holder { told, ..holder.clone() };
-            self.push(handle, Change::Held { holder: Box::new(holder) });
+        let tree = self.tree;
+        let Some(holder) = tree.node(handle).record().held_by() else { return };
+        let is_theirs =
+            |other: &Holder| other.kind == holder.kind && other.name == holder.name && !other.told.is_empty();
+        let others = tree.held().filter(|other| *other != handle);
+        let others =
+            others.filter_map(|other| Some((other, tree.node(other).record().held_by().filter(|by| is_theirs(by))?)));
+        let forgotten = others.map(|(other, by)| (other, Holder { told: String::new(), ..by.clone() }));
+        let own = (holder.told != told).then(|| (handle, Holder { told, ..holder.clone() }));
+        for (frame, holder) in own.into_iter().chain(forgotten.collect::<Vec<_>>()) {
+            self.push(frame, Change::Held { holder: Box::new(holder) });
         }
     }
 

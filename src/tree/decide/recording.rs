@@ -1,10 +1,12 @@
 //! Commands that record data of a frame: its ID, results so far, artifacts, decisions, requests to models, and its log.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{check_name, not_empty};
 use crate::error::{Error, Result};
-use crate::frame::{Change, Event, Frame, Handle, ModelRequest, Results, SummaryRequest, is_too_deep, own_log_path};
+use crate::frame::{Change, Frame, Handle, ModelRequest, Results, SummaryRequest, is_too_deep, own_log_path};
 use crate::tree::{Draft, Records};
 
 impl Draft<'_> {
@@ -71,26 +73,18 @@ impl Draft<'_> {
 
     pub(super) fn record(&mut self, handle: Handle, records: Records) -> Result<()> {
         let Records { artifacts, decisions, results } = records;
+        let mut seen = HashSet::new();
         for artifact in artifacts {
-            self.add_artifact(handle, artifact)?;
+            not_empty("artifact", &artifact)?;
+            if !self.tree.node(handle).has_artifact(&artifact) && seen.insert(artifact.clone()) {
+                self.push(handle, Change::ArtifactAdded { artifact });
+            }
         }
         for decision in decisions {
             not_empty("decision", &decision)?;
             self.push(handle, Change::DecisionAdded { decision });
         }
         results.map_or(Ok(()), |results| self.summarize(handle, results))
-    }
-
-    fn add_artifact(&mut self, handle: Handle, artifact: String) -> Result<()> {
-        not_empty("artifact", &artifact)?;
-        let is_this = |event: &Event| {
-            event.handle == handle
-                && matches!(&event.change, Change::ArtifactAdded { artifact: other } if *other == artifact)
-        };
-        if !self.tree.node(handle).has_artifact(&artifact) && !self.events().iter().any(is_this) {
-            self.push(handle, Change::ArtifactAdded { artifact });
-        }
-        Ok(())
     }
 
     pub(super) fn record_usage(&mut self, handle: Handle, request: Box<ModelRequest>) {

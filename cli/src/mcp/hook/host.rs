@@ -19,7 +19,7 @@ const CODEX_END_TIMEOUT: u64 = 3;
 const OURS: &str = ".*callstack.*";
 
 /// The file of a package of Claude Code with the kind of subagent that works on a frame that is handed over. It has few tools, and none of the
-/// stack's, so that its prompt has a fifth of the length of one with all tools: its last answer is the results.
+/// stack's, so that its prompt has a quarter of the length of one with all tools: its last answer is the results.
 #[cfg(any(feature = "proxy", test))]
 pub const WORKER_AGENT: &str = include_str!("worker.md");
 /// The name of that kind, behind the name of the package.

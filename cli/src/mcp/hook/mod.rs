@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
 use callstack_core::context::{Budget, Guidance};
-use callstack_core::session::changes_of_command;
+use callstack_core::session::{changes_of_command, folder_after};
 use callstack_core::text::{decoded, from_json};
 use callstack_core::tools::conversation::{self, Conversation, SubagentReports};
 use callstack_core::{Command, Error, HostSettings, Settings};
@@ -128,11 +128,11 @@ impl Event {
     }
 
     /// The path of a file from the project on, if it is in it. The working folder changes within a session.
-    fn in_project(&self, path: &str) -> String {
+    fn in_project(&self, folder: &str, path: &str) -> String {
         let project = env::var("CLAUDE_PROJECT_DIR").ok().filter(|project| !project.is_empty());
         let project = project.as_deref().unwrap_or(&self.cwd);
         let mut whole = PathBuf::new();
-        for part in Path::new(&self.cwd).join(path).components() {
+        for part in Path::new(folder).join(path).components() {
             match part {
                 Component::ParentDir => drop(whole.pop()),
                 Component::CurDir => {}
@@ -344,11 +344,18 @@ fn called(event: &Event, conversation: &Conversation<'_>) -> Result<(), Error> {
     match &*event.tool_name {
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => {
             let path = ["file_path", "notebook_path"].into_iter().find_map(|key| input.get(key)?.as_str());
-            path.map_or(Ok(()), |path| conversation.wrote(vec![event.in_project(path)]))
+            path.map_or(Ok(()), |path| conversation.wrote(vec![event.in_project(&event.cwd, path)]))
         }
         "Bash" => {
-            let changes = changes_of_command(&text(input, "command"));
-            let changes = changes.into_iter().map(|change| change.with_paths(|path| event.in_project(&path)));
+            let command = text(input, "command");
+            // The host names the folder in which the command has left its shell.
+            let Some(folder) = folder_after(&command).filter(|folder| !Path::new(folder).is_absolute()) else {
+                return Ok(());
+            };
+            let above = event.cwd.strip_suffix(&*folder).and_then(|above| above.strip_suffix(['/', '\\']));
+            let begun = above.filter(|_| !folder.is_empty()).unwrap_or(&event.cwd);
+            let changes = changes_of_command(&command);
+            let changes = changes.into_iter().map(|change| change.with_paths(|path| event.in_project(begun, &path)));
             let in_project = changes.filter(|change| !Path::new(change.path()).is_absolute());
             conversation.wrote(in_project.map(|change| change.artifact()).collect())
         }

@@ -86,7 +86,8 @@ export function sessionHooks(
       {
         ...hook("PreToolUse", (input) => {
           const decision = guard(input, owner, sessionID, limits)
-          if (startsAgent(input.tool_name)) agents.start(input.tool_input)
+          const isDenied = decision.hookSpecificOutput !== undefined
+          if (startsAgent(input.tool_name) && !isDenied) agents.start(input.tool_input)
           return decision
         }),
         onFailure: "block",

@@ -54,6 +54,8 @@ export class SubagentMessages {
   /** The subagents by the calls that have started them: the outcomes of their tools name only these. */
   readonly #byCall = new Map<string, string>()
 
+  /** The messages whose requests were reported. A tool that ends between the blocks of a message ends it, too. */
+  readonly #reported = new Set<string>()
   /** The last request of a subagent: the SDK tells the tokens of its answer only in the sum of the turn. */
   #last: Extract<HostEvent, { kind: "message" }> | undefined
 
@@ -94,7 +96,8 @@ export class SubagentMessages {
     return agents.flatMap((sessionID) => {
       const message = this.#unfinished.get(sessionID)
       this.#unfinished.delete(sessionID)
-      if (message === undefined) return []
+      if (message === undefined || this.#reported.has(message.id)) return []
+      this.#reported.add(message.id)
       const { id, model, counted, begun: time, parts } = message
       const blocks = parts as { type?: string; text?: string }[]
       const text = blocks.flatMap((block) => (block.type === "text" ? [block.text ?? ""] : [])).join("\n")
