@@ -2,6 +2,7 @@
 //! Helpers that every other module may use.
 
 mod fnv;
+#[cfg(feature = "session")]
 mod problem;
 mod time;
 
@@ -17,6 +18,7 @@ use crate::steps::step;
 pub(crate) use self::fnv::{fnv, fnv_of};
 #[cfg(feature = "capi")]
 pub(crate) use self::problem::located;
+#[cfg(feature = "session")]
 pub(crate) use self::problem::plain;
 pub(crate) use self::time::milliseconds;
 

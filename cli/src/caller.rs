@@ -146,6 +146,7 @@ impl Caller {
     }
 
     /// True if another conversation has started it.
+    #[cfg(any(feature = "proxy", test))]
     pub fn is_subagent(&self) -> bool {
         !self.parent.is_empty()
     }

@@ -37,9 +37,10 @@ use crate::folder::StackFolder;
 use crate::log;
 use crate::output::Output;
 use crate::runtime::runtime;
+pub use hook::WATCHED;
 pub use hook::{HookArguments, run as run_hook};
 #[cfg(feature = "proxy")]
-pub use hook::{HookHost, OF_RUN, WATCHED, WORKER_AGENT};
+pub use hook::{HookHost, OF_RUN, WORKER_AGENT};
 use messages::Lines;
 use server::{Server, Shared};
 #[cfg(feature = "proxy")]

@@ -23,7 +23,6 @@ use serde_json::{Map, Value, json};
 pub use self::host::HookHost;
 #[cfg(feature = "proxy")]
 pub use self::host::WORKER_AGENT;
-#[cfg(feature = "proxy")]
 pub use self::transcript::WATCHED;
 use crate::caller::{self, ARGUMENT, Caller};
 use crate::clock::now;
