@@ -1,63 +1,38 @@
 //! The system prompts of agents that manage their own memory: one for each [`MemoryModel`], with and without shared results.
 
-use std::borrow::Cow;
-
 use crate::frame::{MemoryModel, RunSettings};
 
-/// The text of these files, one after the other.
-macro_rules! sections {
-    ($($name:literal),+) => { concat!($(include_str!(concat!("prompt/", $name, ".md"))),+) };
+/// A section of the prompt.
+macro_rules! section {
+    ($name:literal) => {
+        include_str!(concat!("prompt/", $name, ".md"))
+    };
 }
-
-const INTRODUCTION: &str = sections!("introduction");
 
 /// Returns the system prompt of an agent in a run with these settings, in Markdown: the rules, and unless the settings want the short form,
 /// what is worth keeping, and the mistakes that cost most. Examples of briefings are the host's, with its tools.
 ///
 /// `tools` is the host's description of the agent's other tools, which is inserted after the introduction; empty if
 /// there are none. The prompt does not change during a run, so prompt caches keep it.
-pub fn system_prompt(settings: &RunSettings, tools: &str) -> Cow<'static, str> {
-    let whole = match (settings.memory, settings.shared_results, settings.short_prompt) {
-        (MemoryModel::Heap, false, true) => sections!("introduction", "stack", "heap", "working"),
-        (MemoryModel::Heap, true, true) => sections!("introduction", "stack", "results", "heap", "working"),
-        (MemoryModel::Registers, false, true) => sections!("introduction", "registers", "stack", "heap", "working"),
-        (MemoryModel::Registers, true, true) => {
-            sections!("introduction", "registers", "stack", "results", "heap", "working")
-        }
-        (MemoryModel::Heap, false, false) => {
-            sections!("introduction", "stack", "heap", "keeping", "errors", "working")
-        }
-        (MemoryModel::Heap, true, false) => {
-            sections!("introduction", "stack", "results", "heap", "keeping", "errors", "working")
-        }
-        (MemoryModel::Registers, false, false) => sections!(
-            "introduction",
-            "registers",
-            "stack",
-            "heap",
-            "keeping",
-            "register-or-heap",
-            "errors",
-            "register-errors",
-            "working"
-        ),
-        (MemoryModel::Registers, true, false) => sections!(
-            "introduction",
-            "registers",
-            "stack",
-            "results",
-            "heap",
-            "keeping",
-            "register-or-heap",
-            "errors",
-            "register-errors",
-            "working"
-        ),
-    };
-    match tools.trim() {
-        "" => Cow::Borrowed(whole),
-        tools => Cow::Owned([INTRODUCTION, tools, "\n\n", &whole[INTRODUCTION.len()..]].concat()),
-    }
+pub fn system_prompt(settings: &RunSettings, tools: &str) -> String {
+    let has_registers = settings.memory == MemoryModel::Registers;
+    let teaches = !settings.short_prompt;
+    let tools = tools.trim();
+    let sections = [
+        (true, section!("introduction")),
+        (!tools.is_empty(), tools),
+        (!tools.is_empty(), "\n\n"),
+        (has_registers, section!("registers")),
+        (true, section!("stack")),
+        (settings.shared_results, section!("results")),
+        (true, section!("heap")),
+        (teaches, section!("keeping")),
+        (teaches && has_registers, section!("register-or-heap")),
+        (teaches, section!("errors")),
+        (teaches && has_registers, section!("register-errors")),
+        (true, section!("working")),
+    ];
+    sections.into_iter().filter_map(|(is_told, section)| is_told.then_some(section)).collect()
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub struct Prompt {
     /// The depth of the current frame in the run. The root of the run has depth 0.
     pub depth: usize,
     /// The system prompt. It is the same in every step of a run.
-    pub system: Cow<'static, str>,
+    pub system: String,
     /// The conversation of the current frame, in order. The text of the newest message ends with a section `<memory>`:
     /// the step, the frame, the registers and the heap.
     ///
