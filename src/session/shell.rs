@@ -433,7 +433,7 @@ mod tests {
         assert_eq!((folder_after("ls").as_deref(), folder_after("cd \"$D\"")), (Some(""), None));
         assert_eq!(folder_after(&"cd a && ".repeat(4_000)), None);
         assert_changes("cd web && touch a.ts && cd ./src/ && touch ./b.ts", &["web/a.ts", "web/src/b.ts"]);
-        assert_changes("cd \"$D\" && touch a.ts /work/b.ts", &["/work/b.ts"]);
+        assert_changes("cd \"$D\" && touch a.ts /srv/b.ts", &["/srv/b.ts"]);
     }
 
     proptest! {

@@ -135,7 +135,7 @@ impl Sums {
 struct Indexed {
     changed: u64,
     bytes: u64,
-    /// True if the files of the session were being written. Then it is read anew the next time.
+    /// True if the files of the session were being written. The next listing reads it again.
     is_written: bool,
     summary: Summary,
 }

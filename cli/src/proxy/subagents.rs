@@ -21,7 +21,7 @@ const LONG_ENOUGH: usize = 20;
 /// How many calls, subagents and beginnings are kept in mind, the newest.
 const MOST: usize = 256;
 
-/// What a run knows of the subagents of its conversation.
+/// The subagents of the conversation of a run.
 #[derive(Default)]
 pub struct Subagents {
     /// The calls whose subagents have asked nothing yet.
@@ -35,7 +35,7 @@ pub struct Subagents {
 /// With what a call starts a subagent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
-    /// Who has started it.
+    /// The conversation, or the subagent, that has started it.
     pub starter: Caller,
     /// In a few words; can be empty.
     pub description: String,
@@ -49,7 +49,7 @@ struct Known {
     opening: Vec<String>,
     caller: Caller,
     task: Task,
-    /// What it has said last without calling a tool.
+    /// The words of its last answer that called no tool.
     last_words: Option<String>,
     has_ended: bool,
 }
@@ -66,7 +66,7 @@ pub struct Asking {
 pub struct Ended {
     pub caller: Caller,
     pub prompt: String,
-    /// What it has said last, or why it has failed.
+    /// The words of its last answer, or the reason of its failure.
     pub answer: Result<String, String>,
 }
 
@@ -127,12 +127,12 @@ impl Subagents {
         keep_newest(&mut self.known);
     }
 
-    /// True if a call of somebody waits for a subagent.
+    /// True if a call waits for a subagent.
     pub fn has_open(&self) -> bool {
         !self.waiting.is_empty() || self.known.iter().any(|known| !known.has_ended)
     }
 
-    /// A subagent has said something without calling a tool. Of one that nobody waits for, that is the end.
+    /// Notes an answer of a subagent that calls no tool. It ends a subagent that works in the background.
     pub fn said(&mut self, caller: &Caller, words: String) -> Option<Ended> {
         let known = self.known.iter_mut().rfind(|known| known.caller == *caller && !known.has_ended)?;
         known.last_words = Some(words);
@@ -199,7 +199,7 @@ fn task_of(starter: &Caller, part: &AnswerPart) -> Option<Task> {
     (!task.prompt.trim().is_empty()).then_some(task)
 }
 
-/// What an answer of a subagent says to its starter: words without a call, or the call that ends it.
+/// The words with which an answer may end a subagent: those beside no call, or those of the call that ends it.
 pub fn last_words(answer: &[AnswerPart], is_last: bool) -> Option<String> {
     let completed = answer.iter().find_map(|part| match part {
         AnswerPart::Call { name, arguments, .. } if name == COMPLETES => {

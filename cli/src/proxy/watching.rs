@@ -51,7 +51,7 @@ pub struct Watching {
     pub is_last: bool,
 }
 
-/// What the thread that records gets.
+/// News of a request, for the thread that records it.
 enum News {
     /// A request has come.
     Asked(Sent),
@@ -268,10 +268,11 @@ impl Recorder {
         self.forget_oldest();
         let mut ended = Vec::new();
         if let Some(caller) = caller.filter(|_| sent.caller.is_some() && sent.caller == self.conversation) {
-            self.subagents.start(&caller, answer);
+            // The outcomes of calls of this answer come with a later request.
             if self.subagents.has_open() {
                 ended = self.subagents.returned(&caller, |call| outcome_of(sent.wire, text, call));
             }
+            self.subagents.start(&caller, answer);
             ended.extend(words.and_then(|words| self.subagents.said(&caller, words)));
         }
         recorded.and_then(|()| self.end_agents(ended)).map_err(|error| error.to_string())

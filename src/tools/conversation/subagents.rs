@@ -39,7 +39,8 @@ impl Conversation<'_> {
     pub fn agent_begun(&self, title: &str) -> Result<Option<Handle>> {
         let Some(agent) = self.stack.actor().filter(|agent| is_subagent(agent)) else { return Ok(None) };
         let is_known = self.stack.look(|tree| {
-            let waits = |frame: Handle| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, agent));
+            let waits =
+                |frame: Handle| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, &agent.caller));
             tree.place_of(&agent.name).is_some() || tree.held().any(waits)
         });
         if is_known { Ok(None) } else { self.frame_of(agent, title) }
@@ -64,8 +65,7 @@ impl Conversation<'_> {
         let own = self.caller?;
         let waits = |frame: &Handle| {
             let record = tree.node(*frame).record();
-            let is_ours = |holder: &Holder| awaits_subagent(holder) && holder.caller == own;
-            record.status == FrameStatus::InProgress && record.held_by().is_some_and(is_ours)
+            record.status == FrameStatus::InProgress && record.held_by().is_some_and(|holder| is_for(holder, own))
         };
         let waiting: Vec<Handle> = tree.held().filter(waits).collect();
         let words = prompt.split(|character: char| !character.is_ascii_alphanumeric());
@@ -265,7 +265,8 @@ impl Conversation<'_> {
 
     /// True if a frame was handed over by the session of a subagent, and nobody has entered it.
     fn waits_for(&self, frame: Handle, agent: &Actor) -> bool {
-        let waits = |tree: &Tree| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, agent));
+        let waits =
+            |tree: &Tree| tree.node(frame).record().held_by().is_some_and(|holder| is_for(holder, &agent.caller));
         self.status(frame) == FrameStatus::InProgress && self.stack.look(waits)
     }
 
@@ -283,9 +284,9 @@ fn is_subagent(actor: &Actor) -> bool {
     actor.kind == HolderKind::Conversation && !actor.name.is_empty() && !actor.caller.is_empty()
 }
 
-/// True if a frame is held for a subagent of the agent's session.
-fn is_for(holder: &Holder, agent: &Actor) -> bool {
-    awaits_subagent(holder) && holder.caller == agent.caller
+/// True if a frame is held for a subagent of this session.
+fn is_for(holder: &Holder, session: &str) -> bool {
+    awaits_subagent(holder) && holder.caller == session
 }
 
 /// True if a frame is held for a subagent whose name nobody knows yet.

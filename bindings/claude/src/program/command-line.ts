@@ -44,7 +44,7 @@ const OF_CALLSTACK = {
   show: "show all that is known of a frame",
   log: "show what was said and done in a frame",
   edit: "correct the words of a frame, or its place in the plan",
-  retry: "plan a failed or blocked frame anew, with a note on what to do differently",
+  retry: "plan another attempt of a failed or blocked frame, with a note on what to do differently",
   invalidate: "take a frame out of the plan, with a reason",
   reopen: "let a completed frame that is wrong go on",
   undo: "take back what a person has done last",

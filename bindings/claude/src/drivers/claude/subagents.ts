@@ -11,7 +11,7 @@ interface Started {
   prompt: string
 }
 
-/** A message of a subagent's model, of which not all blocks have come. */
+/** A message of a subagent's model while its blocks are still coming. */
 interface Unfinished {
   id: string
   model: string
@@ -80,7 +80,7 @@ export class SubagentMessages {
   /** Takes the outcomes of tools. */
   answered({ uuid, parent_tool_use_id: call, message: { content } }: SDKUserMessage): Counted[] {
     const agentID = this.#byCall.get(call ?? "")
-    // The first one is its task, of which the hooks tell.
+    // Without a call, the message is the task of the subagent, which the hooks report.
     if (agentID === undefined) return []
     const ended = this.finish(agentID)
     const text = typeof content === "string" ? content : ""
