@@ -68,6 +68,8 @@ use crate::store::folder::Folder;
 use crate::store::layout;
 use crate::store::mirror::PATIENCE;
 use crate::store::{HistoryReader, LogReader};
+#[cfg(feature = "session")]
+use crate::tree::decide_each;
 use crate::tree::{Command, Commit, Tree, decide_as};
 
 /// A call stack: a tree of frames, and the contexts of its frames.
@@ -199,6 +201,26 @@ impl Stack {
     /// Executes a command. `make` makes it when the journal is locked, so generated IDs have the command's time.
     fn execute_made(&self, make: impl FnOnce() -> Command) -> Result<Vec<Event>> {
         self.commit(make, |tree, command, now| decide_as(tree, self.actor.as_deref(), command, now))
+    }
+
+    /// Executes commands one after the other as one commit: all of them are kept, or none. Returns the errors of those that are
+    /// refused, which the others do not depend on.
+    ///
+    /// # Errors
+    /// Why the commit has failed, with its first event if it came so far: the store may have kept it.
+    #[cfg(feature = "session")]
+    fn execute_together(&self, commands: Vec<Command>) -> std::result::Result<Vec<Error>, (Error, Option<Event>)> {
+        let (mut refused, mut first) = (Vec::new(), None);
+        let committed = self.commit(
+            || commands,
+            |tree, commands, now| {
+                let (commit, errors) = decide_each(tree, self.actor.as_deref(), commands, now);
+                refused = errors;
+                first = commit.events.first().cloned();
+                Ok(commit)
+            },
+        );
+        committed.map(|_| refused).map_err(|error| (error, first))
     }
 
     /// Makes a command, decides it on the newest tree, and commits the result. Every change of a stack uses this

@@ -131,6 +131,12 @@ fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
     faults::a_run_whose_store_fails_at_any_call_goes_on(&make);
 }
 
+#[test]
+fn an_event_is_kept_whole_or_not_at_all() {
+    let (_server, make) = places();
+    faults::an_event_is_kept_whole_or_not_at_all(&make);
+}
+
 /// The URL of the stack that a worker opens.
 const WORKERS_URL: &str = "WORKER_TEST_URL";
 

@@ -66,6 +66,8 @@ struct WholeReport<'a> {
 ///   - `"finishedChildren"`: which finished children are shown, `"all"`, `"forgotten"` (default: those whose results the
 ///     frame's conversation does not hold; see `callstack_deliver` and `callstack_forget`) or `"none"`;
 ///   - `"guidance"`: the standing advice for agents, `"full"` (default), `"brief"` or `"none"`;
+///   - `"form"`: `"cached"` (default: nothing before what is added changes, for prompt caches) or `"document"`, the form of the
+///     specification, with the ID of the frame as `session` in the opening tag, and the number of siblings that are shown as `count`;
 ///   - `"heapCeiling"`: size of the heap, in characters, above which the context warns the agent; default 5000;
 ///   - `"tools"`: the host's names of the tools that the text mentions: `{"prefix": "mcp__callstack__", "push":
 ///     "begin_task", "heapRead": null}`. `prefix` stands before the default names; `push`, `pop`, `activate`,

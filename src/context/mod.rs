@@ -99,7 +99,7 @@ pub use counter::counter;
 pub use fragment::DetailLevel;
 pub use heap::{ChunkEntry, Shown};
 pub use select::{Entry, Omission, Section};
-pub use settings::{Budget, FinishedChildren, Guidance, Settings};
+pub use settings::{Budget, FinishedChildren, Form, Guidance, Settings};
 #[cfg(feature = "tokenizer")]
 pub use tokens::O200k;
 pub use tokens::{Chars4, TokenCounter, truncate};

@@ -62,7 +62,7 @@ fn open_stable(wording: &Wording, considered: &Considered, selected: &Stable) ->
         selected.items.iter().filter(of_section).count()
     };
 
-    out.push_str(skeleton::STABLE_OPEN);
+    out.push_str(&skeleton::stable_open(selected.session.as_deref()));
     if selected.brief_guidance {
         out.push_str(skeleton::MANAGEMENT[0]);
         out.push_str(&wording.philosophy);
@@ -86,10 +86,12 @@ fn open_stable(wording: &Wording, considered: &Considered, selected: &Stable) ->
     }
     for part in &selected.parts {
         let items = &selected.items[part.items.clone()];
-        if items.iter().any(Item::is_shown) {
-            out.push_str(&part.tags[0]);
+        let shown = items.iter().filter(|item| item.is_shown()).count();
+        if shown > 0 {
+            let [open, close] = part.tags(shown);
+            out.push_str(&open);
             items.iter().for_each(|item| item.write(out));
-            out.push_str(&part.tags[1]);
+            out.push_str(&close);
         }
     }
     selected.heap.write(out);

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::considered::{AncestorSiblings, Considered, Inherited};
+use super::considered::{AncestorSiblings, Considered, Inherited, Sibling};
 use super::cost::{BYTES_PER_TOKEN, Cost};
 use super::fragment::{DetailLevel, Fragment};
 use super::heap::Heap;
 use super::relevance::ancestor_score;
-use super::settings::{Budget, Guidance, Settings};
+use super::settings::{Budget, Form, Guidance, Settings};
 use super::spending::Spending;
 use super::wording::Wording;
 use super::{Contexts, skeleton};
 use crate::error::{BudgetUnit, Error, Result};
-use crate::frame::Handle;
+use crate::frame::{FrameStatus, Handle};
 use crate::tree::Tree;
 
 /// Maximum number of siblings that are shown. More would not fit into any prompt.
@@ -44,7 +44,7 @@ pub enum Section {
     EarlierAttempts,
     /// Finished siblings of the ancestors, unless they are dependencies.
     AncestorSiblings,
-    /// Finished siblings, including those that are dependencies.
+    /// Finished siblings, completed and failed ones, including those that are dependencies.
     CompletedSiblings,
     /// Finished children whose results the frame's conversation does not hold.
     FinishedChildren,
@@ -135,9 +135,21 @@ pub(super) struct Part {
     /// Its frames among the items.
     pub(super) items: Range<usize>,
     /// The opening and the closing tag.
-    pub(super) tags: [Cow<'static, str>; 2],
+    tags: [Cow<'static, str>; 2],
+    /// Of siblings whose opening tag says how many are shown: whether these have failed.
+    counted: Option<bool>,
     cost: Cost,
     is_open: bool,
+}
+
+impl Part {
+    /// The tags around so many frames.
+    pub(super) fn tags(&self, shown: usize) -> [Cow<'_, str>; 2] {
+        match self.counted {
+            Some(have_failed) => skeleton::siblings(have_failed, Some(shown)),
+            None => self.tags.each_ref().map(|tag| Cow::Borrowed(&**tag)),
+        }
+    }
 }
 
 /// The selection for the stable part.
@@ -150,6 +162,8 @@ pub(super) struct Stable {
     pub(super) heap: Heap,
     pub(super) brief_guidance: bool,
     pub(super) full_guidance: bool,
+    /// The ID of the frame, if the text names it.
+    pub(super) session: Option<String>,
     /// Upper bound of the cost of the stable part.
     pub(super) cost: Cost,
     /// The cost that the volatile part may have.
@@ -275,6 +289,7 @@ struct Ladder<'a> {
     quotas: Quotas,
     brief_guidance: bool,
     full_guidance: bool,
+    session: Option<String>,
     spending: Spending,
 }
 
@@ -288,7 +303,11 @@ impl<'a> Ladder<'a> {
         heap: Heap,
     ) -> Self {
         let budget = &settings.budget;
-        let around = skeleton::stable_cost(contexts, considered, heap.len());
+        let session = match settings.form {
+            Form::Cached => None,
+            Form::Document => Some(tree.node(considered.handle).session_id().to_owned()),
+        };
+        let around = skeleton::stable_cost(contexts, considered, session.as_deref(), heap.len());
         let score = |(distance, ancestor): (usize, &Handle)| {
             Item::new(*ancestor, Section::Ancestors, ancestor_score(distance), None)
         };
@@ -313,6 +332,7 @@ impl<'a> Ladder<'a> {
             },
             brief_guidance: false,
             full_guidance: false,
+            session,
             spending: Spending::new(around, Cost::MAX),
         };
         ladder.add_parts(considered);
@@ -338,18 +358,39 @@ impl<'a> Ladder<'a> {
             self.add_part(Section::AncestorSiblings, skeleton::ancestor_siblings(*ancestor), scored);
             self.items[first..].iter_mut().for_each(|item| item.weight = ancestor_score(distance + 1) / 100.0);
         }
-        let first_sibling = self.items.len();
-        let scored = considered.siblings.iter().map(|sibling| (sibling.handle, sibling.score));
-        self.add_part(Section::CompletedSiblings, skeleton::siblings(), scored);
+        let depended_on = self.add_siblings(&considered.siblings);
         let first_child = self.items.len();
         self.add_part(Section::FinishedChildren, skeleton::children(), considered.children.iter().map(full));
         self.children = first_child..self.items.len();
-        let depended_on = considered.siblings.iter().filter(|sibling| sibling.is_dependency).count();
         self.dependencies.extend(self.ancestors..first_inherited);
-        self.dependencies.extend(first_sibling..first_sibling + depended_on);
+        self.dependencies.extend(depended_on);
         self.own_dependencies = self.dependencies.len();
         self.dependencies.extend(first_inherited..after_inherited);
         self.dependencies.iter().for_each(|index| self.items[*index].is_dependency = true);
+    }
+
+    /// Adds the finished siblings: completed and failed ones in elements of their own. Returns the indexes of the dependencies among them.
+    fn add_siblings(&mut self, siblings: &[Sibling]) -> Vec<usize> {
+        let has_failed = |sibling: &Sibling| self.tree.node(sibling.handle).status() == FrameStatus::Failed;
+        let mut siblings: Vec<(bool, &Sibling)> =
+            siblings.iter().map(|sibling| (has_failed(sibling), sibling)).collect();
+        if self.settings.form == Form::Document {
+            siblings.sort_by_key(|(has_failed, _)| *has_failed);
+        }
+        let mut depended_on = Vec::new();
+        for alike in siblings.chunk_by(|one, next| one.0 == next.0) {
+            let have_failed = alike[0].0;
+            let count = (self.settings.form == Form::Document).then_some(alike.len());
+            let first = self.items.len();
+            depended_on
+                .extend((first..).zip(alike).filter(|(_, (_, sibling))| sibling.is_dependency).map(|(index, _)| index));
+            let scored = alike.iter().map(|(_, sibling)| (sibling.handle, sibling.score));
+            self.add_part(Section::CompletedSiblings, skeleton::siblings(have_failed, count), scored);
+            if let Some(part) = self.parts.last_mut() {
+                part.counted = count.map(|_| have_failed);
+            }
+        }
+        depended_on
     }
 
     /// Adds an element with these frames and their scores, unless there are none.
@@ -366,7 +407,7 @@ impl<'a> Ladder<'a> {
         let first = self.items.len();
         self.items.extend(frames.map(|(handle, score)| Item::new(handle, section, score, part)));
         let cost = tags.iter().map(|tag| self.contexts.cost(tag)).sum();
-        self.parts.push(Part { items: first..self.items.len(), tags, cost, is_open: false });
+        self.parts.push(Part { items: first..self.items.len(), tags, counted: None, cost, is_open: false });
     }
 
     /// Takes the stubs of the parent and the root, which are always shown.
@@ -544,6 +585,7 @@ impl<'a> Ladder<'a> {
             heap: self.heap,
             brief_guidance: self.brief_guidance,
             full_guidance: self.full_guidance,
+            session: self.session,
             cost: self.spending.spent,
             left: self.settings.budget.cap().saturating_sub(taken),
         }

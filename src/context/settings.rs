@@ -177,10 +177,25 @@ pub enum FinishedChildren {
     None,
 }
 
+/// The form of a context. In JSON `"cached"` (the default) or `"document"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Form {
+    /// The form for prompt caches: what is added comes behind what is there, and nothing before it changes. The text names neither the
+    /// session nor the number of siblings, which would change the bytes before all of them. Failed siblings are in
+    /// `<failed-siblings>` elements between the completed ones, in the order in which they ended.
+    #[default]
+    Cached,
+    /// The form of the specification ("Context XML Format"): `<stack-context session="…">` with the ID of the frame,
+    /// `<completed-siblings count="…">` with the number of those shown, and after them `<failed-siblings count="…">`.
+    Document,
+}
+
 /// The settings of a context.
 ///
 /// In JSON: `{"budget": {"total": 4000, …}, "minimumRelevance": 30, "finishedChildren": "forgotten", "guidance": "full",
-/// "heapCeiling": 5000, "tools": {"prefix": "mcp__callstack__"}}`. Every key is optional; unknown keys are rejected.
+/// "form": "cached", "heapCeiling": 5000, "tools": {"prefix": "mcp__callstack__"}}`. Every key is optional; unknown keys are rejected.
 /// `tools` is omitted if the names are the default ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -195,6 +210,8 @@ pub struct Settings {
     pub finished_children: FinishedChildren,
     /// How much guidance the context contains. Default `full`.
     pub guidance: Guidance,
+    /// The form of the text. Default `cached`.
+    pub form: Form,
     /// Size of the heap, in characters, above which the agent is warned. Default 5000.
     pub heap_ceiling: usize,
     /// The names of the tools that the texts for the agent mention. Default: the names of
@@ -210,6 +227,7 @@ impl Default for Settings {
             minimum_relevance: 30,
             finished_children: FinishedChildren::default(),
             guidance: Guidance::default(),
+            form: Form::default(),
             heap_ceiling: RunSettings::HEAP_CEILING,
             tools: ToolNames::default(),
         }
@@ -222,6 +240,7 @@ impl Settings {
         minimum_relevance: u8,
         finished_children: FinishedChildren,
         guidance: Guidance,
+        form: Form,
         heap_ceiling: usize,
         tools: ToolNames,
     }

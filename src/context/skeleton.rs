@@ -8,11 +8,12 @@ use super::considered::Considered;
 use super::cost::{BYTES_PER_TOKEN, Cost};
 use super::fragment::TITLE_TOKENS;
 use super::tokens::TokenCounter;
+use super::xml::escape;
 use crate::frame::{FrameStatus, Handle};
 
 /// It does not name the frame, so that all siblings share a prompt cache up to the end of their ancestors. The element
 /// of the current frame names it.
-pub(super) const STABLE_OPEN: &str = "<stack-context>\n";
+const STABLE_OPEN: &str = "<stack-context>\n";
 pub(super) const STABLE_CLOSE: &str = "</stack-context>\n";
 pub(super) const VOLATILE_OPEN: &str = "<stack-now>\n";
 pub(super) const VOLATILE_CLOSE: &str = "</stack-now>\n";
@@ -20,6 +21,14 @@ pub(super) const MANAGEMENT: [&str; 2] = ["<stack-task-management>\n", "</stack-
 pub(super) const ANCESTORS_CLOSE: &str = "</ancestors>\n";
 pub(super) const REGISTERS_CLOSE: &str = "</registers>\n";
 pub(super) const PLANNED_CLOSE: &str = "</planned-children>\n";
+
+/// The opening tag of the stable part. `session` is the ID of the frame, if the form names it.
+pub(super) fn stable_open(session: Option<&str>) -> Cow<'static, str> {
+    match session {
+        Some(session) => format!("<stack-context session=\"{}\">\n", escape(session)).into(),
+        None => STABLE_OPEN.into(),
+    }
+}
 
 /// The tags around the frame's own dependencies.
 pub(super) fn dependencies() -> [Cow<'static, str>; 2] {
@@ -41,9 +50,14 @@ pub(super) fn ancestor_siblings(ancestor: Handle) -> [Cow<'static, str>; 2] {
     [format!("<ancestor-siblings beside=\"{ancestor}\">\n").into(), "</ancestor-siblings>\n".into()]
 }
 
-/// The tags around the frame's own finished siblings.
-pub(super) fn siblings() -> [Cow<'static, str>; 2] {
-    ["<completed-siblings>\n".into(), "</completed-siblings>\n".into()]
+/// The tags around finished siblings of the frame, which are completed or have failed; with their number, if the form has it.
+pub(super) fn siblings(have_failed: bool, count: Option<usize>) -> [Cow<'static, str>; 2] {
+    let [name, open, close] = match have_failed {
+        true => ["failed-siblings", "<failed-siblings>\n", "</failed-siblings>\n"],
+        false => ["completed-siblings", "<completed-siblings>\n", "</completed-siblings>\n"],
+    };
+    let open = count.map_or(open.into(), |count| format!("<{name} count=\"{count}\">\n").into());
+    [open, close.into()]
 }
 
 /// The tags around the finished children.
@@ -110,11 +124,14 @@ pub(super) fn planned_omitted(count: usize) -> String {
 }
 
 /// Returns the maximum cost of everything around the frames of a stable part, except the tags of the parts. It depends
-/// on the considered frames, not on the selected ones.
-pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, chunks: usize) -> Cost {
+/// on the considered frames, not on the selected ones. `session` is as for [`stable_open`].
+pub(super) fn stable_cost(contexts: &Contexts, considered: &Considered, session: Option<&str>, chunks: usize) -> Cost {
     let Considered { handle, ancestors, dependencies, inherited, ancestor_siblings, siblings, .. } = considered;
     let (costs, count) = (&contexts.costs, |text: &str| contexts.cost(text));
-    let mut cost = costs.stable;
+    let mut cost = match session {
+        Some(_) => count(&stable_open(session)) + count(STABLE_CLOSE),
+        None => costs.stable,
+    };
     let last = ancestors.iter().max().map_or(handle, |last| last.max(handle));
     if !ancestors.is_empty() {
         cost += count(&ancestors_open(ancestors.len())) + costs.ancestors_close;

@@ -56,6 +56,8 @@ pub(crate) use commit::Draft;
 pub use commit::{Commit, LogAppend};
 pub(crate) use comparison::{Compared, Comparison};
 use costs::Cost;
+#[cfg(feature = "session")]
+pub(crate) use decide::decide_each;
 pub(crate) use decide::{TAKEN_BACK, decide_together, known_chunk};
 pub use decide::{decide, decide_as};
 pub use heap_usage::HeapUsage;

@@ -1,7 +1,7 @@
 //! Tests of the content of contexts, case by case.
 
 use callstack_core::context::{
-    Approx, Chars4, DetailLevel, FinishedChildren, Omission, Section, TokenCounter, truncate,
+    Approx, Chars4, DetailLevel, FinishedChildren, Form, Omission, Section, TokenCounter, truncate,
 };
 use callstack_core::tree::sibling_order;
 use callstack_core::{
@@ -98,6 +98,91 @@ fn dependencies_come_first_and_others_have_their_own_element() {
     assert!(place("<completed-siblings>") < place("Completely different"));
     assert!(place("Completely different") < place("<title>Parser of tables</title>"));
     assert!(place("This frame depends on f6 (Not done), which is planned.") > 0);
+}
+
+/// These words in the order in which a text has them.
+fn order<'a>(text: &str, words: &[&'a str]) -> Vec<&'a str> {
+    let mut places: Vec<(usize, &str)> =
+        words.iter().flat_map(|word| text.match_indices(word).map(|(place, _)| (place, *word))).collect();
+    places.sort_unstable();
+    places.into_iter().map(|(_, word)| word).collect()
+}
+
+#[test]
+fn failed_siblings_have_an_element_of_their_own() {
+    let project = Project::new();
+    let fail = |id: &str, title: &str| {
+        project.0.push(NewFrame::new(title).id(id).below("root")).unwrap();
+        project.0.pop(id, PopStatus::Failed, format!("{title} cannot be done")).unwrap();
+    };
+    project.finished("a", "Tables first", "Tables are there");
+    fail("b", "Tables second");
+    fail("c", "Tables third");
+    project.finished("d", "Tables fourth", "Tables are complete");
+    let now = NewFrame::new("Tables last").id("ses<now>").below("root");
+    project.0.push(now.depends_on("d")).unwrap();
+    let words = [
+        "<completed-siblings>",
+        "</completed-siblings>",
+        "<failed-siblings>",
+        "</failed-siblings>",
+        "<completed-siblings count=\"3\">",
+        "<failed-siblings count=\"2\">",
+        "Tables first<",
+        "Tables second<",
+        "Tables third<",
+        "Tables fourth<",
+        "<stack-context>",
+        "<stack-context session=\"ses&lt;now&gt;\">",
+    ];
+    let cached = project.context("ses<now>");
+    assert_eq!(
+        order(&cached.stable, &words),
+        [
+            "<stack-context>",
+            "<completed-siblings>",
+            "Tables fourth<",
+            "Tables first<",
+            "</completed-siblings>",
+            "<failed-siblings>",
+            "Tables second<",
+            "Tables third<",
+            "</failed-siblings>",
+        ],
+        "{}",
+        cached.stable
+    );
+    project.finished("e", "Tables fifth", "Tables have an index");
+    let then = project.context("ses<now>");
+    let failed = then.stable.split_once("</failed-siblings>\n").unwrap();
+    assert_eq!(cached.stable.split_once("</failed-siblings>\n").unwrap().0, failed.0, "what was there stays");
+    assert!(failed.1.starts_with("<completed-siblings>\n"), "{}", failed.1);
+
+    let document = project.0.context("ses<now>", &Settings::default().form(Form::Document)).unwrap();
+    assert_eq!(
+        order(&document.stable, &words),
+        [
+            "<stack-context session=\"ses&lt;now&gt;\">",
+            "<completed-siblings count=\"3\">",
+            "Tables fourth<",
+            "Tables first<",
+            "</completed-siblings>",
+            "<failed-siblings count=\"2\">",
+            "Tables second<",
+            "Tables third<",
+            "</failed-siblings>",
+        ],
+        "{}",
+        document.stable
+    );
+    // The count is that of the frames that are shown.
+    let small = Settings::default().minimum_relevance(100);
+    let small = small.budget(Budget::default().siblings(1)).form(Form::Document);
+    let few = project.0.context("ses<now>", &small).unwrap();
+    let shown =
+        few.stable.split_once("<completed-siblings count=\"").map_or("0", |(_, rest)| rest.split_once('"').unwrap().0);
+    let inside = few.stable.split("-siblings").nth(1).map_or(0, |text| text.matches("<frame ").count());
+    assert_eq!(shown, inside.to_string(), "{}", few.stable);
 }
 
 /// Specification, section 5: B1 sees the results of A, a finished sibling of its parent, and nothing of A1 and A2.

@@ -2,7 +2,7 @@
 //!
 //! `PROPTEST_CASES` sets the number of cases; `make soak` runs a million.
 
-use callstack_core::context::{Approx, Chars4, Omission, TokenCounter};
+use callstack_core::context::{Approx, Chars4, Form, Omission, TokenCounter};
 use callstack_core::frame::Register;
 use callstack_core::text::floor_char_boundary;
 use callstack_core::{
@@ -81,10 +81,13 @@ fn disturb(stack: &Stack, random: &mut Random, frames: usize, current: Handle) {
     }
 }
 
-/// The content of `<completed-siblings>`.
+/// The finished siblings with the tags between them: the completed ones and those that have failed, in the order in which they ended.
 fn siblings_text(context: &Context) -> &str {
-    let inside = context.stable.split_once("<completed-siblings>\n").map_or("", |(_, rest)| rest);
-    inside.split_once("</completed-siblings>").map_or("", |(inside, _)| inside)
+    let starts = ["<completed-siblings", "<failed-siblings"].map(|tag| context.stable.find(tag));
+    let Some(start) = starts.into_iter().flatten().min() else { return "" };
+    let inside = &context.stable[start..];
+    let end = inside.rfind("</completed-siblings>").max(inside.rfind("</failed-siblings>"));
+    end.map_or("", |end| &inside[..end])
 }
 
 proptest! {
@@ -170,6 +173,7 @@ proptest! {
 
         // If the budget is large enough for all siblings, a sibling that finishes is appended.
         let roomy = settings.clone().budget(Budget::of_total(500_000).siblings(200_000).ancestors(200_000));
+        let roomy = roomy.form(Form::Cached);
         let open = |tree: &callstack_core::Tree| {
             let mut siblings = tree.siblings(frame).filter(|sibling| {
                 let is_dependency = tree.newest_dependencies(frame).any(|dependency| dependency == *sibling);
@@ -180,7 +184,8 @@ proptest! {
         if let Some(sibling) = stack.read(open).unwrap().filter(|_| stack.read(|tree| tree.node(frame).started().is_some()).unwrap()) {
             stack.set_status(sibling, FrameStatus::Blocked, None).ok();
             let before = stack.context(frame, &roomy).unwrap();
-            stack.pop(sibling, PopStatus::Completed, support::text(&mut random, 40)).unwrap();
+            let status = [PopStatus::Completed, PopStatus::Failed][random.below(2)];
+            stack.pop(sibling, status, support::text(&mut random, 40)).unwrap();
             let after = stack.context(frame, &roomy).unwrap();
             let crowded = after.report.entries.iter().any(|entry| entry.omission == Some(Omission::Rank));
             prop_assert!(

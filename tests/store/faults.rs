@@ -82,6 +82,11 @@ fn a_run_whose_store_fails_at_any_call_goes_on_and_its_logs_lack_nothing() {
 }
 
 #[test]
+fn an_event_is_kept_whole_or_not_at_all() {
+    faults::an_event_is_kept_whole_or_not_at_all(&place);
+}
+
+#[test]
 fn an_import_that_fails_at_any_call_is_done_by_the_next_open() {
     let text = support::read_data("stack-state/state-scenario-B.json");
     let expected =

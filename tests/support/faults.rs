@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use callstack_core::frame::ToolCall;
 use callstack_core::memory::{NewRun, Next, Reply};
+use callstack_core::session::HostEvent;
 use callstack_core::{Change, Error, Event, EventQuery, LogQuery, NewFrame, PopStatus, Result, Stack, Store, tools};
 use serde_json::json;
 
@@ -255,6 +256,83 @@ pub fn a_run_whose_store_fails_at_any_call_goes_on(make: &dyn Fn() -> Box<dyn Pl
                 break;
             }
             assert!(failures <= 1, "{context}: {failures} failures");
+        }
+    }
+    assert!(strikes > 40, "only {strikes} failures");
+}
+
+/// What a host reports, as the history has it: each event leads to several commands.
+fn told() -> Vec<HostEvent> {
+    let message = |id: &str, role: &str, text: &str| {
+        json!({"kind": "message", "sessionID": "ses_1", "messageID": id, "role": role, "text": text,
+               "request": {"model": "small", "uncachedInput": 100, "output": 5}})
+    };
+    let child = |number: u32| {
+        [
+            json!({"kind": "sessionCreated", "sessionID": format!("sub_{number}"), "parentID": "ses_1",
+                   "title": format!("Part {number} (@explore subagent)")}),
+            json!({"kind": "toolExecuted", "sessionID": format!("sub_{number}"), "toolCallID": format!("c{number}"),
+                   "tool": "write", "path": format!("src/{number}.rs")}),
+        ]
+    };
+    let events = [
+        json!({"kind": "sessionCreated", "sessionID": "ses_1", "title": "Shop"}),
+        message("m1", "assistant", "Hello"),
+        message("m2", "user", "Build a shop"),
+    ]
+    .into_iter()
+    .chain((1..3).flat_map(child))
+    .chain([
+        json!({"kind": "toolExecuted", "sessionID": "ses_1", "toolCallID": "t1", "tool": "apply_patch", "path": null,
+               "changes": [{"kind": "written", "path": "a.rs"}, {"kind": "written", "path": "b.rs"}]}),
+        json!({"kind": "sessionDeleted", "sessionID": "sub_1"}),
+        json!({"kind": "message", "sessionID": "ses_1", "messageID": "m3", "role": "assistant", "text": "Done",
+               "request": {"model": "small", "uncachedInput": 100, "output": 5}}),
+    ]);
+    events.map(|event| serde_json::from_value(event).unwrap()).collect()
+}
+
+/// Lets each call of the store fail once while a host reports. Of each event, the store has all changes or none, and the next event makes
+/// up for those that were not kept.
+pub fn an_event_is_kept_whole_or_not_at_all(make: &dyn Fn() -> Box<dyn Place>) {
+    let whole: Vec<usize> = {
+        let place = &*make();
+        let stack = place.stack(faulty(place.store(), &Plan::new(false)));
+        let lengths = told().into_iter().map(|event| {
+            let _ = stack.host().report(event);
+            history(place).len()
+        });
+        lengths.collect()
+    };
+    let several = (1..whole.len()).filter(|event| whole[*event] > whole[event - 1] + 1).count();
+    assert!(several >= 2, "several changes follow from an event: {whole:?}");
+    let mut strikes = 0;
+    for after in [false, true] {
+        for call in 0.. {
+            let place = &*make();
+            let plan = Plan::new(after);
+            let stack = place.stack(faulty(place.store(), &plan));
+            plan.fail_at(call);
+            let mut before = 0;
+            for (number, event) in told().into_iter().enumerate() {
+                let was_struck = plan.has_struck();
+                let _ = stack.host().report(event);
+                let kept = history(place).len();
+                let context = format!("event {number}, call {call}, after: {after}: {kept} events, of {whole:?}");
+                match plan.has_struck() && !was_struck {
+                    true => {
+                        strikes += 1;
+                        assert!(kept == before || kept == whole[number], "{context}");
+                    }
+                    false => assert_eq!(kept, whole[number], "{context}"),
+                }
+                before = kept;
+            }
+            drop(stack);
+            place.check(&format!("call {call}, after: {after}"));
+            if !plan.has_struck() {
+                break;
+            }
         }
     }
     assert!(strikes > 40, "only {strikes} failures");

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use callstack_core::context::{DetailLevel, Entry, FinishedChildren, Section, Shown, TokenCounter};
+use callstack_core::context::{DetailLevel, Entry, FinishedChildren, Form, Section, Shown, TokenCounter};
 use callstack_core::{
     Budget, Context, Error, FrameStatus, Guidance, Handle, Settings, Stack, ToolNames, ToolRole, Tree,
 };
@@ -26,6 +26,7 @@ pub fn settings(random: &mut Random) -> Settings {
         settings.heap_ceiling = random.below(6_000);
         settings.minimum_relevance = random.below(101) as u8;
         settings.guidance = [Guidance::Full, Guidance::Brief, Guidance::None][random.below(3)];
+        settings.form = [Form::Cached, Form::Document][random.below(2)];
     }
     settings.tools = tools(random);
     settings

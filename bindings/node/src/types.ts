@@ -852,6 +852,11 @@ export interface Settings {
   finishedChildren?: "all" | "forgotten" | "none"
   /** How much general advice the context contains. Default `"full"`. */
   guidance?: "full" | "brief" | "none"
+  /**
+   * The form of the text. `"cached"`, the default: nothing before what is added changes, for prompt caches. `"document"`: the form
+   * of the specification, with the ID of the frame and the numbers of siblings in the opening tags.
+   */
+  form?: "cached" | "document"
   /** The size of the heap, in characters, above which the agent is warned. Default 5000. */
   heapCeiling?: number
   /** The host's names of the agent's tools. Default: those of `Stack.tools()`. */

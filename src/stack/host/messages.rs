@@ -8,11 +8,17 @@ use crate::session::compaction::Message;
 use crate::stack::Stack;
 
 impl Stack {
-    /// Appends messages of a session to the log of its frame, each with a time. If they may repeat messages of the log,
-    /// those and the ones before them are left out: messages before the first one of a log belong to other frames.
-    pub(super) fn keep_messages(&self, frame: &FrameRef, mut messages: Vec<Message>, may_repeat: bool) -> Result<()> {
+    /// The lines for messages of a session in the log of its frame, each with a time. If the messages may repeat those of the log,
+    /// those and the ones before them are left out: messages before the first one of a log belong to other frames. `None`: there is
+    /// nothing to keep, or no log.
+    pub(super) fn lines_to_keep(
+        &self,
+        frame: &FrameRef,
+        mut messages: Vec<Message>,
+        may_repeat: bool,
+    ) -> Result<Option<Vec<Value>>> {
         if !self.keeps_logs() || self.resolve(frame.clone()).is_err() {
-            return Ok(());
+            return Ok(None);
         }
         if may_repeat {
             let logged = self.logged_ids(frame)?;
@@ -20,12 +26,9 @@ impl Stack {
             let first = messages.iter().position(is_logged).unwrap_or(0);
             messages = messages.into_iter().skip(first).filter(|message| !is_logged(message)).collect();
         }
-        if messages.is_empty() {
-            return Ok(());
-        }
         let now = (self.inner.clock)();
         let timed = |message: Message| json!(Message { time: message.time.or(Some(now)), ..message });
         let entries: Vec<Value> = messages.into_iter().map(timed).collect();
-        self.log(frame.clone()).append(&entries)
+        Ok(Some(entries).filter(|entries| !entries.is_empty()))
     }
 }

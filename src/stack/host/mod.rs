@@ -16,12 +16,12 @@ use parking_lot::{Mutex, ReentrantMutex};
 pub use self::contexts::SessionContext;
 pub(super) use self::leases::end_calls;
 pub use self::settings::HostSettings;
+use self::turns::Postponed;
 #[cfg(feature = "tools")]
 pub(crate) use self::turns::Turns;
 use super::Stack;
 use crate::context::Settings;
 use crate::session::{Effect, Sessions};
-use crate::tree::Command;
 use crate::vocabulary::{ToolNames, ToolSet};
 
 /// The methods of a stack for a host with sessions. Returned by [`Stack::host`].
@@ -67,7 +67,7 @@ struct State {
     is_polling: bool,
     waiting: VecDeque<Effect>,
     /// Commands of turns that the journal has not allowed.
-    postponed: Vec<Command>,
+    postponed: Vec<Postponed>,
 }
 
 impl Default for State {

@@ -4,13 +4,22 @@ use std::mem;
 
 use super::log_lines::refused;
 use crate::error::{Error, ErrorClass, Result};
+use crate::frame::{Event, Handle};
 use crate::session::calls::{self, CallId};
 use crate::session::{Action, Effect, Turn, call_title};
 use crate::stack::Stack;
+use crate::store::EventQuery;
 use crate::tree::Command;
 
-/// Maximum number of commands that wait for the journal.
-const POSTPONED_COMMANDS: usize = 1_000;
+/// The most commits that wait for the journal.
+const MOST_POSTPONED: usize = 1_000;
+
+/// Commands of a turn that the journal has not allowed.
+pub(super) struct Postponed {
+    commands: Vec<Command>,
+    /// The first event of their commit, if it came so far: the store may have kept it although it has failed.
+    first: Option<Event>,
+}
 
 /// The turns of one event or tool call.
 pub(crate) struct Turns<'a> {
@@ -60,16 +69,83 @@ impl Turns<'_> {
         })
     }
 
-    /// Executes actions in their order, and ends the calls whose frames could not be resumed.
+    /// Carries out actions in their order, and ends the calls whose frames could not be resumed. Commands that follow each other are
+    /// one commit: a crash leaves all of them or none.
     fn carry_out(&self, actions: Vec<Action>) -> Vec<Effect> {
-        let mut effects = Vec::new();
-        let carry_out = |action| self.stack.carry_out(action, &mut effects);
-        let ended: Vec<_> = self.stack.broken_by_panic(|| actions.into_iter().filter_map(carry_out).collect());
+        let (mut effects, ended) = self.stack.broken_by_panic(|| {
+            let mut carrying = Carrying { stack: self.stack, commands: Vec::new(), effects: Vec::new() };
+            let ended: Vec<_> = actions.into_iter().filter_map(|action| carrying.carry_out(action)).collect();
+            carrying.commit();
+            (carrying.effects, ended)
+        });
         for (call, problem) in ended {
             let ((), actions) = self.decide(|turn| turn.not_begun(call, problem));
             effects.extend(self.carry_out(actions));
         }
         effects
+    }
+}
+
+/// The carrying out of the actions of a turn.
+struct Carrying<'a> {
+    stack: &'a Stack,
+    /// Commands that are not committed yet.
+    commands: Vec<Command>,
+    effects: Vec<Effect>,
+}
+
+impl Carrying<'_> {
+    /// Carries out an action. Returns the call that has to end because its frame could not be resumed, and the reason.
+    fn carry_out(&mut self, action: Action) -> Option<(CallId, String)> {
+        match action {
+            Action::Command(command) => self.command(command),
+            Action::Begin { call, handle, caller, session_id, prompt } => {
+                self.commit();
+                let (frame, host, lease) = (handle.into(), self.stack.host_id(), self.stack.call_lease());
+                let limits = Box::new(self.stack.root_limits());
+                match self.stack.execute(Command::BeginCall { frame, session_id, caller, host, lease, limits }) {
+                    Err(error) => return Some((call, error.to_string())),
+                    Ok(_) => self.effects.extend(prompt),
+                }
+            }
+            Action::End { handle } => {
+                let host = self.stack.inner.host.id().unwrap_or_default();
+                self.command(Command::EndCall { frame: handle.into(), host, interrupted: false });
+            }
+            Action::KeepMessages { frame, messages, may_repeat } => {
+                // The frame may be new, and its log may get lines that these repeat.
+                let adds_lines = |command: &Command| matches!(command, Command::AppendLog { .. });
+                if self.stack.resolve(frame.clone()).is_err() || self.commands.iter().any(adds_lines) {
+                    self.commit();
+                }
+                match self.stack.lines_to_keep(&frame, messages, may_repeat) {
+                    Ok(None) => {}
+                    Ok(Some(entries)) => self.command(Command::AppendLog { frame, entries }),
+                    Err(error) => self.effects.push(refused(&error)),
+                }
+            }
+            Action::Answer { call, handle, caller, problem } => {
+                self.commit();
+                let answer = self.stack.answer_of_call(call, handle, &caller, problem.as_deref());
+                self.effects.push(answer);
+            }
+            Action::Effect(effect) => self.effects.push(effect),
+        }
+        None
+    }
+
+    fn command(&mut self, command: Command) {
+        // The lines that follow belong to the log under its new name.
+        let moves_log = matches!(command, Command::ReplaceId { .. } | Command::Enter { .. });
+        self.commands.push(command);
+        if moves_log {
+            self.commit();
+        }
+    }
+
+    fn commit(&mut self) {
+        let commands = mem::take(&mut self.commands);
+        self.effects.extend(self.stack.execute_or_postpone(commands).iter().map(refused));
     }
 }
 
@@ -89,71 +165,56 @@ impl Stack {
         Ok(run(&Turns { stack: &stack }))
     }
 
-    /// Carries out an action. Returns the call that has to end because its frame could not be resumed, and the reason.
-    fn carry_out(&self, action: Action, effects: &mut Vec<Effect>) -> Option<(CallId, String)> {
-        let refused = match action {
-            Action::Command(command) => self.execute_or_postpone(command),
-            Action::Begin { call, handle, caller, session_id, prompt } => {
-                let (frame, host, lease) = (handle.into(), self.host_id(), self.call_lease());
-                let limits = Box::new(self.root_limits());
-                match self.execute(Command::BeginCall { frame, session_id, caller, host, lease, limits }) {
-                    Err(error) => return Some((call, error.to_string())),
-                    Ok(_) => {
-                        effects.extend(prompt);
-                        None
-                    }
-                }
-            }
-            Action::End { handle } => {
-                let host = self.inner.host.id().unwrap_or_default();
-                self.execute_or_postpone(Command::EndCall { frame: handle.into(), host, interrupted: false })
-            }
-            Action::KeepMessages { frame, messages, may_repeat } => {
-                self.keep_messages(&frame, messages, may_repeat).err()
-            }
-            Action::Answer { call, handle, caller, problem } => {
-                let tree = self.inner.tree.read();
-                let state = self.inner.host.state.lock();
-                let mut text = calls::answer(&tree, handle, problem.as_deref(), &state.sessions.tools);
-                text.push_str(&state.sessions.place_line(&caller, &tree));
-                let title = match problem {
-                    Some(problem) => call_title::line(&format!("{}: {problem}", call_title::name(&tree, handle))),
-                    None => call_title::of_frame(&tree, handle),
-                };
-                let ended = call_title::ended(&tree, &[handle]);
-                drop((state, tree));
-                effects.push(Effect::Answer { call, text, title, ended });
-                None
-            }
-            Action::Effect(effect) => {
-                effects.push(effect);
-                None
-            }
+    /// The answer of a call, from the tree as it is now.
+    fn answer_of_call(&self, call: CallId, handle: Handle, caller: &str, problem: Option<&str>) -> Effect {
+        let tree = self.inner.tree.read();
+        let state = self.inner.host.state.lock();
+        let mut text = calls::answer(&tree, handle, problem, &state.sessions.tools);
+        text.push_str(&state.sessions.place_line(caller, &tree));
+        let title = match problem {
+            Some(problem) => call_title::line(&format!("{}: {problem}", call_title::name(&tree, handle))),
+            None => call_title::of_frame(&tree, handle),
         };
-        effects.extend(refused.as_ref().map(self::refused));
-        None
+        let ended = call_title::ended(&tree, &[handle]);
+        Effect::Answer { call, text, title, ended }
     }
 
-    /// Executes a command of a turn. If the journal does not allow it now, the command is executed by one of the next turns: the
-    /// decision that it follows from is made, and is not made again. Returns the error.
-    fn execute_or_postpone(&self, command: Command) -> Option<Error> {
-        let error = self.execute(command.clone()).err()?;
-        // Of a command whose outcome is unknown, the next one finds the events if it was kept. A repeated one is then refused, or
-        // changes nothing.
+    /// Executes commands of a turn together. If the journal does not allow them now, they are executed by one of the next turns: the
+    /// decision that they follow from is made, and is not made again. Returns the errors.
+    fn execute_or_postpone(&self, commands: Vec<Command>) -> Vec<Error> {
+        if commands.is_empty() {
+            return Vec::new();
+        }
+        let (error, first) = match self.execute_together(commands.clone()) {
+            Ok(refused) => return refused,
+            Err(failure) => failure,
+        };
         let is_of_journal = matches!(error.class(), ErrorClass::Passing | ErrorClass::Storage);
         let postponed = &mut self.inner.host.state.lock().postponed;
-        if is_of_journal && postponed.len() < POSTPONED_COMMANDS {
-            postponed.push(command);
+        if is_of_journal && postponed.len() < MOST_POSTPONED {
+            postponed.push(Postponed { commands, first });
         }
-        Some(error)
+        vec![error]
     }
 
     /// Executes the commands that the journal has not allowed before.
     fn execute_postponed(&self) {
         let postponed = mem::take(&mut self.inner.host.state.lock().postponed);
-        for command in postponed {
-            self.execute_or_postpone(command);
-        }
+        let were_kept: Result<Vec<bool>> = postponed.iter().map(|commands| self.has_kept(commands)).collect();
+        let Ok(were_kept) = were_kept else {
+            self.inner.host.state.lock().postponed = postponed;
+            return;
+        };
+        let lost = postponed.into_iter().zip(were_kept).filter(|(_, was_kept)| !was_kept);
+        self.execute_or_postpone(lost.flat_map(|(postponed, _)| postponed.commands).collect());
+    }
+
+    /// True if the store has kept commands whose commit has failed.
+    fn has_kept(&self, postponed: &Postponed) -> Result<bool> {
+        let Some(first) = &postponed.first else { return Ok(false) };
+        self.refresh()?;
+        let found = self.history(&EventQuery::default().since(first.revision - 1).limit(1))?;
+        Ok(found.first() == Some(first))
     }
 }
 

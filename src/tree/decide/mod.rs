@@ -157,6 +157,35 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
     Ok(finished(draft, person, name))
 }
 
+/// Decides commands of an actor, each on the tree as the ones before it leave it, as one commit. Returns the errors of those that are
+/// refused; they change nothing.
+#[cfg(feature = "session")]
+pub(crate) fn decide_each(
+    tree: &Tree,
+    actor: Option<&Actor>,
+    commands: Vec<Command>,
+    now: u64,
+) -> (Commit, Vec<Error>) {
+    let (mut commit, mut refused) = (Commit::default(), Vec::new());
+    // A copy of the tree, made when there is something to change in it.
+    let mut changed: Option<Tree> = None;
+    let last = commands.len().saturating_sub(1);
+    for (index, command) in commands.into_iter().enumerate() {
+        match decide_as(changed.as_ref().unwrap_or(tree), actor, command, now) {
+            Ok(Commit { events, log }) => {
+                if index < last && !events.is_empty() {
+                    let tree = changed.get_or_insert_with(|| tree.clone());
+                    events.iter().for_each(|event| tree.apply(event));
+                }
+                commit.events.extend(events);
+                commit.log.extend(log);
+            }
+            Err(error) => refused.push(error),
+        }
+    }
+    (commit, refused)
+}
+
 /// Decides what is no single command, such as the import of a plan that has changed. `name` is what persons call it if they can take it back. It ends the frames that
 /// only hold others together itself.
 ///
