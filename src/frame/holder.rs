@@ -83,9 +83,24 @@ pub struct Holder {
     /// A fingerprint of the changing part of the context that a conversation was told last: it is not told the same again. Empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub told: String,
+    /// What it was advised once: `push`, `pop`. It is not advised the same again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub advised: Vec<String>,
     /// How it has let the frame go. Absent: it has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub released: Option<Released>,
+}
+
+/// What the holder of a frame was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Told {
+    /// That the frame is still in progress.
+    StillOpen {},
+    /// The changing part of the context, by a fingerprint of the text; empty: it knows none any more.
+    Context(String),
+    /// To push, or to pop: the word for it.
+    Advice(&'static str),
 }
 
 /// True if a time is still to come, and not so far ahead that only a wrong clock can have named it.

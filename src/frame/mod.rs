@@ -36,7 +36,7 @@ pub use event::{Change, Event};
 pub use file_name::{file_name, own_log_path};
 pub use handle::{FrameRef, Handle, ParseHandleError};
 pub(crate) use handle::{Target, has_handle_form, reference_to_id};
-pub use holder::{Actor, Finish, Finished, Hold, Holder, HolderKind, NewHold, Release, Released, WorkLeft};
+pub use holder::{Actor, Finish, Finished, Hold, Holder, HolderKind, NewHold, Release, Released, Told, WorkLeft};
 pub use limits::{ConversationCost, FrameLimits};
 pub(crate) use limits::{common_tools, covers, exact_dollars, tools_of_all};
 pub use message::{Message, ToolCall};

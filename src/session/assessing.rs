@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::autonomy::{Assessment, AutonomyLevel, Decision, Heuristic, Observation, PopSignals, PushSignals};
+use super::autonomy::{
+    Assessment, AutonomyLevel, Decision, Heuristic, Observation, PopSignals, PushSignals, met_criteria,
+};
 use super::effect::LogLevel;
 use super::turn::Turn;
 use crate::frame::{CompactionType, Handle, SummaryRequest};
@@ -28,20 +30,8 @@ impl Turn<'_> {
 
     /// What the host has seen that speaks for the end of a frame: its parts, the files that its criteria name, and how its tools have gone.
     fn successes(&self, frame: Handle, observation: &Observation) -> Vec<String> {
-        let node = self.tree.node(frame);
-        let record = node.record();
-        // Without files that the criteria name, nothing here says that they are met.
-        let named: Vec<&str> = files_named(record.dense_criteria()).take(MOST_FILES).collect();
-        let newest = &record.artifacts[record.artifacts.len().saturating_sub(MOST_ARTIFACTS)..];
-        let is_there = |file: &&str| newest.iter().any(|artifact| is_path_of(artifact, file));
-        if named.is_empty() || !named.iter().all(is_there) {
-            return Vec::new();
-        }
-        let mut successes = vec![named.join(", ")];
-        if !self.tree.children(frame).is_empty() && !node.has_unfinished_below() {
-            successes.push("its parts are done".to_owned());
-        }
-        if observation.has_only_succeeded() {
+        let mut successes = met_criteria(self.tree, frame);
+        if !successes.is_empty() && observation.has_only_succeeded() {
             successes.push("its tools have succeeded".to_owned());
         }
         successes
@@ -95,28 +85,4 @@ impl Turn<'_> {
             self.log(LogLevel::Info, "Suggestion added", data);
         }
     }
-}
-
-/// How many files of the criteria, and how many of the newest artifacts are looked at: each message of a session is assessed.
-const MOST_FILES: usize = 16;
-const MOST_ARTIFACTS: usize = 256;
-/// Endings of names of machines, which are no files.
-const ENDINGS_OF_HOSTS: [&str; 5] = ["com", "org", "net", "io", "dev"];
-
-/// The files that a text names: words with an ending in small letters, such as `src/cart.rs`, and no abbreviations such as `e.g`.
-fn files_named(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|character: char| character.is_whitespace() || "`'\"(),;".contains(character));
-    words.map(|word| word.trim_end_matches(['.', ':', '!', '?'])).filter(|word| {
-        word.rsplit_once('.').is_some_and(|(name, ending)| {
-            let is_ending = (1..=5).contains(&ending.len())
-                && ending.starts_with(|first: char| first.is_ascii_lowercase())
-                && ending.chars().all(char::is_alphanumeric);
-            is_ending && name.len() > 1 && !word.contains("://") && !ENDINGS_OF_HOSTS.contains(&ending)
-        })
-    })
-}
-
-/// True if an artifact is this file, also in a folder that the name leaves out.
-fn is_path_of(artifact: &str, file: &str) -> bool {
-    artifact == file || artifact.strip_suffix(file).is_some_and(|folder| folder.ends_with('/'))
 }

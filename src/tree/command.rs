@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::frame::{
     Finish, Frame, FrameEdit, FrameLimits, FrameRef, FrameStatus, Hold, Identity, ModelRequest, NewChunk, NewFrame,
-    NewHold, Parent, PopStatus, RegisterValues, Release, Results, SummaryRequest, TranscriptPosition,
+    NewHold, Parent, PopStatus, RegisterValues, Release, Results, SummaryRequest, Told, TranscriptPosition,
 };
 
 /// A part of the transcript of a conversation that was read.
@@ -219,17 +219,12 @@ pub enum Command {
     RenewAll,
     /// Let begin what has waited to begin until a time that has come.
     EndWaits,
-    /// Record that the holder of a frame was told that the frame is still in progress. Nothing happens if it was told before.
-    Remind {
-        /// The frame.
-        frame: FrameRef,
-    },
-    /// Record what the holder of a frame was told last of its context.
+    /// Record what the holder of a frame was told. Nothing happens if it was told the same before.
     Tell {
         /// The frame.
         frame: FrameRef,
-        /// A fingerprint of the text; empty: it knows none any more.
-        told: String,
+        /// What it was told.
+        told: Told,
     },
     /// End the work of a holder on its frame, which must be in_progress.
     Finish {

@@ -1,8 +1,10 @@
 //! Tests of the advice in the contexts of sessions: it ends when its cause does, and a mere chat gets hardly any.
 
+use callstack_core::frame::ModelRequest;
 use callstack_core::session::HostEvent;
-use callstack_core::session::autonomy::Outcome;
-use callstack_core::{Context, NewFrame, PopStatus, Stack};
+use callstack_core::session::autonomy::{AutonomyLevel, AutonomySettings, Outcome};
+use callstack_core::tools::conversation::{self, Conversation};
+use callstack_core::{Actor, Context, HolderKind, NewFrame, PopStatus, Settings, Stack};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -185,4 +187,40 @@ fn a_frame_with_work_below_is_not_to_be_finished() {
     assert!(!is_to_finish(&chat), "{}", chat.context().volatile);
     fill(&mut chat);
     assert!(!is_to_finish(&chat), "{}", chat.context().volatile);
+}
+
+/// Hosts without sessions report no messages. What the records of a frame say is told in the answers of tools.
+#[test]
+fn a_conversation_is_advised_in_the_answers_of_its_tools_once() {
+    let stack = Stack::in_memory().as_actor(Actor::new(HolderKind::Conversation, "codex/1"));
+    let settings = Settings::default().tools(conversation::names(&[]));
+    let autonomy = AutonomySettings::default();
+    let call = |autonomy: &AutonomySettings, name: &str, arguments: Value| {
+        let conversation = Conversation::new(&stack, &settings).advised(autonomy);
+        conversation.call(name, &arguments.to_string()).answer.text.unwrap()
+    };
+    let said = |name: &str, arguments: Value| call(&autonomy, name, arguments);
+    said("push", json!({"title": "Shop", "successCriteria": "The cart in src/cart.rs adds up"}));
+    said("push", json!({"title": "Totals", "successCriteria": "Totals are right"}));
+    assert!(said("pop", json!({"status": "completed", "results": "Totals are right"})).ends_with("You are in f1 (Shop)."));
+    let recorded = said("record", json!({"artifacts": ["src/other.rs"]}));
+    assert!(!recorded.contains("SUGGESTION"), "its file is missing: {recorded}");
+    let record = json!({"artifacts": ["src/cart.rs"], "decisions": ["The cart adds up in cents"]});
+    let manual = AutonomySettings::default().level(AutonomyLevel::Manual);
+    assert!(!call(&manual, "record", record.clone()).contains("SUGGESTION"));
+    let recorded = said("record", record.clone());
+    let advice = "[STACK SUGGESTION: finish f1 with pop (";
+    assert!(recorded.contains(advice) && recorded.contains("2 success signals"), "{recorded}");
+    assert!(recorded.ends_with("You are in f1 (Shop)."), "{recorded}");
+    assert!(!said("record", record).contains("SUGGESTION"), "it is said once");
+
+    assert_eq!(stack.frame("f1").unwrap().holder.unwrap().advised, ["pop"]);
+
+    said("push", json!({"title": "Payment", "successCriteria": "Cards are charged"}));
+    for _ in 0..45 {
+        stack.record_usage("f3", ModelRequest::new("small")).unwrap();
+    }
+    let status = said("status", json!({}));
+    assert!(status.contains("[STACK SUGGESTION: start a child of f3 with push ("), "{status}");
+    assert!(!said("status", json!({})).contains("SUGGESTION"), "it is said once");
 }

@@ -599,6 +599,8 @@ export interface Holder {
   reminded?: boolean
   /** A fingerprint of the changing part of the context that a conversation was told last. */
   told?: string
+  /** What it was advised once: `push`, `pop`. */
+  advised?: string[]
   /** How it has let the frame go, and when, in milliseconds since the Unix epoch. */
   released?: Release & { at: number }
 }

@@ -1,6 +1,7 @@
 //! `callstack agent`: runs an agent that manages its own memory, against any model with an OpenAI-compatible or an
 //! Anthropic interface.
 
+mod advice;
 mod arguments;
 mod driver;
 mod failures;

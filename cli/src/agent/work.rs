@@ -10,6 +10,7 @@ use callstack_core::{FrameStatus, Handle, Stack};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
+use super::advice::Advice;
 use super::driver::Driver;
 use super::failures::{failed, refused};
 use super::gauge::Gauge;
@@ -57,6 +58,7 @@ pub struct Agent<M> {
     gauge: Gauge,
     workspace: Workspace,
     limits: Limits,
+    advice: Advice,
     progress: Progress,
     /// Background commands of an earlier process, which have ended with it, and of which the model is not told yet.
     ended: Vec<BackgroundCommand>,
@@ -114,6 +116,7 @@ impl<M: Model> Agent<M> {
             gauge,
             workspace,
             limits,
+            advice: Advice::from_environment(),
             progress,
             ended,
         })
@@ -264,6 +267,9 @@ impl<M: Model> Agent<M> {
         };
         if was_begun && call.name == "run_command" {
             answer.push_str("\n[the run was interrupted here, so this command may have run twice]");
+        }
+        if let Some(advice) = self.advice.of(&self.stack, frame)? {
+            answer.push_str(&format!("\n{advice}"));
         }
         self.progress.answer(&answer, is_error);
         Ok(self.stack.run(self.run).answer(&call.id, answer, is_error)?)

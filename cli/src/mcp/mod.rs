@@ -86,7 +86,8 @@ async fn serve(arguments: McpArguments, folder: StackFolder, output: Output) -> 
     let McpArguments { tools, http, resources, .. } = arguments;
     let (settings, problems) = HostSettings::from_environment("{}");
     problems.iter().for_each(|problem| tracing::warn!("{problem}"));
-    let settings = settings.context.tools(conversation::names(&tools));
+    let HostSettings { context, autonomy, .. } = settings;
+    let settings = (context.tools(conversation::names(&tools)), autonomy);
     // A server over HTTP has many clients. The conversation that has started it is none of them.
     let (starter, name) = match http {
         Some(_) => (None, None),

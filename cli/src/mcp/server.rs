@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use callstack_core::session::autonomy::AutonomySettings;
 use callstack_core::tools::conversation::{
     self, Called, Conversation, Question, Refusal, SubagentReports, Tool, ToolEffect, Wait,
 };
@@ -62,6 +63,8 @@ pub struct Shared {
     /// nobody uses it.
     opened: Mutex<Option<Stack>>,
     settings: Settings,
+    /// When agents are advised to push or to pop.
+    autonomy: AutonomySettings,
     /// The kind of subagent that the host has for frames that are handed over.
     worker: Option<String>,
     /// A proxy sees the answers of subagents.
@@ -85,7 +88,7 @@ pub struct Shared {
 impl Shared {
     pub fn new(
         folder: StackFolder,
-        settings: Settings,
+        (settings, autonomy): (Settings, AutonomySettings),
         tools: &[String],
         (starter, name): (Option<Caller>, Option<String>),
         has_resources: bool,
@@ -96,6 +99,7 @@ impl Shared {
             folder,
             opened,
             settings,
+            autonomy,
             worker: env::var(WORKER).ok().filter(|worker| !worker.is_empty()),
             is_watched: env::var_os(WATCHED).is_some_and(|value| !value.is_empty()),
             tools,
@@ -228,7 +232,7 @@ impl Shared {
             _ if caller == self.starter => SubagentReports::EndsWithoutCallers,
             _ => SubagentReports::Ends,
         };
-        run(&stack, &Conversation::new(&stack, &self.settings).reporting(reports))
+        run(&stack, &Conversation::new(&stack, &self.settings).reporting(reports).advised(&self.autonomy))
     }
 
     /// Calls a tool, waits for the end of a frame if it asks for that, and writes down that it was called: for which frame if the call names

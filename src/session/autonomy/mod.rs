@@ -25,15 +25,19 @@
 
 mod heuristics;
 mod observation;
+mod records;
 mod settings;
 mod suggestions;
 
 use serde::Serialize;
 
 use crate::frame::{Frame, Handle};
+use crate::vocabulary::{ToolNames, ToolRole};
 
 pub use heuristics::{Heuristic, PopSignals, PushSignals, Score};
 pub use observation::Observation;
+pub use records::advise;
+pub(super) use records::met_criteria;
 pub use settings::{AutonomyLevel, AutonomySettings};
 pub use suggestions::{Outcome, Suggestion, SuggestionStatistics, Suggestions};
 
@@ -103,12 +107,45 @@ impl Assessment {
         (self.confidence, self.decision)
     }
 
+    /// The recommendation as text for the agent of a frame. `tools` are the names of the tools that the text mentions.
+    pub fn suggestion(&self, handle: Handle, tools: &ToolNames) -> String {
+        suggestion(handle, self.decision, self.confidence, &self.reason(), tools)
+    }
+
     /// Describes the strongest signal, such as `context_overflow 100: 96000 of 100000 tokens are used`. Empty if all
     /// scores are 0.
     pub fn reason(&self) -> String {
         let strongest = self.scores.first().filter(|score| score.score > 0);
         strongest.map_or(String::new(), |score| format!("{} {}: {}", score.heuristic, score.score, score.reason))
     }
+}
+
+/// The text of a suggestion.
+fn suggestion(handle: Handle, decision: Decision, confidence: u8, reason: &str, tools: &ToolNames) -> String {
+    let with = |role| tools.get(role).map_or(String::new(), |tool| format!(" with {tool}"));
+    let what = match decision {
+        Decision::Push => format!("start a child of {handle}{}", with(ToolRole::Push)),
+        Decision::Pop => format!("finish {handle}{}", with(ToolRole::Pop)),
+    };
+    format!("[STACK SUGGESTION: {what} ({confidence} % sure; {reason})]")
+}
+
+/// Assesses both decisions from observations. Returns those that are recommended, and the others. A frame with unfinished frames below it
+/// is not to be popped.
+fn assess(
+    settings: &AutonomySettings,
+    frame: &Frame,
+    has_unfinished_below: bool,
+    observation: &Observation,
+) -> (Vec<Assessment>, Vec<Assessment>) {
+    let AutonomySettings { push_threshold, pop_threshold, enabled_heuristics, .. } = settings;
+    let push = heuristics::push_scores(frame, &observation.push_signals(), enabled_heuristics);
+    let pop = heuristics::pop_scores(frame, &observation.pop_signals(), enabled_heuristics);
+    let assessed =
+        [Assessment::new(Decision::Push, *push_threshold, push), Assessment::new(Decision::Pop, *pop_threshold, pop)];
+    assessed.into_iter().partition(|Assessment { decision, is_recommended, .. }| {
+        *is_recommended && !(*decision == Decision::Pop && has_unfinished_below)
+    })
 }
 
 /// Combines the scores, strongest first, to one confidence.
@@ -165,17 +202,7 @@ impl Autonomy {
     ) -> Option<Assessment> {
         self.push_assessments += 1;
         self.pop_assessments += 1;
-        let AutonomySettings { push_threshold, pop_threshold, enabled_heuristics, .. } = &self.settings;
-        let push = heuristics::push_scores(frame, &observation.push_signals(), enabled_heuristics);
-        let pop = heuristics::pop_scores(frame, &observation.pop_signals(), enabled_heuristics);
-        let (recommended, others): (Vec<_>, Vec<_>) = [
-            Assessment::new(Decision::Push, *push_threshold, push),
-            Assessment::new(Decision::Pop, *pop_threshold, pop),
-        ]
-        .into_iter()
-        .partition(|Assessment { decision, is_recommended, .. }| {
-            *is_recommended && !(*decision == Decision::Pop && has_unfinished_below)
-        });
+        let (recommended, others) = assess(&self.settings, frame, has_unfinished_below, observation);
         others.iter().for_each(|assessment| self.suggestions.withdraw(handle, assessment.decision));
         let mut strongest = recommended.into_iter().max_by_key(Assessment::strength)?;
         if self.settings.level != AutonomyLevel::Manual {

@@ -38,6 +38,12 @@ struct PlanningAdvice {
 }
 
 impl Observation {
+    /// What the records of a frame say: how often a model was asked, and the files that were changed, the newest last.
+    pub(super) fn of_records(requests: u64, files: &[String]) -> Self {
+        let files = files[files.len().saturating_sub(FILES)..].to_vec();
+        Self { messages: u32::try_from(requests).unwrap_or(u32::MAX), files, ..Self::default() }
+    }
+
     /// Notes a message, with the size and the maximum size of the context in tokens if they are known.
     pub fn message(&mut self, is_assistant: bool, tokens: Option<u64>, context_limit: Option<u64>) {
         self.messages += 1;

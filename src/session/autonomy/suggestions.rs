@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Assessment, Decision};
 use crate::frame::Handle;
 use crate::session::timers::Timers;
-use crate::vocabulary::{ToolNames, ToolRole};
+use crate::vocabulary::ToolNames;
 
 /// Time after which a pending suggestion expires, in milliseconds.
 const TIME_TO_LIVE: u64 = 5 * 60_000;
@@ -194,17 +194,12 @@ impl Suggestions {
     /// Returns the pending suggestion for a frame as text for its agent; `None` if there is none. `tools` are the names of
     /// the tools that the text mentions.
     pub fn text(&self, handle: Handle, now: u64, tools: &ToolNames) -> Option<String> {
-        let with = |role| tools.get(role).map_or(String::new(), |tool| format!(" with {tool}"));
         let Pending { suggestion, .. } = self.pending.get(&handle)?;
         let Suggestion { decision, confidence, reason, created_at, .. } = suggestion;
         if now.saturating_sub(*created_at) >= TIME_TO_LIVE {
             return None;
         }
-        let what = match decision {
-            Decision::Push => format!("start a child of {handle}{}", with(ToolRole::Push)),
-            Decision::Pop => format!("finish {handle}{}", with(ToolRole::Pop)),
-        };
-        Some(format!("[STACK SUGGESTION: {what} ({confidence} % sure; {reason})]"))
+        Some(super::suggestion(handle, *decision, *confidence, reason, tools))
     }
 
     /// Moves the suggestion of a frame to the history, if one is pending.

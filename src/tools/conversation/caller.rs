@@ -3,13 +3,14 @@
 use super::{Called, Refusal};
 use crate::context::{Guidance, Settings};
 use crate::error::Error;
-use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Release};
+use crate::frame::{Actor, FrameStatus, Handle, Holder, HolderKind, Release, Told};
+use crate::session::autonomy::{AutonomySettings, advise};
 use crate::session::calls;
 use crate::stack::Stack;
 use crate::text::one_line;
 use crate::tools::acting::Acting;
 use crate::tools::beginning;
-use crate::tree::Tree;
+use crate::tree::{Command, Tree};
 use crate::vocabulary::{Place, ToolNames, ToolRole};
 
 /// The number of open frames that a refusal lists.
@@ -40,6 +41,8 @@ pub struct Conversation<'a> {
     pub(super) caller: Option<&'a str>,
     /// What the host tells of subagents.
     pub(super) reports: SubagentReports<'a>,
+    /// When to advise the agent to push or to pop. `None`: never.
+    pub(super) autonomy: Option<&'a AutonomySettings>,
 }
 
 /// What a host tells of the subagents of a conversation.
@@ -66,13 +69,19 @@ impl<'a> Conversation<'a> {
     /// The conversation that is the actor of a stack, see [`Stack::as_actor`]; without a name it has to say in each call in which frame it
     /// works. Contexts are made with these settings, in which the tools should have the names of [`names`](super::names).
     pub fn new(stack: &'a Stack, settings: &'a Settings) -> Self {
-        Self { stack, settings, caller: stack.actor().and_then(named), reports: SubagentReports::None }
+        Self { stack, settings, caller: stack.actor().and_then(named), reports: SubagentReports::None, autonomy: None }
     }
 
     /// The same of a host that tells of subagents.
     #[must_use]
     pub fn reporting(self, reports: SubagentReports<'a>) -> Self {
         Self { reports, ..self }
+    }
+
+    /// The same, advised in the answers of tools to push or to pop when the records of its frame speak for it: once each, while it works there.
+    #[must_use]
+    pub fn advised(self, autonomy: &'a AutonomySettings) -> Self {
+        Self { autonomy: Some(autonomy), ..self }
     }
 
     pub(super) fn tells_all_of_agents(&self) -> bool {
@@ -368,8 +377,22 @@ impl<'a> Conversation<'a> {
             None => Place::Nowhere,
         };
         text.truncate(text.trim_end().len());
+        if let Some(advice) = own.and_then(|own| self.advice(own)) {
+            text.push_str(&format!("\n{advice}"));
+        }
         text.push_str(&format!("\n{place}"));
         Called::from(text)
+    }
+}
+
+impl Conversation<'_> {
+    /// The advice to push or to pop in a frame in which the conversation works, unless it was given before.
+    fn advice(&self, own: Handle) -> Option<String> {
+        let autonomy = self.autonomy.filter(|_| self.place() == Some(own))?;
+        let advised = self.stack.look(|tree| advise(tree, own, autonomy))?;
+        let told = Told::Advice(advised.decision.as_str());
+        let noted = self.stack.execute(Command::Tell { frame: own.into(), told });
+        noted.is_ok_and(|events| !events.is_empty()).then(|| advised.suggestion(own, &self.settings.tools))
     }
 }
 

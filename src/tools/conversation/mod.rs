@@ -225,7 +225,10 @@ impl Conversation<'_> {
         let entry = TABLE.iter().find(|entry| entry.name == name);
         let stack = self.of_named_agent(arguments);
         let own = match &stack {
-            Some(stack) => &Conversation::new(stack, self.settings).reporting(self.reports),
+            Some(stack) => &Conversation {
+                autonomy: self.autonomy,
+                ..Conversation::new(stack, self.settings).reporting(self.reports)
+            },
             None => self,
         };
         let run = |entry: &Entry| {

@@ -3,7 +3,7 @@
 
 use super::Conversation;
 use crate::error::Result;
-use crate::frame::{FrameStatus, Handle, Hold, Release, Results};
+use crate::frame::{FrameStatus, Handle, Hold, Release, Results, Told};
 use crate::session::calls::listed;
 use crate::session::compaction::{Message, Summary, judge};
 use crate::text::{beginning, fnv_of, one_line};
@@ -143,7 +143,7 @@ impl Conversation<'_> {
 
     /// Notes what the conversation was told of its frame. False: it was told the same last.
     fn note_told(&self, own: Handle, text: &str) -> bool {
-        let told = if text.is_empty() { String::new() } else { format!("{:016x}", fnv_of(text)) };
+        let told = Told::Context(if text.is_empty() { String::new() } else { format!("{:016x}", fnv_of(text)) });
         let noted = self.stack.execute(Command::Tell { frame: own.into(), told });
         // What could not be noted is rather told twice.
         let is_held = self.stack.look(|tree| tree.node(own).record().held_by().is_some());
@@ -191,7 +191,10 @@ impl Conversation<'_> {
     pub fn stopping(&self) -> Option<String> {
         let own = self.place()?;
         let is_due = self.status(own) == FrameStatus::InProgress
-            && self.stack.execute(Command::Remind { frame: own.into() }).is_ok_and(|events| !events.is_empty());
+            && self
+                .stack
+                .execute(Command::Tell { frame: own.into(), told: Told::StillOpen {} })
+                .is_ok_and(|events| !events.is_empty());
         is_due.then(|| {
             format!(
                 "Frame {} is still in progress. If its criteria are met, pop it with its results. If it waits for somebody, pop it as \

@@ -2,7 +2,9 @@
 
 use super::{check_name, not_empty};
 use crate::error::{Error, Result};
-use crate::frame::{Actor, Change, Finish, FrameStatus, Handle, Hold, Holder, HolderKind, NewHold, PopStatus, Release};
+use crate::frame::{
+    Actor, Change, Finish, FrameStatus, Handle, Hold, Holder, HolderKind, NewHold, PopStatus, Release, Told,
+};
 use crate::tree::{Draft, Obstacle};
 
 /// The caller of a task that a conversation without a name hands over.
@@ -75,25 +77,25 @@ impl Draft<'_> {
         }
     }
 
-    /// Records that the holder of a frame was told that the frame is still in progress.
-    pub(super) fn remind(&mut self, handle: Handle) {
-        if let Some(holder) = self.tree.node(handle).record().held_by().filter(|holder| !holder.reminded) {
-            let holder = Holder { reminded: true, ..holder.clone() };
-            self.push(handle, Change::Held { holder: Box::new(holder) });
-        }
-    }
-
-    /// Records what the holder of a frame was told last of its context. What it was told of other frames is not the last any more.
-    pub(super) fn tell(&mut self, handle: Handle, told: String) {
+    /// Records what the holder of a frame was told. What it was told of the contexts of other frames is not the last any more.
+    pub(super) fn tell(&mut self, handle: Handle, told: Told) {
         let tree = self.tree;
         let Some(holder) = tree.node(handle).record().held_by() else { return };
+        let mut own = holder.clone();
+        match told {
+            Told::StillOpen {} => own.reminded = true,
+            Told::Context(text) => own.told = text,
+            Told::Advice(advice) if own.advised.iter().any(|given| given == advice) => {}
+            Told::Advice(advice) => own.advised.push(advice.to_owned()),
+        }
         let is_theirs =
             |other: &Holder| other.kind == holder.kind && other.name == holder.name && !other.told.is_empty();
-        let others = tree.held().filter(|other| *other != handle);
+        let is_context = own.told != holder.told;
+        let others = tree.held().filter(|other| is_context && *other != handle);
         let others =
             others.filter_map(|other| Some((other, tree.node(other).record().held_by().filter(|by| is_theirs(by))?)));
         let forgotten = others.map(|(other, by)| (other, Holder { told: String::new(), ..by.clone() }));
-        let own = (holder.told != told).then(|| (handle, Holder { told, ..holder.clone() }));
+        let own = (own != *holder).then_some((handle, own));
         for (frame, holder) in own.into_iter().chain(forgotten.collect::<Vec<_>>()) {
             self.push(frame, Change::Held { holder: Box::new(holder) });
         }

@@ -111,7 +111,6 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::Interrupt { frame } => draft.interrupt(tree.resolve(&frame)?),
         Command::RenewAll => draft.renew_all(),
         Command::EndWaits => draft.end_waits(),
-        Command::Remind { frame } => draft.remind(tree.resolve(&frame)?),
         Command::Tell { frame, told } => draft.tell(tree.resolve(&frame)?, told),
         Command::Finish { hold, finish } => draft.finish_hold(&hold, finish)?,
         Command::Stop { frame, reason } => draft.stop(frame, &reason)?,

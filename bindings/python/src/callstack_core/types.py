@@ -352,6 +352,8 @@ class Holder(TypedDict):
     reminded: NotRequired[bool]
     #: A fingerprint of the changing part of the context that a conversation was told last.
     told: NotRequired[str]
+    #: What it was advised once: `push`, `pop`.
+    advised: NotRequired[list[str]]
     #: How it has let the frame go.
     released: NotRequired[Release]
 
