@@ -209,14 +209,14 @@ impl Stack {
     /// # Errors
     /// Why the commit has failed, with its first event if it came so far: the store may have kept it.
     #[cfg(feature = "session")]
-    fn execute_together(&self, commands: Vec<Command>) -> std::result::Result<Vec<Error>, (Error, Option<Event>)> {
+    fn execute_together(&self, commands: Vec<Command>) -> std::result::Result<Vec<Error>, (Error, Option<Box<Event>>)> {
         let (mut refused, mut first) = (Vec::new(), None);
         let committed = self.commit(
             || commands,
             |tree, commands, now| {
                 let (commit, errors) = decide_each(tree, self.actor.as_deref(), commands, now);
                 refused = errors;
-                first = commit.events.first().cloned();
+                first = commit.events.first().cloned().map(Box::new);
                 Ok(commit)
             },
         );

@@ -202,7 +202,9 @@ fn a_conversation_is_advised_in_the_answers_of_its_tools_once() {
     let said = |name: &str, arguments: Value| call(&autonomy, name, arguments);
     said("push", json!({"title": "Shop", "successCriteria": "The cart in src/cart.rs adds up"}));
     said("push", json!({"title": "Totals", "successCriteria": "Totals are right"}));
-    assert!(said("pop", json!({"status": "completed", "results": "Totals are right"})).ends_with("You are in f1 (Shop)."));
+    assert!(
+        said("pop", json!({"status": "completed", "results": "Totals are right"})).ends_with("You are in f1 (Shop).")
+    );
     let recorded = said("record", json!({"artifacts": ["src/other.rs"]}));
     assert!(!recorded.contains("SUGGESTION"), "its file is missing: {recorded}");
     let record = json!({"artifacts": ["src/cart.rs"], "decisions": ["The cart adds up in cents"]});

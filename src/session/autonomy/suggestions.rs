@@ -221,6 +221,7 @@ impl Suggestions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::ToolRole;
 
     const MINUTE: u64 = 60_000;
 

@@ -18,7 +18,7 @@ const MOST_POSTPONED: usize = 1_000;
 pub(super) struct Postponed {
     commands: Vec<Command>,
     /// The first event of their commit, if it came so far: the store may have kept it although it has failed.
-    first: Option<Event>,
+    first: Option<Box<Event>>,
 }
 
 /// The turns of one event or tool call.
@@ -214,7 +214,7 @@ impl Stack {
         let Some(first) = &postponed.first else { return Ok(false) };
         self.refresh()?;
         let found = self.history(&EventQuery::default().since(first.revision - 1).limit(1))?;
-        Ok(found.first() == Some(first))
+        Ok(found.first() == Some(&**first))
     }
 }
 
