@@ -88,7 +88,10 @@ pub enum Subcommand {
 const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Look",
-        &["tree", "show", "context", "ready", "log", "history", "usage", "watch", "view", "sessions", "fold", "doctor"],
+        &[
+            "status", "tree", "show", "context", "ready", "log", "history", "usage", "watch", "view", "sessions",
+            "fold", "doctor",
+        ],
     ),
     (
         "Change",

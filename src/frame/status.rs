@@ -32,6 +32,34 @@ pub enum FrameStatus {
 }
 
 impl FrameStatus {
+    /// The statuses that people mean by a word: the name of one, or `open` (in progress and blocked), `unfinished` (these and planned), `finished`
+    /// (completed and failed), `running` (in progress), `waiting` (blocked) or `done` (completed). `None`: the word means none.
+    ///
+    /// ```
+    /// use callstack_core::FrameStatus;
+    ///
+    /// assert_eq!(FrameStatus::named("open"), Some([FrameStatus::InProgress, FrameStatus::Blocked].as_slice()));
+    /// assert_eq!(FrameStatus::named("failed"), Some([FrameStatus::Failed].as_slice()));
+    /// assert_eq!(FrameStatus::named("late"), None);
+    /// ```
+    pub fn named(word: &str) -> Option<&'static [FrameStatus]> {
+        use FrameStatus::{Blocked, Completed, Failed, InProgress, Planned};
+        Some(match word {
+            "open" => &[InProgress, Blocked],
+            "unfinished" => &[Planned, InProgress, Blocked],
+            "finished" => &[Completed, Failed],
+            "running" => &[InProgress],
+            "waiting" => &[Blocked],
+            "done" => &[Completed],
+            _ => {
+                return FrameStatus::ALL
+                    .iter()
+                    .position(|status| status.as_str() == word)
+                    .map(|at| &FrameStatus::ALL[at..=at]);
+            }
+        })
+    }
+
     /// Every status, in the order of the specification.
     pub const ALL: &[FrameStatus] = &[
         FrameStatus::Planned,

@@ -4,10 +4,12 @@
 
 mod in_the_way;
 mod limits;
+mod overview;
 mod resumption;
 mod standing;
 
 pub use in_the_way::InTheWay;
 pub use limits::{Allowance, Overspent};
+pub use overview::Overview;
 pub use resumption::{Missed, Resumption};
 pub use standing::Standing;

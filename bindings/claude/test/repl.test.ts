@@ -121,7 +121,7 @@ test("a person pushes, answers and pops while frames run, and what is typed surv
 test("Tab completes, and the history lasts over two sessions", () =>
   atTerminal(["repl"], async (person, _, world) => {
     await person.prompt(/^flame>/)
-    person.type("init Build a shop\r")
+    person.type("plan Build a shop\r")
     await person.waitFor(/^f1 is planned: Build a shop/)
     person.type("plan f1 Cart\r")
     await person.waitFor(/^f2 is planned: Cart/)
@@ -148,7 +148,7 @@ test("Tab completes, and the history lasts over two sessions", () =>
     await person.waitFor(/^push \[FRAME\] GOAL: /)
     person.type(CTRL_D)
     assert.equal(await person.ended(), 0)
-    assert.equal(readFileSync(historyOf(world), "utf8"), "init Build a shop\nplan f1 Cart\nnonsense f1\nhelp push\n")
+    assert.equal(readFileSync(historyOf(world), "utf8"), "plan Build a shop\nplan f1 Cart\nnonsense f1\nhelp push\n")
     assert.equal(statSync(historyOf(world)).mode & 0o777, 0o600)
 
     const again = sitDown(world, [])
@@ -195,7 +195,10 @@ test("Ctrl-C stops what runs, and a second one leaves at once", () =>
     person.type(CTRL_C)
     assert.equal(await person.ended(), 130)
     await world.settled()
-    assert.match((await flame(world, ["status"])).stdout, /^f1 can go on: Build a shop/)
+    assert.match(
+      (await flame(world, ["status"])).stdout,
+      /^interrupted +\[\?\] f1 Build a shop.*\n.*It was stopped: by a person/m,
+    )
   }))
 
 test("a run at a terminal asks for permissions, and ends with its root", () =>

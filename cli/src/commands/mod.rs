@@ -34,6 +34,7 @@ mod schema;
 mod sessions;
 pub mod shell;
 mod show;
+mod status;
 mod stop;
 mod tree;
 mod undo;
@@ -54,9 +55,9 @@ use crate::sessions::SessionFiles;
 
 #[derive(clap::Subcommand)]
 pub enum StackCommand {
+    /// Shows where the work stands: what runs, asks, has failed, can begin and waits.
+    Status(status::Arguments),
     /// Shows the frames as a tree.
-    // The name that the tool has for agents.
-    #[command(alias = "status")]
     Tree(tree::Arguments),
     /// Shows everything about a frame.
     Show(show::Arguments),
@@ -173,7 +174,11 @@ impl StackCommand {
             _ => None,
         };
         match self {
-            Self::Tree(arguments) => Ok(arguments.session_named.clone()),
+            Self::Tree(tree::Arguments { frame, .. }) => {
+                let named = frame.as_ref().and_then(session);
+                *frame = frame.take().filter(|_| named.is_none());
+                Ok(named)
+            }
             Self::Watch(arguments) => Ok(arguments.session_named.clone()),
             Self::View(arguments) => Ok(arguments.take_session()),
             Self::Usage(arguments) => {
@@ -222,7 +227,8 @@ impl StackCommand {
     fn looks(&self) -> bool {
         matches!(
             self,
-            Self::Tree(_)
+            Self::Status(_)
+                | Self::Tree(_)
                 | Self::Show(_)
                 | Self::Context(_)
                 | Self::Ready(_)
@@ -248,6 +254,7 @@ pub fn run(command: StackCommand, folder: &StackFolder, output: Output) -> Resul
 
 fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match command {
+        StackCommand::Status(arguments) => output.report(&status::run(&arguments, folder)?)?,
         StackCommand::Tree(arguments) => {
             output.report(&tree::run(&arguments, folder)?)?;
         }
@@ -348,6 +355,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<shell::Completions>(),
         schema::of::<shell::ManPages>(),
         schema::of::<show::FrameDetails>(),
+        schema::of::<status::Status>(),
         schema::of::<stop::Stopped>(),
         schema::of::<tree::FrameTree>(),
         schema::of::<undo::Undone>(),

@@ -24,18 +24,19 @@ const SHOWN_FINISHED: usize = 3;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// A session of an agent, in place of the stack: its file, its ID or the beginning of it. See `callstack sessions`.
-    #[arg(value_name = "SESSION", conflicts_with_all = ["session", "latest"])]
-    pub session_named: Option<String>,
-    /// Show only this frame and the frames below it.
+    /// Show only this frame and the frames below it. Or a session of an agent: its file or its ID, see `callstack sessions`.
+    #[arg(value_name = "FRAME or SESSION")]
+    pub frame: Option<FrameRef>,
+    /// The same frame, beside a session that is named.
     #[arg(long, value_name = "FRAME")]
     root: Option<FrameRef>,
     /// Number of levels that are shown below the first one.
     #[arg(long, value_name = "LEVELS")]
     depth: Option<usize>,
-    /// Show only frames of this status, and the frames above them. Can be repeated, or be a list with commas.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = |text: &str| text.trim().parse::<FrameStatus>())]
-    status: Vec<FrameStatus>,
+    /// Show only frames of this status, and the frames above them: planned, in_progress, blocked, completed, failed, invalidated; or open,
+    /// unfinished, finished. Can be repeated, or be a list with commas.
+    #[arg(long, short, value_name = "STATUS", value_delimiter = ',', value_parser = statuses)]
+    status: Vec<Statuses>,
     /// Draw what is below finished frames, and all finished frames in a row. JSON has them always.
     #[arg(long)]
     all: bool,
@@ -125,6 +126,15 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+/// The statuses that a word means.
+type Statuses = &'static [FrameStatus];
+
+/// Reads a word for statuses.
+fn statuses(word: &str) -> Result<Statuses, String> {
+    let names = FrameStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ");
+    FrameStatus::named(word.trim()).ok_or_else(|| format!("a status is {names}; or open, unfinished, finished"))
+}
+
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameTree, Failure> {
     let stack = folder.open_to_read()?;
     let mut shown = stack.read(|tree| FrameTree::of(tree, arguments))??;
@@ -135,7 +145,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameTree, Fai
 
 impl FrameTree {
     fn of(tree: &Tree, arguments: &Arguments) -> callstack_core::Result<Self> {
-        let roots = match &arguments.root {
+        let roots = match arguments.frame.as_ref().or(arguments.root.as_ref()) {
             Some(root) => vec![tree.resolve(root)?],
             None => tree.roots().to_vec(),
         };
@@ -159,7 +169,7 @@ impl FrameTree {
             frames.push(frame);
         }
         if !arguments.status.is_empty() {
-            frames = selected(frames, &arguments.status);
+            frames = selected(frames, &arguments.status.concat());
         }
         Ok(Self {
             revision: tree.revision(),

@@ -1,7 +1,6 @@
 // The commands and options of the command line.
 
 import { Command, CommanderError } from "commander"
-import { type Ending, endingIn, POP_STATUSES } from "./endings.js"
 import { EXIT_HELP, Exit } from "./exit.js"
 import { Failure } from "./failure.js"
 import { nearestOf } from "./nearest.js"
@@ -15,7 +14,6 @@ import {
   type PlaceOptions,
   quoted,
   type RunOptions,
-  type TreeOptions,
 } from "./options.js"
 import { oneLine } from "./text.js"
 
@@ -25,22 +23,21 @@ export interface Actions {
   run(goal: string, options: RunOptions & GoalOptions): Promise<number>
   resume(options: RunOptions): Promise<number>
   repl(options: RunOptions): Promise<number>
-  init(goal: string, options: PlaceOptions & GoalOptions): Promise<number>
   push(goal: string, options: RunOptions & ChildOptions): Promise<number>
-  plan(goal: string, options: PlaceOptions & ChildOptions): Promise<number>
   activate(frame: string, answer: string, options: RunOptions): Promise<number>
-  pop(frame: string, ending: Ending, options: PlaceOptions): Promise<number>
-  status(options: PlaceOptions): Promise<number>
-  tree(frame: string | undefined, options: TreeOptions): Promise<number>
-  usage(frame: string | undefined, options: PlaceOptions): Promise<number>
-  answer(frame: string, text: string, options: PlaceOptions): Promise<number>
-  stop(frame: string | undefined, options: PlaceOptions): Promise<number>
   /** A command that `callstack` carries out. */
   callstack(command: string, options: PlaceOptions, more: readonly string[]): Promise<number>
 }
 
-/** The commands of `callstack` that `flame` has too, with the arguments that they have there. */
+/** The commands of `callstack` that `flame` has too, with the arguments that they have there: a word means the same in both. */
 const OF_CALLSTACK = {
+  status: "show where the work stands",
+  tree: "show all frames, or those below a frame",
+  plan: "plan frames below the current one, or new roots, and run nothing",
+  pop: "end a frame with its results",
+  answer: "answer a frame that waits for you, or list those that do",
+  stop: "stop what runs at or below a frame, or all",
+  usage: "show requests, tokens and costs",
   show: "show all that is known of a frame",
   log: "show what was said and done in a frame",
   edit: "correct the words of a frame, or its place in the plan",
@@ -129,7 +126,6 @@ function commandLine(
   }
 
   const joined = (words: string | string[] | undefined) => [words ?? []].flat().join(" ")
-  const one = (word: string | string[] | undefined) => (typeof word === "string" ? word : undefined)
   add<RunOptions & GoalOptions>(
     "run [goal...]",
     "run a goal as a new root, or a root that was planned",
@@ -142,20 +138,11 @@ function commandLine(
   add<RunOptions>("repl", "hold a dialogue, in which you push, pop and answer while frames run", "run", (_, options) =>
     actions.repl(options),
   )
-  add<PlaceOptions & GoalOptions>("init <goal...>", "plan a root, and run nothing", "goal", ([goal], options) =>
-    actions.init(joined(goal), options),
-  )
   add<RunOptions & ChildOptions>(
     "push <goal...>",
     "run a new frame below the current one, or below --parent",
     "run child",
     ([goal], options) => actions.push(joined(goal), options),
-  )
-  add<PlaceOptions & ChildOptions>(
-    "plan <goal...>",
-    "plan a frame below the current one, or below --parent, and run nothing",
-    "child",
-    ([goal], options) => actions.plan(joined(goal), options),
   )
   add<RunOptions>(
     "activate <frame> [answer...]",
@@ -163,33 +150,13 @@ function commandLine(
     "run",
     ([frame, answer], options) => actions.activate(joined(frame), joined(answer), options),
   )
-  add(
-    "pop <frame> <results...>",
-    `end a frame with its results; a status may stand before them: ${POP_STATUSES.join(", ")}`,
-    "place",
-    ([frame, words], options) => {
-      const ending = endingIn(joined(words))
-      if (ending.results === "") throw noResults()
-      return actions.pop(joined(frame), ending, options)
-    },
-  ).usage("[options] <frame> [status] <results...>")
-  add("status", "show which frames work and which wait for you", "place", (_, options) => actions.status(options))
-  add<TreeOptions>("tree [frame]", "show all frames, or those below a frame", "place", ([frame], options) =>
-    actions.tree(one(frame), options),
-  ).option("--summaries", "show what each frame has returned, or found so far, in short")
-  add("usage [frame]", "show requests, tokens and costs of all trees, or of a frame", "place", ([frame], options) =>
-    actions.usage(one(frame), options),
-  )
-  add("answer <frame> <text...>", "answer a frame that waits for you", "place", ([frame, text], options) =>
-    actions.answer(joined(frame), joined(text), options),
-  )
-  add("stop [frame]", "stop what runs, or what runs at or below a frame", "place", ([frame], options) =>
-    actions.stop(one(frame), options),
-  )
   for (const [word, description] of Object.entries(OF_CALLSTACK)) {
     add(`${word} [arguments...]`, `${description}, by \`callstack ${word}\``, "place", ([more], options) =>
       actions.callstack(word, options, [more ?? []].flat()),
-    ).allowUnknownOption()
+    )
+      .allowUnknownOption()
+      // The help is that of `callstack`.
+      .helpOption(false)
   }
   return program
 }
@@ -209,10 +176,6 @@ function nothingToDo(): Failure {
   return new Failure(Exit.usage, "arguments", "there is no goal, and no terminal for a dialogue", {
     next: '`flame "GOAL"` runs a goal, `flame --help` explains the commands',
   })
-}
-
-function noResults(): Failure {
-  return new Failure(Exit.usage, "arguments", "the results are missing: `flame pop FRAME [STATUS] RESULTS`")
 }
 
 /** Words without a command may be a mistyped one, which must not begin a run. */

@@ -67,13 +67,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       desk.follow(frame === undefined ? desk.flame.run(goal) : desk.flame.activate(frame, rootLimits(desk, frame)))
     },
   },
-  init: {
-    usage: "GOAL",
-    description: "plan a goal as a new root, and run nothing",
-    run: (desk, text) => {
-      sayPlanned(desk, desk.flame.plan({ goal: needed(text, "init GOAL") }))
-    },
-  },
   push: {
     usage: "[FRAME] GOAL",
     description: "begin a frame below the current one, or below FRAME",
@@ -85,11 +78,13 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   },
   plan: {
     usage: "[FRAME] GOAL",
-    description: "plan a frame below the current one, or below FRAME",
+    description: "plan a frame below the current one, or below FRAME; where none is current, a root",
     frames: ["planned", ...OPEN],
     run: (desk, text, seen) => {
-      const [parent, goal] = frameAnd(text, seen, "plan FRAME GOAL")
-      sayPlanned(desk, desk.flame.plan({ goal: needed(goal, "plan [FRAME] GOAL"), parent }))
+      const [word, rest] = firstWord(text)
+      const [parent, goal] = isHandle(word) ? [word, rest] : [seen.frame, text]
+      const below = parent === undefined ? {} : { parent }
+      sayPlanned(desk, desk.flame.plan({ goal: needed(goal, "plan [FRAME] GOAL"), ...below }))
     },
   },
   activate: {

@@ -32,6 +32,6 @@ export function parentOf(stack: Stack, named: FrameRef | undefined): Handle {
   const parent = named === undefined ? stack.active() : stack.resolve(named)
   if (parent !== undefined) return parent
   throw new Failure(Exit.refused, "no_active_frame", "no frame is current, below which a new one could be", {
-    next: "name one: --parent FRAME; `flame run GOAL` runs a new root, `flame init GOAL` plans one",
+    next: "name one: --parent FRAME; `flame run GOAL` runs a new root, `flame plan --root GOAL` plans one",
   })
 }

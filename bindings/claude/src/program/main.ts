@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs"
 import { runCommandLine } from "./command-line.js"
 import { Exit } from "./exit.js"
 import { failureOf } from "./failure.js"
-import type { PlaceOptions, RunOptions } from "./options.js"
-import { sameCommand, stackFolder } from "./options.js"
+import type { RunOptions } from "./options.js"
+import { demandStack, sameCommand, stackFolder } from "./options.js"
 import { JsonReporter, LineReporter, type Reporter } from "./reporters.js"
 
 const { stdin: input, stdout: output, stderr: error, env } = process
@@ -19,9 +19,7 @@ function reporterOf(options: RunOptions): Reporter {
 
 /** The commands load what they need: help must not wait for the library. */
 const run = () => import("./run.js")
-const look = () => import("./look.js")
 const work = (options: RunOptions) => ({ options, input, streams, reporter: reporterOf(options) })
-const place = <Options extends PlaceOptions>(options: Options) => ({ options, streams, reporter: reporterOf(options) })
 
 async function main(words: readonly string[]): Promise<number> {
   try {
@@ -30,29 +28,24 @@ async function main(words: readonly string[]): Promise<number> {
       {
         run: async (goal, options) => (await run()).run(work(options), goal, options),
         resume: async (options) => {
-          ;(await look()).demandStack(place(options))
+          demandStack(options, env)
           return (await run()).resume(work(options))
         },
         repl: async (options) => (await run()).converse(work(options)),
-        init: async (goal, options) => (await look()).planRoot(place(options), goal, options),
         push: async (goal, options) => {
-          ;(await look()).demandStack(place(options))
+          demandStack(options, env)
           return (await run()).push(work(options), goal, options)
         },
-        plan: async (goal, options) => (await look()).plan(place(options), goal, options),
         activate: async (frame, answer, options) => {
-          ;(await look()).demandStack(place(options))
+          demandStack(options, env)
           return (await run()).activate(work(options), frame, answer)
         },
-        pop: async (frame, ending, options) => (await look()).pop(place(options), frame, ending),
-        status: async (options) => (await look()).showStatus(place(options)),
-        tree: async (frame, options) => (await look()).showTree(place(options), frame),
-        usage: async (frame, options) => (await look()).showUsage(place(options), frame),
-        answer: async (frame, text, options) => (await look()).answer(place(options), frame, text),
-        stop: async (frame, options) => (await look()).stop(place(options), frame),
         callstack: async (command, options, more) => {
-          ;(await look()).demandStack(place(options))
-          const all = options.json === true ? [...more, "--json"] : more
+          const isHelp = more.some((word) => word === "--help" || word === "-h")
+          // A plan can be the first thing in a project, but not in a folder that is mistyped.
+          const begins = command === "plan" && options.folder === undefined
+          if (!(isHelp || begins)) demandStack(options, env)
+          const all = [...more, ...(begins && !isHelp ? ["--new"] : []), ...(options.json === true ? ["--json"] : [])]
           return (await import("./callstack.js")).runCallstack(stackFolder(options, env), command, all)
         },
       },

@@ -1,6 +1,7 @@
 // The options of the command line, and what the library gets from them.
 
-import { resolve } from "node:path"
+import { existsSync } from "node:fs"
+import { join, resolve } from "node:path"
 import { type Command, InvalidArgumentError, Option } from "commander"
 import type { SessionDriver } from "../driver.js"
 import type { CanUseTool, ClaudeOptions } from "../drivers/claude/index.js"
@@ -9,17 +10,13 @@ import { given } from "../given.js"
 import type { FrameLimits } from "../limits.js"
 import { Exit } from "./exit.js"
 import { Failure } from "./failure.js"
+import { oneLine } from "./text.js"
 
 /** Options of all commands. */
 export interface PlaceOptions {
   directory?: string
   folder?: string
   json?: boolean
-}
-
-/** Options of `flame tree`. */
-export interface TreeOptions extends PlaceOptions {
-  summaries?: boolean
 }
 
 /** Options of commands that run frames. */
@@ -107,6 +104,15 @@ export function addRunOptions(command: Command): Command {
 export function stackFolder({ directory, folder }: PlaceOptions, env: NodeJS.ProcessEnv): string {
   const given = folder ?? (env["CALLSTACK_DIR"] || undefined)
   return given === undefined ? resolve(directory ?? ".", ".callstack") : resolve(given)
+}
+
+/** Fails if a folder has no stack. A mistyped folder must not begin an empty one. */
+export function demandStack(options: PlaceOptions, env: NodeJS.ProcessEnv): void {
+  const folder = stackFolder(options, env)
+  if (["stack.db", "state.json"].some((name) => existsSync(join(folder, name)))) return
+  throw new Failure(Exit.failed, "no_stack", `there is no stack in ${oneLine(folder)}`, {
+    next: 'name another folder with --directory or --folder, or begin one: flame "GOAL"',
+  })
 }
 
 /** Returns the beginning of a command that is advised: it works on the same stack. */

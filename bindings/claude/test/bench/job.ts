@@ -4,6 +4,9 @@ import { join } from "node:path"
 import { finished, frame, parts, paths, results, resultsCompacted, STEPS } from "callstack-job"
 import { type Answer, call, frameOf, type ModelRequest, type World } from "../harness/index.js"
 
+/** What the steps of a sub-task do: all read a file, or the last one writes one, and a frame records a decision beside it. */
+export type Kind = "read" | "write"
+
 /** The size of a file. With line numbers the answer of the tool `Read` has about 3,000 bytes. */
 export const FILE_BYTES = 2_750
 
@@ -11,19 +14,19 @@ export const FILE_BYTES = 2_750
  * The model in one session: it reads all files, one after the other, and states the results of a part beside the call that
  * begins the next part, so that they need no request of their own.
  */
-export function inOneSession(subtasks: number) {
+export function inOneSession(subtasks: number, kind: Kind) {
   const names = parts(subtasks)
   return (request: ModelRequest, world: World): Answer => {
     const done = request.results.length
     const part = names[Math.floor(done / STEPS)]
     const before = done > 0 && done % STEPS === 0 ? { text: results(nameAt(names, done / STEPS - 1)) } : {}
     if (part === undefined) return { text: `${before.text}\n${finished(subtasks)}` }
-    return { ...before, calls: [read(world, part, done % STEPS)] }
+    return { ...before, calls: [step(world, part, done % STEPS, kind)] }
   }
 }
 
 /** The model on the stack: the root pushes a frame for each part, one after the other. */
-export function onStack(subtasks: number) {
+export function onStack(subtasks: number, kind: Kind) {
   const names = parts(subtasks)
   return (request: ModelRequest, world: World): Answer => {
     const done = request.results.length
@@ -34,7 +37,10 @@ export function onStack(subtasks: number) {
       return { calls: [part === undefined ? pop(last, last) : call("mcp__stack__stack_frame_push", frame(part))] }
     }
     const part = nameAt(names, number - 2)
-    if (done < STEPS) return { calls: [read(world, part, done)] }
+    if (done < STEPS) {
+      const isLast = kind === "write" && done === STEPS - 1
+      return { calls: [step(world, part, done, kind), ...(isLast ? [decide(part)] : [])] }
+    }
     return { calls: [pop(results(part), resultsCompacted(part))] }
   }
 }
@@ -45,8 +51,18 @@ function nameAt(names: readonly string[], index: number): string {
   return name
 }
 
-function read(world: World, part: string, step: number) {
-  return call("Read", { file_path: join(world.folder, nameAt(paths(part), step)) })
+/** The call of a step. */
+function step(world: World, part: string, step: number, kind: Kind) {
+  const file_path = join(world.folder, nameAt(paths(part), step))
+  if (kind === "read" || step < STEPS - 1) return call("Read", { file_path })
+  const written = join(world.folder, `${part}.out.ts`)
+  return call("Write", { file_path: written, content: `export const ${part.replace(/\W/g, "_")} = 1\n`.repeat(60) })
+}
+
+function decide(part: string) {
+  return call("mcp__stack__stack_add_decision", {
+    decision: `${part}: amounts are integers in cents, so that sums are exact`,
+  })
 }
 
 function pop(results: string, resultsCompacted: string) {

@@ -9,7 +9,7 @@ import { Tiktoken } from "js-tiktoken/lite"
 import o200k from "js-tiktoken/ranks/o200k_base"
 import { type World, type WorldScript, within } from "../harness/index.js"
 import { PromptCache, segmentsOf, type Totals, totalsOf } from "./count.js"
-import { FILE_BYTES, inOneSession, onStack } from "./job.js"
+import { FILE_BYTES, inOneSession, type Kind, onStack } from "./job.js"
 
 const MODEL = "claude-sonnet-5"
 /** The tools of both ways, besides those of the stack: those that frames have by default. */
@@ -23,7 +23,7 @@ const tokens = (text: string) => encoding.encode(text, [], []).length
 /** A way to do the job. */
 export interface Way {
   name: string
-  script(subtasks: number): WorldScript
+  script(subtasks: number, kind: Kind): WorldScript
   /** Does the job, and returns the last words. */
   run(world: World, goal: string): Promise<string>
   /** The number of requests that the script makes. */
@@ -76,7 +76,7 @@ export const stackWithoutHeader: Way = {
 }
 
 /** Does the job in one way, in a world of its own. Throws if it is not finished as the script says. */
-export function measure(way: Way, subtasks: number): Promise<Totals> {
+export function measure(way: Way, subtasks: number, kind: Kind): Promise<Totals> {
   const work = async (world: World) => {
     for (const [path, text] of Object.entries(files(subtasks, FILE_BYTES))) {
       mkdirSync(dirname(join(world.folder, path)), { recursive: true })
@@ -92,11 +92,12 @@ export function measure(way: Way, subtasks: number): Promise<Totals> {
     const read = new Set(
       asked.flatMap(({ results }) => results.flatMap(({ name, text }) => (name === "Read" ? text : []))),
     )
-    if (read.size !== STEPS * subtasks) throw new Error(`${read.size} files were read instead of ${STEPS * subtasks}`)
+    const readSteps = (kind === "read" ? STEPS : STEPS - 1) * subtasks
+    if (read.size !== readSteps) throw new Error(`${read.size} files were read instead of ${readSteps}`)
     const cache = new PromptCache(tokens)
     const totals = totalsOf(asked.map(({ body }) => cache.add(segmentsOf(body))))
-    console.error(`${subtasks} sub-tasks, ${way.name}: ${((performance.now() - begun) / 1000).toFixed(0)} s`)
+    console.error(`${subtasks} sub-tasks (${kind}), ${way.name}: ${((performance.now() - begun) / 1000).toFixed(0)} s`)
     return totals
   }
-  return within(way.script(subtasks), work, { limit: LIMIT, env: { ...way.env } })
+  return within(way.script(subtasks, kind), work, { limit: LIMIT, env: { ...way.env } })
 }

@@ -2,9 +2,10 @@
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { type Answer, type Model, type ModelRequest, startModel } from "./model.js"
+import { PROGRAM } from "./programs.js"
 
 /** Chooses the answer to a request of a world; see `Script` of the model. */
 export type WorldScript = (request: ModelRequest, world: World) => Answer | undefined | Promise<Answer | undefined>
@@ -125,7 +126,7 @@ export async function until<T>(
 /** Returns the environment of sessions that speak with the model alone and change nothing outside of a folder. */
 function environment(url: string, root: string): Record<string, string> {
   return {
-    PATH: process.env["PATH"] ?? "",
+    PATH: `${dirname(PROGRAM)}:${process.env["PATH"] ?? ""}`,
     LANG: "C.UTF-8",
     HOME: join(root, "home"),
     TMPDIR: join(root, "tmp"),
