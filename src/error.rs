@@ -68,8 +68,8 @@ impl fmt::Display for BudgetUnit {
 #[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
-    /// No frame has this handle, this ID, an ID with this beginning, or this title.
-    #[error("no frame matches `{}`{}", shown(.reference), advice_on_unknown(.reference, .handle))]
+    /// No frame has this handle, this ID, an ID with this beginning, this title, or a title with this beginning.
+    #[error("no frame matches `{}`{}", shown(.reference), advice_on_unknown(.reference, .handle, .similar))]
     UnknownFrame {
         /// The reference that the caller gave.
         reference: String,
@@ -77,8 +77,11 @@ pub enum Error {
         /// an ID (see [`FrameRef`](crate::FrameRef)).
         #[serde(skip_serializing_if = "Option::is_none")]
         handle: Option<Handle>,
+        /// Up to three frames with titles that are much like the reference, each as `handle (title, status)`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        similar: Vec<String>,
     },
-    /// The IDs of several frames begin with the reference, or several frames have it as their title.
+    /// The IDs of several frames begin with the reference, or their titles are it or begin with it.
     #[error("`{}` matches several frames: {}; give the handle of one, or a longer part of its ID", shown(.reference), listed(.candidates))]
     AmbiguousFrame {
         /// The reference that the caller gave.
@@ -833,8 +836,9 @@ fn advice_on_lost_connection(is_outcome_unknown: bool) -> &'static str {
     }
 }
 
-fn advice_on_unknown(reference: &str, handle: &Option<Handle>) -> String {
+fn advice_on_unknown(reference: &str, handle: &Option<Handle>, similar: &[String]) -> String {
     match handle {
+        None if !similar.is_empty() => format!("; did you mean {}?", similar.join(" or ")),
         Some(handle) => {
             format!("; give {handle} or {}, if you mean the frame with this ID", shown(&reference_to_id(reference)))
         }

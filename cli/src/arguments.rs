@@ -89,8 +89,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Look",
         &[
-            "status", "tree", "show", "context", "ready", "log", "history", "usage", "watch", "view", "sessions",
-            "fold", "doctor",
+            "status", "tree", "show", "context", "ready", "next", "list", "log", "history", "usage", "watch", "view",
+            "sessions", "fold", "doctor",
         ],
     ),
     (
@@ -100,6 +100,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "plan",
             "edit",
             "pop",
+            "done",
             "activate",
             "answer",
             "stop",
@@ -107,6 +108,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "reopen",
             "undo",
             "invalidate",
+            "tidy",
             "decide",
             "artifact",
             "heap",

@@ -255,7 +255,7 @@ mod tests {
     fn the_hundreds_of_a_number_are_the_class_of_the_error() {
         let io = || Error::io("write", "stack", "no");
         let errors = [
-            Error::UnknownFrame { reference: "f9".into(), handle: None },
+            Error::UnknownFrame { reference: "f9".into(), handle: None, similar: Vec::new() },
             Error::NotEmpty { path: "stack".into() },
             Error::Full { limit: 1 },
             Error::Empty { field: "title" },

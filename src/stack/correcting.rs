@@ -4,7 +4,7 @@ use super::Stack;
 use super::results::{Invalidated, Reopened, Retried, Undone, frames_with, unfinished_below};
 #[cfg(doc)]
 use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::{Change, FrameRef, FrameStatus, Handle};
 use crate::tree::Command;
 
@@ -95,7 +95,40 @@ impl Stack {
     /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Empty`] if the reason is blank;
     /// [`Error::Transition`] if the frame is already invalidated.
     pub fn invalidate(&self, frame: impl Into<FrameRef>, reason: impl Into<String>) -> Result<Invalidated> {
-        let events = self.execute(Command::Invalidate { frame: frame.into(), reason: reason.into() })?;
+        self.invalidated(Command::Invalidate { frame: frame.into(), reason: reason.into() })
+    }
+
+    /// Invalidates several frames for one reason, all or none, and all planned frames below them; with `open_too` also those that are
+    /// in_progress or blocked.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.push(NewFrame::new("Shop"))?;
+    /// let [mail, fax] = ["Mail", "Fax"].map(|title| stack.plan(NewFrame::new(title).below(shop)).unwrap());
+    /// assert_eq!(stack.invalidate_all([mail, fax], "Not needed", false)?.invalidated, [mail, fax]);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Stack::invalidate`], for any of the frames; [`Error::Empty`] without frames; [`Error::Held`].
+    pub fn invalidate_all<F: Into<FrameRef>>(
+        &self,
+        frames: impl IntoIterator<Item = F>,
+        reason: impl Into<String>,
+        open_too: bool,
+    ) -> Result<Invalidated> {
+        let frames: Vec<FrameRef> = frames.into_iter().map(Into::into).collect();
+        if frames.is_empty() {
+            return Err(Error::Empty { field: "frames" });
+        }
+        self.invalidated(Command::InvalidateAll { frames, reason: reason.into(), open_too })
+    }
+
+    /// Executes a command that invalidates frames, and says whom it concerns.
+    fn invalidated(&self, command: Command) -> Result<Invalidated> {
+        let events = self.execute(command)?;
         let invalidated = frames_with(&events, |change| matches!(change, Change::Invalidated { .. }));
         let tree = self.inner.tree.read();
         let mut dependents: Vec<Handle> = invalidated
@@ -107,7 +140,10 @@ impl Stack {
             .collect();
         dependents.sort_unstable();
         dependents.dedup();
-        let still_open = unfinished_below(&tree, invalidated[0], FrameStatus::is_open);
+        let mut still_open: Vec<Handle> =
+            invalidated.iter().flat_map(|frame| unfinished_below(&tree, *frame, FrameStatus::is_open)).collect();
+        still_open.sort_unstable();
+        still_open.dedup();
         Ok(Invalidated { invalidated, still_open, dependents })
     }
 
@@ -134,7 +170,8 @@ impl Stack {
         for event in self.execute(Command::Undo)? {
             match event.change {
                 Change::Undone { command, .. } => undone.command = command,
-                Change::Restored { .. } | Change::Invalidated { .. } => undone.frames.push(event.handle),
+                Change::Restored { .. } => undone.frames.push(event.handle),
+                Change::Invalidated { .. } => undone.removed.push(event.handle),
                 _ => {}
             }
         }

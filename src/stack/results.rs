@@ -65,7 +65,7 @@ pub struct Reopened {
 
 /// The result of [`Stack::undo`].
 ///
-/// In JSON: `{"command": "pop", "frames": ["f2"]}`.
+/// In JSON: `{"command": "pop", "frames": ["f2"], "removed": []}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -73,8 +73,10 @@ pub struct Reopened {
 pub struct Undone {
     /// What the command was, such as `pop`.
     pub command: String,
-    /// The frames that are as they were before it. Those that it had added are invalidated.
+    /// The frames that are as they were before it.
     pub frames: Vec<Handle>,
+    /// The frames that it had added. They are invalidated.
+    pub removed: Vec<Handle>,
 }
 
 /// The result of [`Stack::retry`].

@@ -265,6 +265,16 @@ pub enum Command {
         /// The reason. It must not be blank.
         reason: String,
     },
+    /// Invalidate several frames for one reason, all or none, and the planned frames below them. A frame that an earlier one of the list takes
+    /// along is no error.
+    InvalidateAll {
+        /// The frames; one at least.
+        frames: Vec<FrameRef>,
+        /// The reason. It must not be blank.
+        reason: String,
+        /// True: also what is in progress or blocked below them.
+        open_too: bool,
+    },
     /// Record what a frame has made and decided, and its results so far. All of it is one commit.
     Record {
         /// The frame.
@@ -400,7 +410,8 @@ impl Command {
             Command::Plan { .. } | Command::PlanChildren { .. } => "plan",
             Command::Import { .. } => "import",
             Command::Identify { .. } | Command::Edit { .. } => "edit",
-            Command::SetStatus { status: FrameStatus::Invalidated, .. } | Command::Invalidate { .. } => "invalidate",
+            Command::SetStatus { status: FrameStatus::Invalidated, .. } => "invalidate",
+            Command::Invalidate { .. } | Command::InvalidateAll { .. } => "invalidate",
             Command::Activate { .. } | Command::Begin { .. } | Command::SetActive { .. } => "activate",
             Command::SetStatus { status: FrameStatus::InProgress, .. } => "activate",
             Command::SetStatus { .. } | Command::Pop { .. } | Command::Complete { .. } => "pop",

@@ -59,9 +59,11 @@ impl BadLink {
         };
         let frame = name(&frames[self.index].session_id);
         match self.fault {
-            Fault::UnknownParent | Fault::UnknownDependency => {
-                Error::UnknownFrame { reference: reference_to_id(&self.target).into_owned(), handle: None }
-            }
+            Fault::UnknownParent | Fault::UnknownDependency => Error::UnknownFrame {
+                reference: reference_to_id(&self.target).into_owned(),
+                handle: None,
+                similar: Vec::new(),
+            },
             Fault::ParentCircle => Error::ParentCircle { frame, parent: name(&self.target) },
             Fault::DependsOnKin | Fault::DependencyCircle => {
                 Error::Dependency { frame, dependency: name(&self.target), reason: self.fault.reason() }

@@ -48,6 +48,13 @@ use crate::frame::{
 use crate::steps::step;
 use crate::text::one_line;
 
+/// The length of a beginning of a title that names a frame, in characters.
+const LEAST_BEGINNING: usize = 3;
+/// How much of titles is compared with a text that names no frame, and how many titles.
+const LONGEST_COMPARED: usize = 64;
+const MOST_COMPARED: usize = 4_096;
+/// How like a title must be, from 0 to 1.
+const LEAST_LIKENESS: f64 = 0.75;
 /// Maximum number of frames that an error lists.
 const LISTED: usize = 8;
 
@@ -269,12 +276,12 @@ impl Tree {
 
     /// The frame that a reference names.
     fn named(&self, reference: &FrameRef, near: Option<Handle>) -> Result<Handle> {
-        let unknown = || Error::UnknownFrame { reference: reference.to_string(), handle: None };
+        let unknown = || Error::UnknownFrame { reference: reference.to_string(), handle: None, similar: Vec::new() };
         let text = match reference.target() {
             Target::Handle(handle) if handle.index() < self.len() => return Ok(handle),
             Target::Handle(_) | Target::Nothing => {
                 let reference = reference.to_string();
-                return Err(Error::UnknownFrame { handle: self.by_id(&reference), reference });
+                return Err(Error::UnknownFrame { handle: self.by_id(&reference), reference, similar: Vec::new() });
             }
             Target::Id(id) => return self.by_id(id).ok_or_else(unknown),
             Target::Name(text) if text.trim().is_empty() => return Err(unknown()),
@@ -289,30 +296,87 @@ impl Tree {
         if fitting.len() > 1 && !titled.is_empty() {
             fitting.clear();
         }
+        let titled = match fitting.is_empty() && titled.is_empty() {
+            true => self.with_title_beginning(text, near),
+            false => titled,
+        };
         let is_beginning = |handle: &Handle| fitting.contains(handle);
         let titled: Vec<Handle> = titled.into_iter().filter(|handle| !is_beginning(handle)).take(LISTED).collect();
         match (&fitting[..], &titled[..]) {
-            ([], []) => Err(unknown()),
+            ([], []) => Err(match unknown() {
+                Error::UnknownFrame { reference, handle, .. } => {
+                    Error::UnknownFrame { reference, handle, similar: self.similar_titles(text) }
+                }
+                other => other,
+            }),
             ([only], []) | ([], [only]) => Ok(*only),
             _ => {
                 let by_id = fitting.iter().map(|handle| reference_to_id(self.node(*handle).session_id()).into_owned());
-                let by_title = titled.iter().map(|handle| {
-                    let node = self.node(*handle);
-                    format!("{}, {}", shown(&one_line(node.title())), node.status())
-                });
-                let names = fitting.iter().chain(&titled).zip(by_id.chain(by_title));
+                let by_id = fitting.iter().zip(by_id).map(|(handle, id)| format!("{handle} ({id})"));
+                let by_title = titled.iter().map(|handle| self.by_title(*handle));
                 Err(Error::AmbiguousFrame {
                     reference: text.to_owned(),
-                    candidates: names.take(LISTED).map(|(handle, name)| format!("{handle} ({name})")).collect(),
+                    candidates: by_id.chain(by_title).take(LISTED).collect(),
                 })
             }
         }
     }
 
+    /// The planned frame that has a title, if it is the only one with the title that is unfinished.
+    pub fn planned_with_title(&self, title: &str) -> Option<Handle> {
+        let named = self.titled(title, self.active);
+        let mut unfinished = named.into_iter().filter(|handle| self.node(*handle).status().is_unfinished());
+        let (first, second) = (unfinished.next()?, unfinished.next());
+        (second.is_none() && self.node(first).status() == FrameStatus::Planned).then_some(first)
+    }
+
+    /// A frame as errors name it for its title.
+    fn by_title(&self, handle: Handle) -> String {
+        let node = self.node(handle);
+        format!("{handle} ({}, {})", shown(&one_line(node.title())), node.status())
+    }
+
+    /// The frames whose titles begin with a text of three characters at least, of those in memory: all unfinished ones, and the finished ones
+    /// that were looked at. Those that the title could mean are preferred as in [`Tree::titled`].
+    fn with_title_beginning(&self, text: &str, near: Option<Handle>) -> Vec<Handle> {
+        if text.trim().chars().count() < LEAST_BEGINNING {
+            return Vec::new();
+        }
+        let begins = |handle: &Handle| {
+            step();
+            let mut title = titles::folded(self.node(*handle).title());
+            titles::folded(text).all(|character| title.next() == Some(character))
+        };
+        self.preferred(self.nodes.all_in_memory().filter(begins).collect(), text, near)
+    }
+
+    /// Up to three frames in memory whose titles are much like a text, each with its title.
+    fn similar_titles(&self, text: &str) -> Vec<String> {
+        let wanted: String = titles::folded(text).take(LONGEST_COMPARED).collect();
+        if wanted.chars().count() < LEAST_BEGINNING {
+            return Vec::new();
+        }
+        let likeness = |handle: Handle| {
+            step();
+            let title: String = titles::folded(self.node(handle).title()).take(LONGEST_COMPARED).collect();
+            let likeness = if title.contains(&wanted) { 1.0 } else { strsim::jaro(&title, &wanted) };
+            (likeness >= LEAST_LIKENESS).then_some((likeness, handle))
+        };
+        let is_in_plan = |handle: &Handle| self.node(*handle).status() != FrameStatus::Invalidated;
+        let mut like: Vec<(f64, Handle)> =
+            self.nodes.all_in_memory().filter(is_in_plan).take(MOST_COMPARED).filter_map(likeness).collect();
+        like.sort_by(|one, other| other.0.total_cmp(&one.0));
+        like.into_iter().take(3).map(|(_, handle)| self.by_title(handle)).collect()
+    }
+
     /// The frames that a title can mean: with the same case if there are any, not invalidated if there are any, and in the
     /// tree of `near` if there are any.
     fn titled(&self, title: &str, near: Option<Handle>) -> Vec<Handle> {
-        let mut found = self.titles.find(title, &self.nodes);
+        self.preferred(self.titles.find(title, &self.nodes), title, near)
+    }
+
+    /// Of several frames that a title finds, those that it means.
+    fn preferred(&self, mut found: Vec<Handle>, title: &str, near: Option<Handle>) -> Vec<Handle> {
         let mut prefer = |is_preferred: &dyn Fn(&Handle) -> bool| {
             if found.len() > 1 && found.iter().any(is_preferred) {
                 found.retain(is_preferred);
@@ -516,6 +580,23 @@ impl Tree {
             let record = self.node(*below).record();
             record.status == FrameStatus::Planned || record.waits_to_begin()
         })
+    }
+
+    /// Planned frames that can never begin, because a frame above them has ended; below a frame, or of all. In creation order.
+    pub fn leftovers(&self, below: Option<Handle>) -> Vec<Handle> {
+        let is_meant = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
+        let has_ended = |above: Handle| !self.node(above).status().is_unfinished();
+        let unbegun = self.unfinished().filter(|handle| {
+            let record = self.node(*handle).record();
+            record.status == FrameStatus::Planned || record.waits_to_begin()
+        });
+        unbegun.filter(is_meant).filter(|handle| self.ancestors(*handle).any(has_ended)).collect()
+    }
+
+    /// True for a frame that is out of the plan, with nothing unfinished below it: what shows a tree to people leaves it out, unless they ask.
+    pub fn is_out_of_sight(&self, handle: Handle) -> bool {
+        let node = self.node(handle);
+        node.status() == FrameStatus::Invalidated && !node.has_unfinished_below()
     }
 
     /// The frames below a frame as far as `children` leads, parents before children. Takes them one by one, so a search

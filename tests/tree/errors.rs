@@ -399,7 +399,7 @@ fn the_class_of_an_error_says_what_can_be_done() {
     let child = |error: &Error| Error::Child { number: 1, title: "Cart".into(), error: Box::new(error.clone()) };
     for (error, class, is_outcome_known) in [
         (Error::Empty { field: "title" }, ErrorClass::Usage, true),
-        (Error::UnknownFrame { reference: "f9".into(), handle: None }, ErrorClass::Refused, true),
+        (Error::UnknownFrame { reference: "f9".into(), handle: None, similar: Vec::new() }, ErrorClass::Refused, true),
         (busy.clone(), ErrorClass::Passing, false),
         (child(&busy), ErrorClass::Passing, false),
         (Error::Version { what: "stack".into(), found: 99, supported: 1 }, ErrorClass::Damaged, true),

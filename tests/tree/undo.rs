@@ -103,7 +103,7 @@ fn a_person_takes_back_one_command_after_the_other() {
     let added = ann.plan_children(shop, vec![NewFrame::new("Terms"), NewFrame::new("Imprint")]).unwrap();
     assert_eq!(person(&stack, "bob").undo().unwrap_err().code(), "nothing_to_undo", "ann's commands are hers");
     let undone = ann.undo().unwrap();
-    assert_eq!((undone.command.as_str(), undone.frames), ("plan", added.clone()));
+    assert_eq!((undone.command.as_str(), undone.removed), ("plan", added.clone()));
     assert!(added.iter().all(|frame| status(&stack, *frame) == FrameStatus::Invalidated));
     for (command, frame) in [("edit", shop), ("invalidate", checkout), ("pop", cart), ("activate", cart)] {
         let undone = ann.undo().unwrap();

@@ -712,8 +712,10 @@ export interface Reopened {
 export interface Undone {
   /** What it was, such as `pop`. */
   command: string
-  /** The frames that are as they were before it. Those that it had added are invalidated. */
+  /** The frames that are as they were before it. */
   frames: Handle[]
+  /** The frames that it had added. They are invalidated. */
+  removed: Handle[]
 }
 
 /** What a frame was before a command of a person. */

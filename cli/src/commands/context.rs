@@ -9,13 +9,15 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::changed::named_or_active;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count};
 
 #[derive(Args)]
 pub struct Arguments {
-    frame: FrameRef,
+    /// The frame. Default: the active one.
+    frame: Option<FrameRef>,
     /// Budget of the context, in tokens. Default: STACK_TOKEN_BUDGET_TOTAL, or 4000.
     #[arg(long, value_name = "TOKENS")]
     budget: Option<NonZeroUsize>,
@@ -61,7 +63,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameContext, 
     let stack = folder.open_to_read()?;
     let budget = budget(arguments.budget)?;
     let total = budget.total;
-    let context = stack.context_uncached(arguments.frame.clone(), &Settings::default().budget(budget));
+    let frame = named_or_active(&stack, arguments.frame.clone())?;
+    let context = stack.context_uncached(frame, &Settings::default().budget(budget));
     let context = context.map_err(|error| match error {
         Error::BudgetTooSmall { handle, needed, unit: BudgetUnit::Tokens, .. } => {
             Failure::from(error).next(format!("callstack context {handle} --budget {needed}"))

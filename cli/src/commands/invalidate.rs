@@ -1,4 +1,4 @@
-//! `callstack invalidate`: removes a frame from the plan.
+//! `callstack invalidate`: removes frames from the plan.
 
 use std::io;
 
@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, next};
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input;
@@ -16,11 +17,16 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, the beginning of its ID, or its title. It may be in any state, also completed or failed:
-    /// its results are then no longer used. The planned frames below it are removed with it.
-    frame: FrameRef,
-    /// Why it is removed. `-` reads the standard input.
+    /// The frames: handles, IDs, beginnings of IDs, or titles. They may be in any state, also completed or failed: their results are then no
+    /// longer used. The planned frames below them are removed with them.
+    #[arg(required = true, num_args = 1.., value_name = "FRAME")]
+    frames: Vec<FrameRef>,
+    /// Why they are removed. `-` reads the standard input.
+    #[arg(required = true, value_name = "REASON")]
     reason: String,
+    /// Also what is in progress or blocked below them. Agents that work there are stopped by their hosts.
+    #[arg(long)]
+    subtree: bool,
 }
 
 /// The frame that was removed from the plan, and whom it concerns.
@@ -29,12 +35,15 @@ pub struct Arguments {
 pub struct Invalidated {
     #[serde(flatten)]
     frame: ChangedFrame,
+    /// The other frames that were named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<ChangedFrame>,
     /// Its status before.
     from: FrameStatus,
     reason: String,
-    /// The frames below it that were planned. They are invalidated too.
+    /// The frames below those that were named, which are invalidated too.
     invalidated_below: Vec<Handle>,
-    /// Frames below it that are still in_progress or blocked. They did not change.
+    /// Frames below them that are still in_progress or blocked. They did not change.
     still_open: Vec<Handle>,
     /// Planned frames that depend on an invalidated one. They cannot begin.
     planned_dependents: Vec<Handle>,
@@ -50,8 +59,12 @@ impl Report for Invalidated {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let was = if self.from.is_finished() { format!(", which was {}", self.from) } else { String::new() };
         page.line(self.frame.line_with("invalidated", &was))?;
-        list(page, "invalidated below it", &self.invalidated_below)?;
-        list(page, "still open below it", &self.still_open)?;
+        for other in &self.others {
+            page.line(other.line_with("invalidated", ""))?;
+        }
+        let them = if self.others.is_empty() { "it" } else { "them" };
+        list(page, &format!("invalidated below {them}"), &self.invalidated_below)?;
+        list(page, &format!("still open below {them}"), &self.still_open)?;
         list(page, "needed by frames that have begun", &self.begun_dependents)?;
         list(page, "needed by planned frames, which cannot begin", &self.planned_dependents)?;
         let step = match (&self.planned_dependents[..], &self.still_open[..]) {
@@ -61,7 +74,7 @@ impl Report for Invalidated {
             ),
             ([], [open, ..]) => {
                 format!(
-                    "`callstack stop {open}` if an agent works on it; `callstack invalidate {open} REASON` removes it too"
+                    "`callstack stop {open}` if an agent works on it; `callstack invalidate {open} REASON` removes it too (--subtree: at once)"
                 )
             }
             ([], []) => "callstack tree".to_owned(),
@@ -71,29 +84,38 @@ impl Report for Invalidated {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Invalidated, Failure> {
-    let reason = input::text(arguments.reason)?;
+    let Arguments { frames, reason, subtree } = arguments;
+    // The words of a forgotten reason are the last frame.
+    if reason.parse::<Handle>().is_ok() {
+        let message = format!("`{reason}` is a frame, but the reason is missing");
+        return Err(Failure::new(Exit::Usage, "arguments", message)
+            .next("callstack invalidate FRAME ... REASON, with the reason as the last argument"));
+    }
+    let reason = input::text(reason)?;
     let stack = folder.open_to_write()?;
-    let handle = stack.resolve(arguments.frame)?;
-    invalidate(&stack, handle, reason, folder.same_stack())
+    let handles = frames.into_iter().map(|frame| stack.resolve(frame)).collect::<Result<Vec<_>, _>>()?;
+    invalidate(&stack, &handles, reason, subtree, folder.same_stack())
 }
 
-/// Removes a frame from the plan.
+/// Removes frames from the plan; with `subtree` also what is open below them. One frame at least is named.
 pub fn invalidate(
     stack: &Stack,
-    handle: Handle,
+    handles: &[Handle],
     reason: String,
+    subtree: bool,
     same_stack: SameStack,
 ) -> Result<Invalidated, Failure> {
-    let from = stack.read(|tree| tree.node(handle).status())?;
-    let done = stack.invalidate(handle, reason.clone())?;
+    let from = stack.read(|tree| tree.node(handles[0]).status())?;
+    let done = stack.invalidate_all(handles.to_vec(), reason.clone(), subtree)?;
     Ok(stack.read(|tree| {
         let is_planned = |frame: &Handle| tree.node(*frame).status() == FrameStatus::Planned;
         let (planned_dependents, begun_dependents) = done.dependents.into_iter().partition(is_planned);
         Invalidated {
-            frame: ChangedFrame::of(tree, handle),
+            frame: ChangedFrame::of(tree, handles[0]),
+            others: handles[1..].iter().map(|handle| ChangedFrame::of(tree, *handle)).collect(),
             from,
             reason,
-            invalidated_below: done.invalidated.into_iter().filter(|frame| *frame != handle).collect(),
+            invalidated_below: done.invalidated.into_iter().filter(|frame| !handles.contains(frame)).collect(),
             still_open: done.still_open,
             planned_dependents,
             begun_dependents,

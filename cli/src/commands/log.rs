@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::changed::named_or_active;
 use super::frame_line::FrameLine;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -23,9 +24,9 @@ const BELOW_CALL: &str = "     ";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame; or a session of an agent, by its file or its ID, and the frame behind it.
+    /// The frame; or a session of an agent, by its file or its ID, and the frame behind it. Default: the active frame.
     #[arg(value_name = "FRAME or SESSION")]
-    pub frame: FrameRef,
+    pub frame: Option<FrameRef>,
     /// The frame of the session.
     #[arg(value_name = "FRAME", hide = true)]
     pub within: Option<FrameRef>,
@@ -67,7 +68,7 @@ pub struct Log {
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Log, Failure> {
     let Arguments { frame, within: _, tail, search, from, to, full, raw } = arguments;
     let stack = folder.open_to_read()?;
-    let handle = stack.resolve(frame)?;
+    let handle = named_or_active(&stack, frame)?;
     let mut query = LogQuery::default();
     (query.from, query.to, query.search, query.tail) = (from, to, search, tail);
     let most = if full { usize::MAX } else { SHOWN_LINES };

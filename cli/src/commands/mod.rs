@@ -10,6 +10,7 @@ mod context;
 mod copy;
 mod decide;
 mod doctor;
+mod done;
 mod edit;
 mod event_line;
 mod export;
@@ -20,7 +21,9 @@ mod history;
 mod import;
 mod init;
 mod invalidate;
+mod list;
 mod log;
+mod next;
 mod plan;
 mod pop;
 #[cfg(feature = "postgres")]
@@ -36,6 +39,7 @@ pub mod shell;
 mod show;
 mod status;
 mod stop;
+mod tidy;
 mod tree;
 mod undo;
 mod usage;
@@ -65,6 +69,10 @@ pub enum StackCommand {
     Context(context::Arguments),
     /// Lists the planned frames that can begin.
     Ready(ready::Arguments),
+    /// Shows the frame that should begin next, or begins it.
+    Next(next::Arguments),
+    /// Lists frames in the order of the plan.
+    List(list::Arguments),
     /// Shows what was said in the session of a frame.
     Log(log::Arguments),
     /// Lists what has happened, event by event.
@@ -94,11 +102,14 @@ pub enum StackCommand {
     /// Begins a frame, on which you or a script work. For an agent, plan it.
     Push(push::Arguments),
     /// Plans frames, to be begun later.
+    #[command(visible_alias = "add")]
     Plan(plan::Arguments),
     /// Changes a planned frame: what it is about, what it needs, or its place. Or corrects the words of one that has begun.
     Edit(edit::Arguments),
     /// Finishes a frame with results, or blocks it.
     Pop(pop::Arguments),
+    /// Completes a frame: `callstack done f3 "Totals in src/cart.rs"`.
+    Done(done::Arguments),
     /// Begins a planned frame, or goes on with an open one.
     Activate(activate::Arguments),
     /// Answers a blocked frame, or lists the blocked frames.
@@ -109,8 +120,10 @@ pub enum StackCommand {
     Retry(retry::Arguments),
     /// Lets a completed frame that turned out to be wrong go on.
     Reopen(reopen::Arguments),
-    /// Removes a frame from the plan.
+    /// Removes frames from the plan.
     Invalidate(invalidate::Arguments),
+    /// Removes what was planned and can never begin, because the frame above has ended.
+    Tidy(tidy::Arguments),
     /// Takes back the last command of a person, if nothing has been built on it.
     ///
     /// What it has changed is as before; what it has added is removed from the plan. The commands of agents and workers are no commands of
@@ -187,9 +200,9 @@ impl StackCommand {
                 Ok(named)
             }
             Self::Log(log::Arguments { frame, within, .. }) | Self::Show(show::Arguments { frame, within }) => {
-                match (session(frame), within.take()) {
+                match (frame.as_ref().and_then(session), within.take()) {
                     (Some(named), Some(own)) => {
-                        *frame = own;
+                        *frame = Some(own);
                         Ok(Some(named))
                     }
                     (Some(named), None) => {
@@ -197,7 +210,8 @@ impl StackCommand {
                         Err(Failure::new(Exit::Usage, "no_frame", message).next(format!("callstack tree {named}")))
                     }
                     (None, Some(own)) => {
-                        let message = format!("`{frame}` is no session, so `{own}` cannot be one of its frames");
+                        let named = frame.as_ref().map(ToString::to_string).unwrap_or_default();
+                        let message = format!("`{named}` is no session, so `{own}` cannot be one of its frames");
                         Err(Failure::new(Exit::Refused, "unknown_session", message).next("callstack sessions --all"))
                     }
                     (None, None) => Ok(None),
@@ -232,6 +246,7 @@ impl StackCommand {
                 | Self::Show(_)
                 | Self::Context(_)
                 | Self::Ready(_)
+                | Self::List(_)
                 | Self::Log(_)
                 | Self::History(_)
                 | Self::Usage(_)
@@ -261,6 +276,9 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Show(arguments) => output.report(&show::run(&arguments, folder)?)?,
         StackCommand::Context(arguments) => output.report(&context::run(&arguments, folder)?)?,
         StackCommand::Ready(arguments) => output.report(&ready::run(&arguments, folder)?)?,
+        StackCommand::Next(arguments) if arguments.begins() => output.report_change(&next::run(&arguments, folder)?)?,
+        StackCommand::Next(arguments) => output.report(&next::run(&arguments, folder)?)?,
+        StackCommand::List(arguments) => output.report(&list::run(&arguments, folder)?)?,
         StackCommand::Log(arguments) => output.report(&log::run(arguments, folder)?)?,
         StackCommand::History(arguments) => output.report(&history::run(&arguments, folder)?)?,
         StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
@@ -273,6 +291,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Plan(arguments) => output.report_change(&plan::run(arguments, folder)?)?,
         StackCommand::Edit(arguments) => output.report_change(&edit::run(arguments, folder)?)?,
         StackCommand::Pop(arguments) => output.report_change(&pop::run(arguments, folder)?)?,
+        StackCommand::Done(arguments) => output.report_change(&done::run(arguments, folder)?)?,
         StackCommand::Activate(arguments) => output.report_change(&activate::run(arguments, folder)?)?,
         StackCommand::Answer(arguments) => match answer::run(arguments, folder)? {
             answer::Outcome::Answered(answered) => output.report_change(&answered)?,
@@ -283,6 +302,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Reopen(arguments) => output.report_change(&reopen::run(arguments, folder)?)?,
         StackCommand::Undo => output.report_change(&undo::run(folder)?)?,
         StackCommand::Invalidate(arguments) => output.report_change(&invalidate::run(arguments, folder)?)?,
+        StackCommand::Tidy(arguments) => output.report_change(&tidy::run(arguments, folder)?)?,
         StackCommand::Decide(arguments) => output.report_change(&decide::run(arguments, folder)?)?,
         StackCommand::Artifact(arguments) => output.report_change(&artifact::run(arguments, folder)?)?,
         StackCommand::Heap(arguments) => heap::run(arguments, folder, output)?,
@@ -325,7 +345,9 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<import::ImportedPlan>(),
         schema::of::<init::Initialized>(),
         schema::of::<invalidate::Invalidated>(),
+        schema::of::<list::FrameList>(),
         schema::of::<log::Log>(),
+        schema::of::<next::Next>(),
         schema::of::<plan::Planned>(),
         schema::of::<pop::Popped>(),
         #[cfg(feature = "postgres")]
@@ -357,8 +379,9 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<show::FrameDetails>(),
         schema::of::<status::Status>(),
         schema::of::<stop::Stopped>(),
+        schema::of::<tidy::Tidied>(),
         schema::of::<tree::FrameTree>(),
-        schema::of::<undo::Undone>(),
+        schema::of::<undo::UndoneCommand>(),
         schema::of::<usage::Usage>(),
         schema::of::<sessions::Sessions>(),
         schema::of::<fold::FoldReport>(),

@@ -43,6 +43,22 @@ pub struct Arguments {
     anyway: bool,
 }
 
+impl Arguments {
+    /// Those that complete a frame.
+    pub fn completing(frame: Option<FrameRef>, results: String, anyway: bool) -> Self {
+        let status = Some(Status::Completed);
+        Self {
+            frame,
+            status,
+            results: Some(results),
+            results_file: None,
+            results_compacted: None,
+            question: None,
+            anyway,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Status {
     /// The success criteria are met.

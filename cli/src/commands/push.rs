@@ -2,12 +2,14 @@
 
 use std::io;
 
-use callstack_core::{FrameRef, NewFrame, Parent, Priority};
+use callstack_core::text::one_line;
+use callstack_core::{FrameRef, Handle, NewFrame, Parent, Priority};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input;
@@ -25,6 +27,9 @@ pub struct Arguments {
     /// ID of the frame, usually that of a session. Default: a generated one.
     #[arg(long, value_name = "ID")]
     id: Option<String>,
+    /// Begin a new frame although one with this title is planned.
+    #[arg(long)]
+    another: bool,
     /// Create the stack if the folder has none: in the folder of --stack, else in .callstack of the working folder, unless
     /// that would hide a stack which commands there use.
     #[arg(long)]
@@ -82,14 +87,28 @@ impl Report for Pushed {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Pushed, Failure> {
-    let Arguments { title, task, place, id, new } = arguments;
-    let mut frame = task.of(NewFrame::new(title))?;
+    let Arguments { title, task, place, id, another, new } = arguments;
+    let is_plain = id.is_none() && !task.has_words() && !task.has_order() && !place.is_given();
+    let mut frame = task.of(NewFrame::new(title.clone()))?;
     frame.parent = place.parent();
     frame.session_id = id;
     folder.change(new, |stack| {
-        let handle = stack.push(frame.clone())?;
+        let planned = stack.read(|tree| tree.planned_with_title(&title))?.filter(|_| !another);
+        let handle = match planned {
+            Some(planned) if is_plain => stack.begin(planned).map(|()| planned)?,
+            Some(planned) => return Err(is_planned(planned, &title)),
+            None => stack.push(frame.clone())?,
+        };
         Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle))?, same_stack: folder.same_stack() })
     })
+}
+
+/// A frame with this title is planned, and a new one would be beside it.
+fn is_planned(planned: Handle, title: &str) -> Failure {
+    let message = format!("{planned} ({}) is planned already", one_line(title));
+    Failure::new(Exit::Refused, "planned_title", message).next(format!(
+        "`callstack activate {planned}` begins it, `callstack edit {planned}` changes it, --another begins a new frame beside it"
+    ))
 }
 
 impl Task {
@@ -120,6 +139,11 @@ impl Task {
 }
 
 impl Place {
+    /// True if it says where a frame stands.
+    fn is_given(&self) -> bool {
+        self.below.is_some() || self.root
+    }
+
     pub fn parent(self) -> Parent {
         match self.below {
             Some(frame) => Parent::Frame(frame),

@@ -9,6 +9,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::changed::named_or_active;
 use super::frame_line::FrameLine;
 use super::usage::requests_in_words;
 use crate::clock::now;
@@ -18,9 +19,9 @@ use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status, u
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame; or a session of an agent, by its file or its ID, and the frame behind it.
+    /// The frame; or a session of an agent, by its file or its ID, and the frame behind it. Default: the active frame.
     #[arg(value_name = "FRAME or SESSION")]
-    pub frame: FrameRef,
+    pub frame: Option<FrameRef>,
     /// The frame of the session.
     #[arg(value_name = "FRAME", hide = true)]
     pub within: Option<FrameRef>,
@@ -60,7 +61,7 @@ pub struct FrameDetails {
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameDetails, Failure> {
     let stack = folder.open_to_read()?;
-    let handle = stack.resolve(arguments.frame.clone())?;
+    let handle = named_or_active(&stack, arguments.frame.clone())?;
     let spans = stack.spans(handle)?;
     FrameDetails::of(&stack, handle, spans)
 }

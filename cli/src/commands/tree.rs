@@ -37,8 +37,8 @@ pub struct Arguments {
     /// unfinished, finished. Can be repeated, or be a list with commas.
     #[arg(long, short, value_name = "STATUS", value_delimiter = ',', value_parser = statuses)]
     status: Vec<Statuses>,
-    /// Draw what is below finished frames, and all finished frames in a row. JSON has them always.
-    #[arg(long)]
+    /// Draw what is below finished frames, all finished frames in a row, and what is out of the plan. JSON has them always.
+    #[arg(long, short)]
     all: bool,
     /// Show what each frame has returned, or found so far, in short.
     #[arg(long)]
@@ -108,6 +108,9 @@ struct TreeFrame {
     /// True if neither the frame nor a frame below it is planned, in_progress or blocked.
     #[serde(skip)]
     is_over: bool,
+    /// True if the frame is out of the plan, and nothing below it is unfinished.
+    #[serde(skip)]
+    is_out: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -127,10 +130,10 @@ fn is_zero(number: &usize) -> bool {
 }
 
 /// The statuses that a word means.
-type Statuses = &'static [FrameStatus];
+pub type Statuses = &'static [FrameStatus];
 
 /// Reads a word for statuses.
-fn statuses(word: &str) -> Result<Statuses, String> {
+pub fn statuses(word: &str) -> Result<Statuses, String> {
     let names = FrameStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ");
     FrameStatus::named(word.trim()).ok_or_else(|| format!("a status is {names}; or open, unfinished, finished"))
 }
@@ -233,6 +236,7 @@ impl TreeFrame {
             interruption: if frame.is_interrupted() { frame.interruption() } else { String::new() },
             hidden_below: 0,
             leads: false,
+            is_out: tree.is_out_of_sight(handle),
             is_over: !frame.status.is_unfinished() && !node.has_unfinished_below() && !is_in_the_way,
         }
     }
@@ -248,31 +252,53 @@ impl Report for FrameTree {
         if self.frames.is_empty() {
             page.line(Line::new().plain("No frame has this status."))?;
         }
-        Drawing { tree: self, is_last: Vec::new() }.draw(page)?;
+        let drawn = self.drawn();
+        if drawn.is_empty() && !self.frames.is_empty() {
+            page.line(Line::new().plain("All of it is out of the plan. `callstack tree --all` shows it."))?;
+        }
+        Drawing { tree: self, frames: &drawn, is_last: Vec::new() }.draw(page)?;
         page.gap()?;
         let mut counts = Line::new().plain(count(self.counts.values().sum(), "frame"));
         for (index, (status, count)) in self.counts.iter().enumerate() {
             let separator = if index == 0 { ": " } else { ", " };
             counts = counts.plain(format!("{separator}{count} ")).styled(of_status(*status), status.to_string());
         }
+        if drawn.len() < self.frames.len() {
+            counts = counts.styled(FAINT, "  (--all shows what is out of the plan)");
+        }
         page.line(counts)
+    }
+}
+
+impl FrameTree {
+    /// The frames that are drawn: without those that are out of the plan, and what is below them.
+    fn drawn(&self) -> Vec<&TreeFrame> {
+        let mut out = usize::MAX;
+        let is_drawn = |frame: &&TreeFrame| {
+            if frame.level <= out {
+                out = if frame.is_out && !self.is_whole { frame.level } else { usize::MAX };
+            }
+            out == usize::MAX
+        };
+        self.frames.iter().filter(is_drawn).collect()
     }
 }
 
 /// The drawing of a tree, as far as it has got.
 struct Drawing<'a> {
     tree: &'a FrameTree,
+    frames: &'a [&'a TreeFrame],
     /// For each level of the current frame: true if no sibling follows.
     is_last: Vec<bool>,
 }
 
 impl Drawing<'_> {
     fn draw(&mut self, page: &mut Page<'_>) -> io::Result<()> {
-        let frames = &self.tree.frames;
+        let frames = self.frames;
         let ends = ends(frames);
         let mut place = 0;
         while place < frames.len() {
-            let frame = &frames[place];
+            let frame = frames[place];
             let left_out = if self.tree.is_whole { 0 } else { finished_before_the_last(frames, &ends, place) };
             if left_out > 1 {
                 self.enter(frame.level, false);
@@ -368,7 +394,7 @@ impl Drawing<'_> {
 }
 
 /// For each frame the place behind the last frame below it.
-fn ends(frames: &[TreeFrame]) -> Vec<usize> {
+fn ends(frames: &[&TreeFrame]) -> Vec<usize> {
     let mut ends = vec![frames.len(); frames.len()];
     let mut open: Vec<usize> = Vec::new();
     for (place, frame) in frames.iter().enumerate() {
@@ -382,7 +408,7 @@ fn ends(frames: &[TreeFrame]) -> Vec<usize> {
 
 /// How many finished siblings in a row, from this place on, stand before the last ones that are shown. 0 if the siblings
 /// before this place were left out.
-fn finished_before_the_last(frames: &[TreeFrame], ends: &[usize], place: usize) -> usize {
+fn finished_before_the_last(frames: &[&TreeFrame], ends: &[usize], place: usize) -> usize {
     let level = frames[place].level;
     let mut next = place;
     let mut count: usize = 0;
@@ -394,6 +420,6 @@ fn finished_before_the_last(frames: &[TreeFrame], ends: &[usize], place: usize) 
 }
 
 /// The number of frames below the first of these.
-fn hidden(frames: &[TreeFrame]) -> usize {
+fn hidden(frames: &[&TreeFrame]) -> usize {
     frames[1..].iter().map(|frame| 1 + frame.hidden_below).sum()
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use callstack_core::Handle;
+use callstack_core::stack::Undone;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,26 +16,30 @@ use crate::same_stack::SameStack;
 /// The command that was taken back.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Undone {
+pub struct UndoneCommand {
     /// What it was, such as `pop`.
     command: String,
-    /// The frames that are as they were before it. Those that it had added are invalidated.
+    /// The frames that are as they were before it.
     frames: Vec<Handle>,
+    /// The frames that it had added. They are invalidated.
+    removed: Vec<Handle>,
     #[serde(skip)]
     same_stack: SameStack,
 }
 
-impl Report for Undone {
+impl Report for UndoneCommand {
     const KIND: &'static str = "undone";
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.line(Line::new().plain(format!("taken back: {}", self.command)))?;
-        list(page, "as before, or out of the plan", &self.frames)?;
+        list(page, "as before", &self.frames)?;
+        list(page, "out of the plan again", &self.removed)?;
         next(page, &self.same_stack, "callstack tree")
     }
 }
 
-pub fn run(folder: &StackFolder) -> Result<Undone, Failure> {
+pub fn run(folder: &StackFolder) -> Result<UndoneCommand, Failure> {
     let undone = folder.open_to_write()?.undo()?;
-    Ok(Undone { command: undone.command, frames: undone.frames, same_stack: folder.same_stack() })
+    let Undone { command, frames, removed, .. } = undone;
+    Ok(UndoneCommand { command, frames, removed, same_stack: folder.same_stack() })
 }

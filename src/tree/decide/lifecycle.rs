@@ -1,6 +1,6 @@
 //! Commands for the status of a frame (activate, pop, invalidate), and for the active frame.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::iter;
 
 use super::memory::{inherited_registers, returned_registers};
@@ -250,16 +250,38 @@ impl Draft<'_> {
     }
 
     pub(super) fn invalidate(&mut self, handle: Handle, reason: String) -> Result<()> {
+        self.invalidate_all(&[handle], &reason, false)
+    }
+
+    /// Invalidates frames and the planned frames below them; with `open_too` also the open ones.
+    pub(super) fn invalidate_all(&mut self, frames: &[Handle], reason: &str, open_too: bool) -> Result<()> {
         let tree = self.tree;
-        not_empty("reason", &reason)?;
-        self.check_transition(handle, FrameStatus::Invalidated)?;
-        self.check_actor(handle)?;
-        for frame in iter::once(handle).chain(tree.unbegun_below(handle)) {
-            self.push(frame, Change::Invalidated { reason: reason.clone() });
+        not_empty("reason", reason)?;
+        let mut gone = HashSet::new();
+        for handle in frames.iter().copied() {
+            if gone.contains(&handle) {
+                continue;
+            }
+            self.check_transition(handle, FrameStatus::Invalidated)?;
+            let below: Vec<Handle> = match open_too {
+                true => tree.unfinished_below(handle).collect(),
+                false => tree.unbegun_below(handle).collect(),
+            };
+            for frame in iter::once(handle).chain(below) {
+                if !gone.insert(frame) {
+                    continue;
+                }
+                self.check_actor(frame)?;
+                self.push(frame, Change::Invalidated { reason: reason.to_owned() });
+                if frame == handle || tree.node(frame).status().is_open() {
+                    self.leave(frame, FrameStatus::Invalidated);
+                }
+            }
         }
-        self.leave(handle, FrameStatus::Invalidated);
-        if tree.active() == Some(handle) {
-            self.return_above(handle);
+        if let Some(active) = tree.active().filter(|active| gone.contains(active)) {
+            let above =
+                tree.ancestors(active).find(|above| tree.node(*above).status().is_open() && !gone.contains(above));
+            self.activate(above);
         }
         Ok(())
     }

@@ -98,6 +98,10 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
             draft.answer_and_go_on(tree.resolve(&frame)?, answer)?;
         }
         Command::Invalidate { frame, reason } => draft.invalidate(tree.resolve(&frame)?, reason)?,
+        Command::InvalidateAll { frames, reason, open_too } => {
+            let frames = frames.iter().map(|frame| tree.resolve(frame)).collect::<Result<Vec<_>>>()?;
+            draft.invalidate_all(&frames, &reason, open_too)?;
+        }
         Command::SetActive { frame } => draft.set_active(tree.resolve(&frame)?)?,
         Command::ReplaceId { frame, session_id } => draft.replace_id(tree.resolve(&frame)?, session_id)?,
         Command::BeginCall { frame, session_id, caller, host, lease, limits } => {

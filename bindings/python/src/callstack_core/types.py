@@ -711,8 +711,10 @@ class Undone(TypedDict):
 
     #: What it was, such as `pop`.
     command: str
-    #: The frames that are as they were before it. Those that it had added are invalidated.
+    #: The frames that are as they were before it.
     frames: list[Handle]
+    #: The frames that it had added. They are invalidated.
+    removed: list[Handle]
 
 
 class Invalidated(TypedDict):

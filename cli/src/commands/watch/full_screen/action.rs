@@ -172,7 +172,7 @@ impl Action {
                     let note = Some(typed).filter(|note| !note.trim().is_empty());
                     said(&retry::retry(stack, *frame, note, same_stack)?)
                 }
-                Self::Invalidate(frame) => said(&invalidate::invalidate(stack, *frame, typed, same_stack)?),
+                Self::Invalidate(frame) => said(&invalidate::invalidate(stack, &[*frame], typed, false, same_stack)?),
             }
         })
     }

@@ -1,0 +1,106 @@
+//! `callstack next`: the frame that should begin next.
+
+use std::io;
+
+use callstack_core::{Handle, Tree};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::changed::next;
+use super::frame_line::FrameLine;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{FAINT, Line, Page, Report, count};
+use crate::same_stack::SameStack;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Begin it.
+    #[arg(long, short)]
+    begin: bool,
+}
+
+impl Arguments {
+    /// True if the command changes the stack.
+    pub fn begins(&self) -> bool {
+        self.begin
+    }
+}
+
+/// The planned frame that should begin next: of those below the active frame the first, else of all.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Next {
+    /// Absent: no planned frame can begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame: Option<FrameLine>,
+    /// The frame above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<Handle>,
+    /// Its success criteria. Can be empty.
+    criteria: String,
+    /// True: it was begun.
+    begun: bool,
+    /// Number of others that can begin.
+    more: usize,
+    #[serde(skip)]
+    same_stack: SameStack,
+}
+
+impl Report for Next {
+    const KIND: &'static str = "next";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let Some(frame) = &self.frame else {
+            page.line(Line::new().plain("No planned frame can begin."))?;
+            return next(page, &self.same_stack, "callstack status");
+        };
+        let parent = self.parent.map(|parent| format!("  (below {parent})")).unwrap_or_default();
+        page.line_with_end(frame.line(0), Line::new().styled(FAINT, parent))?;
+        if !self.criteria.trim().is_empty() {
+            page.text(4, &self.criteria)?;
+        }
+        if self.more > 0 {
+            page.line(Line::new().styled(FAINT, format!("{} can begin too", count(self.more, "other frame"))))?;
+        }
+        match self.begun {
+            true => next(page, &self.same_stack, format_args!("callstack done {} RESULTS", frame.handle)),
+            false => next(page, &self.same_stack, "callstack next --begin"),
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Next, Failure> {
+    if !arguments.begin {
+        let stack = folder.open_to_read()?;
+        let frame = stack.read(chosen)?;
+        return Ok(stack.read(|tree| Next::of(tree, frame, false, folder.same_stack()))?);
+    }
+    let stack = folder.open_to_write()?;
+    let frame = stack.read(chosen)?;
+    frame.map_or(Ok(()), |frame| stack.begin(frame).map(drop))?;
+    Ok(stack.read(|tree| Next::of(tree, frame, frame.is_some(), folder.same_stack()))?)
+}
+
+impl Next {
+    fn of(tree: &Tree, frame: Option<Handle>, begun: bool, same_stack: SameStack) -> Self {
+        let others = tree.ready().filter(|handle| Some(*handle) != frame).count();
+        let criteria = frame.map(|handle| tree.node(handle).record().dense_criteria().to_owned());
+        Self {
+            frame: frame.map(|handle| FrameLine::of(tree, handle)),
+            parent: frame.and_then(|handle| tree.node(handle).parent()),
+            criteria: criteria.unwrap_or_default(),
+            begun,
+            more: others,
+            same_stack,
+        }
+    }
+}
+
+/// The first frame that can begin: in the tree of the active frame, if one can there.
+fn chosen(tree: &Tree) -> Option<Handle> {
+    let root = tree.active().map(|active| tree.root(active));
+    let of_task = root.and_then(|root| tree.ready().find(|handle| tree.root(*handle) == root));
+    of_task.or_else(|| tree.ready().next())
+}
