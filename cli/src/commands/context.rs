@@ -3,7 +3,7 @@
 use std::io;
 use std::num::NonZeroUsize;
 
-use callstack_core::context::{Omission, Report as ContextReport};
+use callstack_core::context::{DetailLevel, Omission, Report as ContextReport, Section, Shown};
 use callstack_core::{Budget, BudgetUnit, Error, FrameRef, Handle, Settings};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::changed::named_or_active;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count};
+use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, number};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -107,36 +107,70 @@ impl Report for FrameContext {
         let title = format!("Context of {}: at most {} of {}", self.handle, self.tokens, count(self.budget, "token"));
         page.line(Line::new().styled(EMPHASIS, title))?;
         page.line(Line::new().plain(format!(
-            "{} in the stable part, {} in the volatile part",
+            "{} in the stable part, which seldom changes and stays in the prompt cache; {} in the volatile part, which is sent anew",
             self.report.stable_tokens, self.report.volatile_tokens
         )))?;
         page.gap()?;
+        let handles = self.report.entries.iter().map(|entry| entry.handle.to_string().len()).max().unwrap_or_default();
         for entry in &self.report.entries {
-            let line = Line::new().plain(format!("{:<6} {:<22} ", entry.handle, name(&entry.section)));
+            let handle = entry.handle.to_string();
+            let line = Line::new().plain(format!("{handle:handles$}  {:<30}", place(entry.section)));
             page.line(match entry.omission {
-                None => line.plain(format!("{:<9} {:>6}", name(&entry.detail_level), count(entry.tokens, "token"))),
-                Some(omission) => line.styled(FAINT, format!("left out: {}", reason(omission))),
+                None => {
+                    line.plain(format!("{:<26} {:>6} tokens", shown(entry.detail_level), number(entry.tokens as u64)))
+                }
+                Some(omission) => line.styled(FAINT, format!("left out: {}", reason(omission, entry.score))),
             })?;
         }
         for chunk in &self.report.chunks {
-            let line = Line::new().plain(format!("{:<6} heap: ", chunk.handle)).said(&chunk.name);
-            page.line_with_end(line, Line::new().plain(format!("  {}", name(&chunk.shown))))?;
+            let line = Line::new().plain(format!("{:handles$}  heap: ", chunk.handle.to_string())).said(&chunk.name);
+            let how = match chunk.shown {
+                Shown::Whole => "word for word",
+                Shown::Index => "its name alone",
+                _ => "left out: the budget has no room for it",
+            };
+            page.line_with_end(line, Line::new().plain(format!("  {how}")))?;
         }
         Ok(())
     }
 }
 
-/// The name of a value in JSON.
-fn name(value: &impl Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+/// Where a frame stands, seen from the frame of the context.
+fn place(section: Section) -> &'static str {
+    match section {
+        Section::CurrentFrame => "the frame itself",
+        Section::Ancestors => "above it",
+        Section::Dependencies => "what it needs",
+        Section::InheritedDependencies => "what a frame above needs",
+        Section::EarlierAttempts => "an earlier attempt",
+        Section::AncestorSiblings => "finished beside a frame above",
+        Section::CompletedSiblings => "finished beside it",
+        Section::FinishedChildren => "finished below it",
+        Section::PlannedChildren => "planned below it",
+        _ => "elsewhere",
+    }
+}
+
+/// How much of a frame is shown.
+fn shown(level: DetailLevel) -> &'static str {
+    match level {
+        DetailLevel::Omitted => "not at all",
+        DetailLevel::Stub => "its title alone",
+        DetailLevel::Compact => "in short",
+        DetailLevel::Standard => "with artifacts",
+        DetailLevel::Full => "with decisions",
+        DetailLevel::Whole => "whole",
+        _ => "partly",
+    }
 }
 
 /// Why a frame is left out.
-fn reason(omission: Omission) -> &'static str {
-    match omission {
-        Omission::Irrelevant => "its score is below the minimum",
+fn reason(omission: Omission, score: f32) -> String {
+    let reason = match omission {
+        Omission::Irrelevant => return format!("it has too little in common with the frame (score {score:.0} of 100)"),
         Omission::Budget => "the budget has no room for it",
         Omission::Rank => "others matter more",
         _ => "it is not shown",
-    }
+    };
+    reason.to_owned()
 }

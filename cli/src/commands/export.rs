@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::import::{in_word, write_conflicts};
 use crate::chart::Chart;
 use crate::exit::Exit;
-use crate::export::{Run, atif, chrome, otlp, speedscope, svg};
+use crate::export::{Run, atif, chrome, markdown, otlp, speedscope, svg, table};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{EscapedJson, Line, Output, Page, Report, WrittenFile, note, number, refuse_own_file, write_file};
@@ -67,6 +67,10 @@ enum Format {
     Otlp,
     /// A trajectory in the Agent Trajectory Interchange Format.
     Atif,
+    /// A report in Markdown, for an issue, a pull request or a mail: the plan as a check list with results, decisions, costs.
+    Markdown,
+    /// A table of the frames, for programs that calculate.
+    Csv,
     /// Statuses, results and new frames, written into the issues.jsonl of Beads that was imported. All else in it stays as it is.
     Beads,
     /// The same for the tasks.json of Task Master.
@@ -90,7 +94,7 @@ pub struct Export {
     /// With the format `events`: all events.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<Vec<Event>>,
-    /// With all other formats: the document, as its format has it. A page and a picture are texts.
+    /// With all other formats: the document, as its format has it. Pages, pictures, reports and tables are texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     document: Option<Document>,
@@ -114,8 +118,8 @@ struct WrittenPlan {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Document {
-    Html(String),
-    Svg(String),
+    /// A page, a picture, a report or a table.
+    Text(String),
     Speedscope(speedscope::File),
     Chrome(chrome::Trace),
     Otlp(otlp::Traces),
@@ -248,8 +252,14 @@ fn content(stack: &Stack, format: Format, frame: Option<Handle>, with_logs: bool
         }
         (Format::State, None) => return Ok(Content::State),
         (Format::Events, None) => return Ok(Content::Events),
-        (Format::Html, None) => Document::Html(view::page(stack, None, with_logs)?.0),
-        (Format::Svg, _) => Document::Svg(of_run(stack, frame, svg::picture)?),
+        (Format::Html, None) => Document::Text(view::page(stack, None, with_logs)?.0),
+        (Format::Svg, _) => Document::Text(of_run(stack, frame, svg::picture)?),
+        (Format::Markdown, _) => Document::Text(stack.read(|tree| markdown::report(tree, frame))?),
+        (Format::Csv, _) => Document::Text(
+            stack
+                .read(|tree| table::table(tree, frame))?
+                .map_err(|error| Failure::new(Exit::Failed, "io", format!("the table cannot be written: {error}")))?,
+        ),
         (Format::Speedscope, _) => Document::Speedscope(of_run(stack, frame, speedscope::file)?),
         (Format::Chrome, _) => Document::Chrome(of_run(stack, frame, chrome::trace)?),
         (Format::Otlp, _) => Document::Otlp(of_run(stack, frame, otlp::traces)?),
@@ -291,7 +301,7 @@ impl Content {
     /// `name`: the name of the file, for errors.
     fn write(&self, stack: &Stack, name: &str, writer: &mut impl Write) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::of_file("write", name, &error);
-        if let Self::Document(Document::Html(text) | Document::Svg(text)) = self {
+        if let Self::Document(Document::Text(text)) = self {
             return writer.write_all(text.as_bytes()).map_err(failed);
         }
         let mut json = BufWriter::with_capacity(1 << 16, EscapedJson::new(writer));
@@ -334,7 +344,7 @@ impl Report for Export {
             return page.json(&serde_json::to_string(state)?);
         }
         match &self.document {
-            Some(Document::Html(text) | Document::Svg(text)) => return page.raw(text),
+            Some(Document::Text(text)) => return page.raw(text),
             Some(document) => return page.json(&serde_json::to_string(document)?),
             None => {}
         }

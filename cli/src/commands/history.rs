@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 
-use callstack_core::{Change, Event, EventQuery, FrameRef, Stack};
+use callstack_core::{Event, EventQuery, FrameRef, Stack};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::event_kind::EventKind;
 use super::event_line::{EventLine, is_mark};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -22,9 +22,11 @@ pub struct Arguments {
     /// Only events of this frame.
     #[arg(long, value_name = "FRAME")]
     frame: Option<FrameRef>,
-    /// Only events of this kind. Without it the events `commanded`, which record who has given a command, are left out.
-    #[arg(long, value_name = "KIND", hide_possible_values = true, value_parser = PossibleValuesParser::new(Change::KINDS))]
-    kind: Option<String>,
+    /// Only events of this kind: planned, begun, completed, failed, blocked, invalidated, questions, answers, edits, decisions, artifacts,
+    /// results, requests, commands, undo, reopened, stopped, holders, heap, messages; or the kind of an event in JSON. Without it the events
+    /// `commanded`, which record who has given a command, are left out.
+    #[arg(long, short, value_name = "KIND", value_parser = EventKind::named)]
+    kind: Option<EventKind>,
     /// Only events after this revision.
     #[arg(long, value_name = "REVISION", default_value_t = 0, hide_default_value = true)]
     since: u64,
@@ -51,9 +53,9 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failu
     let stack = folder.open_to_read()?;
     let mut query = EventQuery::default().since(arguments.since);
     query.frame = arguments.frame.as_ref().map(|frame| stack.resolve(frame.clone())).transpose()?;
-    query.kind.clone_from(&arguments.kind);
+    query.kind = arguments.kind.as_ref().and_then(EventKind::only).map(str::to_owned);
     let most = arguments.limit.or(arguments.tail).unwrap_or(usize::MAX);
-    let events = matching(&stack, &query, most, arguments.tail.is_some())?;
+    let events = matching(&stack, &query, arguments.kind.as_ref(), most, arguments.tail.is_some())?;
     Ok(stack.read(|tree| History {
         revision: tree.revision(),
         events: events.into_iter().map(|event| EventLine::of(tree, event)).collect(),
@@ -62,15 +64,21 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<History, Failu
 }
 
 /// The oldest or the newest events that match. The history is read in parts, so few others are in memory.
-fn matching(stack: &Stack, query: &EventQuery, most: usize, are_newest: bool) -> Result<VecDeque<Event>, Failure> {
+fn matching(
+    stack: &Stack,
+    query: &EventQuery,
+    kind: Option<&EventKind>,
+    most: usize,
+    are_newest: bool,
+) -> Result<VecDeque<Event>, Failure> {
     let mut events = VecDeque::new();
     let mut query = query.clone().limit(PART);
-    let has_kind = query.kind.is_some();
+    let is_meant = |event: &Event| kind.map_or(!is_mark(event), |kind| kind.is_of(event));
     loop {
         let part = stack.history(&query)?;
         let Some(last) = part.last() else { return Ok(events) };
         query.since = last.revision;
-        events.extend(part.into_iter().filter(|event| has_kind || !is_mark(event)));
+        events.extend(part.into_iter().filter(is_meant));
         match are_newest {
             true => drop(events.drain(..events.len().saturating_sub(most))),
             false if events.len() >= most => {

@@ -12,6 +12,7 @@ mod decide;
 mod doctor;
 mod done;
 mod edit;
+mod event_kind;
 mod event_line;
 mod export;
 mod fold;

@@ -1,5 +1,5 @@
-//! `callstack work`: runs a command for each frame that can begin, one after the other. Any number of such workers share a
-//! stack.
+//! `callstack work`: runs a command for each frame that can begin, one after the other, or several at the same time. Any number of such
+//! workers share a stack.
 
 mod ending;
 mod process;
@@ -8,14 +8,14 @@ mod worker;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::panic::resume_unwind;
 use std::process::id;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use callstack_core::context::FinishedChildren;
-use callstack_core::frame::WorkLeft;
 use callstack_core::work::InTheWay;
 use callstack_core::{FrameRef, FrameStatus, Guidance, Handle, Settings, ToolNames, Tree};
 use clap::Args;
@@ -54,6 +54,9 @@ pub struct Arguments {
     /// that could not be started.
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
     tries: Option<u64>,
+    /// How many frames are worked on at the same time. The second worker of the program is called NAME-2, and so on.
+    #[arg(long, short, value_name = "JOBS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    jobs: u64,
     /// Maximum number of frames, also of those that were put back; then the program ends.
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -104,21 +107,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
         place: folder.variables()?,
         is_interrupted,
     };
-    let mut worked = Worked {
-        worker: worker.name.clone(),
-        completed: 0,
-        failed: 0,
-        blocked: 0,
-        later: 0,
-        not_started: 0,
-        lost: 0,
-        left: WorkLeft::default(),
-        in_the_way: Vec::new(),
-        by_hand: Vec::new(),
-        steps: Steps::default(),
-        same_stack: folder.same_stack(),
-    };
-    work(&worker, arguments, &mut worked)?;
+    let mut worked = Worked { worker: worker.name.clone(), same_stack: folder.same_stack(), ..Worked::default() };
+    work_together(&worker, arguments, &mut worked)?;
     look_back(&worker, &mut worked)?;
     // A reader who has enough does not change how the work has ended.
     output.report(&worked).or_else(|failure| if failure.is_closed_pipe() { Ok(()) } else { Err(failure) })?;
@@ -130,14 +120,60 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
     })
 }
 
+/// Works with as many workers as were asked for. If one of them fails, the others end what they work on.
+fn work_together(worker: &Worker<'_>, arguments: &Arguments, worked: &mut Worked) -> Result<(), Failure> {
+    let shared = Shared { frames: AtomicU64::new(0), limit: arguments.limit, is_over: AtomicBool::new(false) };
+    let results: Vec<_> = thread::scope(|scope| {
+        let jobs = (1..=arguments.jobs).map(|job| {
+            let name = if job == 1 { worker.name.clone() } else { format!("{}-{job}", worker.name) };
+            let (worker, shared) = (worker.named(name), &shared);
+            scope.spawn(move || {
+                let mut own = Worked::default();
+                let result = work(&worker, arguments, shared, &mut own);
+                shared.is_over.fetch_or(result.is_err(), Ordering::Relaxed);
+                (own, result)
+            })
+        });
+        let jobs: Vec<_> = jobs.collect();
+        jobs.into_iter().map(|job| job.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    for (own, result) in results {
+        worked.add(&own);
+        result?;
+    }
+    Ok(())
+}
+
+/// What the workers of this program share.
+struct Shared {
+    /// Number of frames that were begun.
+    frames: AtomicU64,
+    limit: Option<u64>,
+    /// True: one of them has failed.
+    is_over: AtomicBool,
+}
+
+impl Shared {
+    /// Takes one of the frames that the limit allows. False: there is none left.
+    fn take(&self) -> bool {
+        let next = |frames: u64| self.limit.is_none_or(|limit| frames < limit).then_some(frames + 1);
+        self.frames.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    /// Gives one back that was not begun.
+    fn give_back(&self) {
+        self.frames.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Works until nothing is left to do, the limit is reached, or the user interrupts the program.
-fn work(worker: &Worker<'_>, arguments: &Arguments, worked: &mut Worked) -> Result<(), Failure> {
+fn work(worker: &Worker<'_>, arguments: &Arguments, shared: &Shared, worked: &mut Worked) -> Result<(), Failure> {
     let mut pause = LOOKS.0;
-    let mut frames = 0;
     let mut not_started: BTreeMap<Handle, u64> = BTreeMap::new();
     let mut machine_failures = 0;
-    while !worker.is_interrupted() && arguments.limit.is_none_or(|limit| frames < limit) {
+    while !worker.is_interrupted() && !shared.is_over.load(Ordering::Relaxed) && shared.take() {
         let Some(hold) = worker.hold()? else {
+            shared.give_back();
             let left = worker.left()?;
             if left.free + left.held + left.later == 0 && !arguments.wait {
                 break;
@@ -147,7 +183,6 @@ fn work(worker: &Worker<'_>, arguments: &Arguments, worked: &mut Worked) -> Resu
             continue;
         };
         pause = LOOKS.0;
-        frames += 1;
         let mut outcome = match arguments.tries {
             Some(tries) if hold.tries > tries => {
                 worker.give_up(&hold, &format!("begun {} without a result", count(tries as usize, "time")))?

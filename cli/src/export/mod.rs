@@ -3,9 +3,11 @@
 
 pub mod atif;
 pub mod chrome;
+pub mod markdown;
 pub mod otlp;
 pub mod speedscope;
 pub mod svg;
+pub mod table;
 #[cfg(test)]
 mod tests;
 

@@ -13,7 +13,7 @@ use crate::output::{Page, Report, count};
 use crate::same_stack::SameStack;
 
 /// The work of this worker, and the frames that are left.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Worked {
     /// The name of the worker.
@@ -69,6 +69,16 @@ impl Worked {
             Outcome::Interrupted => return false,
         } += 1;
         true
+    }
+
+    /// Adds what another worker of the program has done.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.blocked += other.blocked;
+        self.later += other.later;
+        self.not_started += other.not_started;
+        self.lost += other.lost;
     }
 
     /// True if something is left of which nothing can begin: it waits for frames that are blocked, that persons or hosts have, or that have

@@ -73,6 +73,7 @@ impl Outcome {
 }
 
 /// A worker, with all that it needs for a frame.
+#[derive(Clone)]
 pub(super) struct Worker<'a> {
     pub(super) stack: &'a Stack,
     pub(super) name: String,
@@ -86,6 +87,11 @@ pub(super) struct Worker<'a> {
 }
 
 impl Worker<'_> {
+    /// The same worker under another name.
+    pub(super) fn named(&self, name: String) -> Self {
+        Self { name, ..self.clone() }
+    }
+
     pub(super) fn hold(&self) -> Result<Option<Hold>, Failure> {
         let mut hold = NewHold::new(self.name.clone(), milliseconds(self.lease));
         hold.below = self.below.map(FrameRef::from);
