@@ -69,6 +69,7 @@ pub mod import;
 mod json;
 mod keywords;
 pub mod memory;
+pub mod search;
 #[cfg(feature = "session")]
 pub mod session;
 pub mod stack;

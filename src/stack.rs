@@ -24,6 +24,7 @@ mod queries;
 mod recording;
 mod results;
 mod run;
+mod search;
 mod shared_tree;
 mod span_clock;
 #[cfg(feature = "sqlite")]

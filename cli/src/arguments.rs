@@ -89,8 +89,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Look",
         &[
-            "status", "tree", "show", "context", "ready", "next", "list", "log", "history", "usage", "watch", "view",
-            "sessions", "fold", "doctor",
+            "status", "tree", "show", "context", "ready", "next", "list", "search", "log", "history", "usage", "watch",
+            "view", "sessions", "fold", "doctor",
         ],
     ),
     (

@@ -29,6 +29,7 @@ const LIBRARY: Layers = &[
     ("transcript", &["context", "error", "fold", "frame", "text", "tree", "vocabulary"]),
     ("memory", &["error", "frame", "steps", "text", "tree", "vocabulary"]),
     ("work", &["error", "frame", "tree"]),
+    ("search", &["frame", "setters", "steps", "text", "tree"]),
     ("import", &["dense", "error", "frame", "json", "text", "tree"]),
     ("store", &["archive", "error", "frame", "text", "threads"]),
     (
@@ -48,6 +49,7 @@ const LIBRARY: Layers = &[
             "store",
             "work",
             "import",
+            "search",
             "transcript",
         ],
     ),
@@ -62,6 +64,7 @@ const LIBRARY: Layers = &[
             "context",
             "fold",
             "memory",
+            "search",
             "session",
             "store",
             "stack",

@@ -35,6 +35,7 @@ mod reopen;
 mod retry;
 pub mod runs;
 mod schema;
+mod search;
 mod sessions;
 pub mod shell;
 mod show;
@@ -74,6 +75,8 @@ pub enum StackCommand {
     Next(next::Arguments),
     /// Lists frames in the order of the plan.
     List(list::Arguments),
+    /// Finds frames by the words of their titles, tasks, results, decisions and logs.
+    Search(search::Arguments),
     /// Shows what was said in the session of a frame.
     Log(log::Arguments),
     /// Lists what has happened, event by event.
@@ -248,6 +251,7 @@ impl StackCommand {
                 | Self::Context(_)
                 | Self::Ready(_)
                 | Self::List(_)
+                | Self::Search(_)
                 | Self::Log(_)
                 | Self::History(_)
                 | Self::Usage(_)
@@ -280,6 +284,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Next(arguments) if arguments.begins() => output.report_change(&next::run(&arguments, folder)?)?,
         StackCommand::Next(arguments) => output.report(&next::run(&arguments, folder)?)?,
         StackCommand::List(arguments) => output.report(&list::run(&arguments, folder)?)?,
+        StackCommand::Search(arguments) => output.report(&search::run(&arguments, folder)?)?,
         StackCommand::Log(arguments) => output.report(&log::run(arguments, folder)?)?,
         StackCommand::History(arguments) => output.report(&history::run(&arguments, folder)?)?,
         StackCommand::Watch(arguments) => return watch::run(&arguments, folder, output),
@@ -384,6 +389,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<tree::FrameTree>(),
         schema::of::<undo::UndoneCommand>(),
         schema::of::<usage::Usage>(),
+        schema::of::<search::Search>(),
         schema::of::<sessions::Sessions>(),
         schema::of::<fold::FoldReport>(),
         schema::of::<import::session::ImportedSession>(),

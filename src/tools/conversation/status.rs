@@ -8,9 +8,10 @@ use serde_json::json;
 
 use super::{Called, Conversation, ConversationTool, Refusal, ToolEffect};
 use crate::frame::{FrameStatus, Handle};
+use crate::search::{SearchField, SearchQuery};
 use crate::session::call_title;
 use crate::session::calls::listed;
-use crate::text::floor_char_boundary;
+use crate::text::{floor_char_boundary, one_line};
 use crate::tools::log::LogRange;
 use crate::tree::{OutlineOptions, Tree};
 
@@ -52,6 +53,8 @@ pub(super) struct Status {
     /// Of that frame, what was said and done in it: "true" for the newest, or words to look for.
     #[schemars(with = "Option<String>")]
     log: Option<LogWords>,
+    /// Words: the frames whose titles, tasks, results or decisions have them.
+    search: Option<String>,
     /// Seconds, to wait for the end of the frame `of`.
     #[serde(default)]
     #[schemars(range(min = 0, max = 25))]
@@ -96,6 +99,9 @@ impl ConversationTool for Status {
             Some(name) => Some(call.resolve(name)?),
             None => call.place(),
         };
+        if let Some(words) = self.search.filter(|words| !words.trim().is_empty()) {
+            return Ok(call.answer_from(own, found(call, words)?));
+        }
         let Some(name) = self.of else {
             if self.wait > 0 {
                 return Err("wait needs the frame that it waits for: of".into());
@@ -186,4 +192,22 @@ fn shortened(text: String, hint: &str) -> String {
     let (end, unit) = if most - whole > LONGEST_LINE { (most, "bytes") } else { (whole, "lines") };
     let left_out = if unit == "bytes" { text.len() - end } else { text[end..].trim_start().lines().count() };
     format!("{}\n… {left_out} more {unit}; {hint}\n", &text[..end])
+}
+
+/// The frames that have the words, each with the text in which they stand.
+fn found(call: &Conversation<'_>, words: String) -> Result<String, Refusal> {
+    let found = call.stack.search(&SearchQuery::new(words))?;
+    let lines = found.frames.iter().map(|found| {
+        let place = format!("{} {} ({})", found.status.mark(), found.handle, one_line(&found.title));
+        match found.field {
+            SearchField::Title => place,
+            field => format!("{place}: {}: {}", field.name(), found.excerpt),
+        }
+    });
+    let mut lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        lines.push("No frame has these words.".to_owned());
+    }
+    lines.extend((found.more > 0).then(|| format!("... and {} more; give more words", found.more)));
+    Ok(lines.join("\n"))
 }

@@ -1,0 +1,77 @@
+//! `callstack search`: frames by the words of their texts.
+
+use std::io;
+
+use callstack_core::FrameRef;
+use callstack_core::search::{FoundFrames, SearchField, SearchQuery};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::changed::next;
+use crate::failure::Failure;
+use crate::folder::StackFolder;
+use crate::output::{FAINT, Line, Page, Report, count, of_status};
+use crate::same_stack::SameStack;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Words. A frame is found if for each of them a word of its texts begins with it, in any letter case.
+    #[arg(required = true, value_name = "WORD")]
+    words: Vec<String>,
+    /// Only frames below this one.
+    #[arg(long, value_name = "FRAME")]
+    below: Option<FrameRef>,
+    /// Also what was said and done in the frames.
+    #[arg(long)]
+    logs: bool,
+    /// Maximum number of frames: the best ones.
+    #[arg(long, short = 'n', value_name = "FRAMES", default_value_t = 20)]
+    limit: usize,
+}
+
+/// The frames that were found, the best first.
+#[derive(Serialize, JsonSchema)]
+pub struct Search {
+    #[serde(flatten)]
+    found: FoundFrames,
+    #[serde(skip)]
+    with_logs: bool,
+    #[serde(skip)]
+    same_stack: SameStack,
+}
+
+pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Search, Failure> {
+    let stack = folder.open_to_read()?;
+    let query = SearchQuery::new(arguments.words.join(" ")).below(arguments.below.clone());
+    let found = stack.search(&query.logs(arguments.logs).limit(arguments.limit))?;
+    Ok(Search { found, with_logs: arguments.logs, same_stack: folder.same_stack() })
+}
+
+impl Report for Search {
+    const KIND: &'static str = "found";
+
+    fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let Some(first) = self.found.frames.first() else {
+            let logs = if self.with_logs { "" } else { ", --logs looks into logs too" };
+            return page.line(Line::new().plain(format!("No frame has these words{logs}.")));
+        };
+        for found in &self.found.frames {
+            let mark = Line::new().styled(of_status(found.status), found.status.mark());
+            page.line(mark.plain(format!(" {} ", found.handle)).said(&found.title))?;
+            let place = found.line.map_or(String::new(), |line| format!(" {line}"));
+            if found.field != SearchField::Title {
+                let name = format!("    {}{place}: ", found.field.name());
+                page.line(Line::new().styled(FAINT, name).said(&found.excerpt))?;
+            }
+        }
+        if self.found.more > 0 {
+            page.line(Line::new().plain(format!("... and {}", count(self.found.more, "more frame"))))?;
+        }
+        let step = match first.line {
+            Some(line) => format!("callstack log {} --from {line} --to {line}", first.handle),
+            None => format!("callstack show {}", first.handle),
+        };
+        next(page, &self.same_stack, step)
+    }
+}
