@@ -220,7 +220,7 @@ fn records_of_files_count_once_and_one_without_an_id_has_no_sub_agents() {
     let sessions: Vec<(&Value, &Value)> =
         listed["sessions"].as_array().unwrap().iter().map(|session| (&session["id"], &session["subAgents"])).collect();
     assert_eq!(sessions, [(&json!("ses_1"), &json!(1))]);
-    assert_eq!(place.data_of(&["tree", "ses_1"])["frames"][0]["title"], "Cart work");
+    assert_eq!(place.data_of(&["tree", "--session", "ses_1"])["frames"][0]["title"], "Cart work");
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn every_command_that_looks_shows_a_session() {
 fn what_is_no_session_is_named() {
     let place = Place::new();
     assert_eq!(place.refused(&["tree", "5e55104e"]).0, "ambiguous_session");
-    assert_eq!(place.refused(&["tree", "nothing-like-it"]).0, "unknown_session");
+    assert_eq!(place.refused(&["tree", "--session", "nothing-like-it"]).0, "unknown_session");
     assert_eq!(place.refused(&["tree", "--session", "no/such/file.jsonl"]).0, "unknown_session");
     let other = place.project().join("notes.jsonl");
     fs::write(&other, "{\"a\": 1}\n").unwrap();

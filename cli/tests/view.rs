@@ -134,7 +134,7 @@ fn a_page_is_written_and_written_again_but_no_other_file_is_overwritten() {
         let output = here(&["view"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    let page = fs::read_to_string(folder.path().join("callstack-view.html")).unwrap();
+    let page = fs::read_to_string(stack.join("view.html")).unwrap();
     assert!(page.contains("Customers can pay") && page.contains("Content-Security-Policy"));
     fs::write(folder.path().join("mine.html"), "<!doctype html>\n<p>mine</p>").unwrap();
     assert_eq!(here(&["view", "mine.html"]).status.code(), Some(4));

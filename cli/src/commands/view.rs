@@ -1,8 +1,10 @@
 //! `callstack view`: a flame chart of the stack, as a file or served.
 
+use std::env;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -18,20 +20,22 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{Line, Output, Page, Report, count, number, refuse_own_file, write_file};
+use crate::output::{Line, Output, Page, Report, count, note, number, refuse_own_file, write_file};
 use crate::prices::PricesFile;
 use crate::sessions;
 use crate::view::{self, Server, Snapshot};
 
-/// The file, if none is named.
+/// The file in the folder of the stack, if none is named.
+const OWN_FILE: &str = "view.html";
+/// The same in the working folder, of a session or a stack on a server.
 const USUAL_FILE: &str = "callstack-view.html";
 /// The pause between two looks at the stack.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The file to write; default: callstack-view.html; an earlier page is overwritten. Or a session of an agent to show, by its file or
-    /// its ID: see `callstack sessions`.
+    /// The file to write; default: view.html in the folder of the stack, for a session or a server callstack-view.html; an earlier page is
+    /// overwritten. Or a session of an agent to show, by its file or its ID: see `callstack sessions`.
     #[arg(value_name = "FILE or SESSION")]
     named: Option<PathBuf>,
     /// The file to write, beside a session.
@@ -43,6 +47,9 @@ pub struct Arguments {
     /// Serve the page at 127.0.0.1, and keep it up to date, until Ctrl-C. Default port: a free one.
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     serve: Option<u16>,
+    /// Open the page in the browser: that of $BROWSER, else that of the desktop.
+    #[arg(long)]
+    open: bool,
     #[command(flatten)]
     prices: PricesFile,
 }
@@ -77,7 +84,11 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
             serve(port, arguments, folder, output)
         }
         None => {
-            output.report(&write(arguments, folder)?)?;
+            let written = write(arguments, folder)?;
+            output.report(&written)?;
+            if arguments.open {
+                open(&written.path);
+            }
             Ok(Exit::Done)
         }
     }
@@ -85,14 +96,40 @@ pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Resul
 
 fn write(arguments: &Arguments, folder: &StackFolder) -> Result<WrittenView, Failure> {
     let prices = arguments.prices.read()?;
-    let file = arguments.file();
+    let own = folder.files()?;
     let stack = folder.open_to_read()?;
-    refuse_own_file(folder.files()?.as_deref(), file)?;
+    let file = match (arguments.file(), &own) {
+        (Some(file), _) => {
+            refuse_own_file(own.as_deref(), file)?;
+            file.to_owned()
+        }
+        (None, Some(own)) => own.join(OWN_FILE),
+        (None, None) => PathBuf::from(USUAL_FILE),
+    };
+    let file = &*file;
     let (page, snapshot) = view::page(&stack, prices.as_ref(), folder.has_conversations())?;
     let written = write_file(file, arguments.force || is_page(file), |writer| {
         writer.write_all(page.as_bytes()).map_err(|error| Failure::of_file("write", file.display(), &error))
     })?;
     Ok(WrittenView { path: written.path, bytes: written.bytes, frames: snapshot.frames(), revision: snapshot.revision })
+}
+
+/// Opens a page or an address in a browser, without waiting for it.
+fn open(target: &str) {
+    let usual = match env::consts::OS {
+        "macos" => "open",
+        "windows" => "explorer",
+        _ => "xdg-open",
+    };
+    let opener = env::var_os("BROWSER").filter(|browser| !browser.is_empty()).unwrap_or_else(|| usual.into());
+    let started =
+        Command::new(&opener).arg(target).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    if let Err(error) = started {
+        note(&format!(
+            "no browser was opened: {} cannot be started: {error}; open the page yourself",
+            opener.to_string_lossy()
+        ));
+    }
 }
 
 /// True if a file is an earlier page.
@@ -114,6 +151,9 @@ fn serve(port: u16, arguments: &Arguments, folder: &StackFolder, output: Output)
     stack.update_timeline(&mut timeline)?;
     let (server, address) = Server::start(port, Snapshot::of(&stack, &timeline, prices.as_ref())?)?;
     output.stream(&ServedView { url: address.url() })?;
+    if arguments.open {
+        open(&address.url());
+    }
     let mut is_outdated = false;
     while !interrupted.load(Ordering::Relaxed) && !ended.load(Ordering::Relaxed) {
         thread::sleep(PAUSE);
@@ -152,9 +192,9 @@ impl Arguments {
         session
     }
 
-    /// The file to write.
-    fn file(&self) -> &Path {
-        self.output.as_deref().or(self.named.as_deref()).unwrap_or(Path::new(USUAL_FILE))
+    /// The file to write, if it is named.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().or(self.named.as_deref())
     }
 }
 

@@ -151,7 +151,8 @@ class Page {
     byId("summary", HTMLParagraphElement).textContent = parts.join(" · ")
     this.chart.canvas.setAttribute("aria-label", `${count(model.frames.length, "frame")}, width by ${this.mode}`)
     const hidden = model.frames.length - this.chart.layout.boxes.size
-    const reason = this.mode === "time" ? "that have not begun" : "without tokens"
+    const unbegun = hidden === 1 ? "that has not begun" : "that have not begun"
+    const reason = this.mode === "time" ? unbegun : "without tokens"
     const only =
       hidden > 0 ? `${count(hidden, "frame")} ${reason} ${hidden === 1 ? "is" : "are"} only in the list.` : ""
     byId("note", HTMLParagraphElement).textContent = only
