@@ -56,7 +56,7 @@ pub use self::host::{Host, HostSettings, SessionContext};
 use self::journal::{Journal, MirrorView};
 pub use self::logs::FrameLog;
 pub use self::options::{Clock, Random, StackOptions};
-pub use self::results::{Invalidated, Popped, Reopened, Retried, Undone};
+pub use self::results::{EditedPlan, Invalidated, Popped, Reopened, Retried, Undone};
 pub use self::run::Run;
 use self::shared_tree::SharedTree;
 use self::span_clock::SpanClock;

@@ -1,12 +1,12 @@
 //! Commands that add frames, name them, and change the plan.
 
 use super::Stack;
-use super::results::{first_handle, frames_with};
+use super::results::{EditedPlan, first_handle, frames_with};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameEdit, FrameRef, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent};
-use crate::import::{self, ExportedPlan, Imported, PlanUpdate};
+use crate::import::{self, ExportedPlan, Imported, PlanTextError, PlanUpdate};
 use crate::transcript::{self, Session, TakenSession};
-use crate::tree::{Command, Draft, Tree, decide_together};
+use crate::tree::{Command, Commit, Draft, Tree, decide_all, decide_together};
 
 impl Stack {
     /// Creates a frame with the status in_progress and makes it the active frame. Without [`NewFrame::below`] and
@@ -109,6 +109,73 @@ impl Stack {
         )?;
         self.end_waits();
         Ok(update)
+    }
+
+    /// Makes the plan below a frame, or all of it, what an edited text says: all or nothing, as one command that can be taken back. `before` is
+    /// the text of [`import::plan_text`] that was edited.
+    ///
+    /// ```
+    /// use callstack_core::{NewFrame, Stack, import};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let shop = stack.push(NewFrame::new("Shop"))?;
+    /// let cart = stack.plan(NewFrame::new("Cart").below(shop))?;
+    /// let before = stack.read(|tree| import::plan_text(tree, Some(shop)))?;
+    /// assert_eq!(before, "- [ ] Cart (f2)\n");
+    /// let edited = stack.edit_plan(Some(shop), &before, "- [ ] Load test\n- [ ] Shopping cart (f2)\n")?.unwrap();
+    /// assert_eq!((edited.planned.len(), edited.edited), (1, vec![cart]));
+    /// assert!(stack.edit_plan(Some(shop), &before, "")?.is_err(), "the plan is not that text any more");
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`decide`](crate::tree::decide): the plan cannot be so. The inner error: the text cannot be followed, or the plan has changed since
+    /// `before`.
+    pub fn edit_plan(
+        &self,
+        below: Option<Handle>,
+        before: &str,
+        after: &str,
+    ) -> Result<std::result::Result<EditedPlan, PlanTextError>> {
+        let mut problem = None;
+        let events = self.commit(
+            || (),
+            |tree, (), now| {
+                let commands = match import::plan_text(tree, below) == before {
+                    true => import::plan_commands(tree, below, before, after),
+                    false => Err(PlanTextError::changed()),
+                };
+                match commands {
+                    Ok(commands) => decide_all(tree, self.actor.as_deref(), "plan", self.with_ids(commands), now),
+                    Err(error) => {
+                        problem = Some(error);
+                        Ok(Commit::default())
+                    }
+                }
+            },
+        )?;
+        if let Some(problem) = problem {
+            return Ok(Err(problem));
+        }
+        let with = |is: fn(&Change) -> bool| {
+            let mut frames = frames_with(&events, is);
+            frames.sort_unstable();
+            frames.dedup();
+            frames
+        };
+        let planned = with(|change| matches!(change, Change::Added { .. }));
+        let edited = with(|change| matches!(change, Change::Edited { .. }));
+        let edited = edited.into_iter().filter(|frame| !planned.contains(frame)).collect();
+        Ok(Ok(EditedPlan { planned, edited, invalidated: with(|change| matches!(change, Change::Invalidated { .. })) }))
+    }
+
+    /// Commands whose new frames have IDs.
+    fn with_ids(&self, commands: Vec<Command>) -> Vec<Command> {
+        let with_id = |command| match command {
+            Command::Plan(frame) => Command::Plan(self.with_id(frame)),
+            other => other,
+        };
+        commands.into_iter().map(with_id).collect()
     }
 
     /// Makes a session of an agent a part of the stack: its frames with their times, requests and results. What had ended in the middle is

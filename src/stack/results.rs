@@ -79,6 +79,22 @@ pub struct Undone {
     pub removed: Vec<Handle>,
 }
 
+/// The result of [`Stack::edit_plan`].
+///
+/// In JSON: `{"planned": ["f7"], "edited": ["f3"], "invalidated": []}`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct EditedPlan {
+    /// The new frames.
+    pub planned: Vec<Handle>,
+    /// The frames with another title, other dependencies, or another place.
+    pub edited: Vec<Handle>,
+    /// The frames that are out of the plan.
+    pub invalidated: Vec<Handle>,
+}
+
 /// The result of [`Stack::retry`].
 ///
 /// In JSON: `{"handle": "f7", "attempt": 2, "invalidated": ["f4"], "stillOpen": ["f3"]}`.

@@ -63,9 +63,7 @@ impl<'a> Draft<'a> {
 
     /// Adds the commit of a command. It is decided on the tree as it is before the events of this draft.
     pub(crate) fn decide(&mut self, command: Command) -> Result<()> {
-        let Commit { events, log } = decide(self.tree, command, self.now)?;
-        events.into_iter().for_each(|event| self.push(event.handle, event.change));
-        self.commit.log.extend(log);
+        self.append(decide(self.tree, command, self.now)?);
         Ok(())
     }
 
@@ -79,6 +77,12 @@ impl<'a> Draft<'a> {
     pub(crate) fn changes_holder(&self, handle: Handle) -> bool {
         let is_holding = |change: &Change| matches!(change, Change::Released { .. } | Change::Held { .. });
         self.commit.events.iter().any(|event| event.handle == handle && is_holding(&event.change))
+    }
+
+    /// Adds a commit that was decided on the tree before the events of this draft.
+    pub(crate) fn append(&mut self, Commit { events, log }: Commit) {
+        events.into_iter().for_each(|event| self.push(event.handle, event.change));
+        self.commit.log.extend(log);
     }
 
     /// Adds an event with the next revision.

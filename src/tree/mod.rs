@@ -65,7 +65,7 @@ pub(crate) use comparison::{Compared, Comparison};
 use costs::Cost;
 #[cfg(feature = "session")]
 pub(crate) use decide::decide_each;
-pub(crate) use decide::{TAKEN_BACK, decide_together, known_chunk};
+pub(crate) use decide::{TAKEN_BACK, decide_all, decide_together, known_chunk};
 pub use decide::{decide, decide_as};
 pub use heap_usage::HeapUsage;
 use ids::Ids;

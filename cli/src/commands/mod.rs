@@ -26,6 +26,7 @@ mod list;
 mod log;
 mod next;
 mod plan;
+mod plan_editor;
 mod pop;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -294,6 +295,10 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Doctor(arguments) => return doctor::run(&arguments, folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => output.report_change(&push::run(arguments, folder)?)?,
+        StackCommand::Plan(arguments) if arguments.edits().is_some() => {
+            let below = arguments.edits().flatten();
+            output.report_change(&plan_editor::run(below, folder)?)?;
+        }
         StackCommand::Plan(arguments) => output.report_change(&plan::run(arguments, folder)?)?,
         StackCommand::Edit(arguments) => output.report_change(&edit::run(arguments, folder)?)?,
         StackCommand::Pop(arguments) => output.report_change(&pop::run(arguments, folder)?)?,
@@ -355,6 +360,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<log::Log>(),
         schema::of::<next::Next>(),
         schema::of::<plan::Planned>(),
+        schema::of::<plan_editor::PlanEdited>(),
         schema::of::<pop::Popped>(),
         #[cfg(feature = "postgres")]
         schema::of::<postgres::ChangedAccess>(),

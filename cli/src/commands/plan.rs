@@ -29,7 +29,7 @@ const SHOWN: usize = 20;
 #[derive(Args)]
 pub struct Arguments {
     /// Short names of the frames, two to five words each, in the order of the plan.
-    #[arg(value_name = "TITLE", required_unless_present = "file")]
+    #[arg(value_name = "TITLE", required_unless_present_any = ["file", "edit"])]
     titles: Vec<String>,
     /// Read the frames from a file, or from the standard input with `-`: a title on each line, a check list in Markdown, or a JSON list of
     /// titles and of objects with the keys title, successCriteria, successCriteriaCompacted, task, priority, dependsOn and sessionID. dependsOn can name
@@ -40,6 +40,10 @@ pub struct Arguments {
     task: Task,
     #[command(flatten)]
     place: Place,
+    /// Edit the plan as a check list in the editor of $VISUAL or $EDITOR: titles, order, places, dependencies, new and removed frames. With
+    /// --below only what is below that frame.
+    #[arg(long, conflicts_with_all = ["titles", "file", "chain", "root", "new"])]
+    edit: bool,
     /// Each frame needs the results of the one before it.
     #[arg(long)]
     chain: bool,
@@ -93,8 +97,15 @@ impl Report for Planned {
     }
 }
 
+impl Arguments {
+    /// The frame below which the plan is to be edited, if it is.
+    pub fn edits(&self) -> Option<Option<FrameRef>> {
+        self.edit.then(|| self.place.below().cloned())
+    }
+}
+
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failure> {
-    let Arguments { titles, file, task, place, chain, new } = arguments;
+    let Arguments { titles, file, task, place, edit: _, chain, new } = arguments;
     let text = file.map(|file| input::content(&file)).transpose()?;
     if let Some(text) = text.as_deref().filter(|text| import::is_checklist(text)) {
         if chain || task.has_words() || task.has_order() {

@@ -144,6 +144,11 @@ impl Place {
         self.below.is_some() || self.root
     }
 
+    /// The frame that is named.
+    pub fn below(&self) -> Option<&FrameRef> {
+        self.below.as_ref()
+    }
+
     pub fn parent(self) -> Parent {
         match self.below {
             Some(frame) => Parent::Frame(frame),

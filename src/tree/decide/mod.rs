@@ -58,9 +58,20 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
 /// # Errors
 /// As [`decide`]; [`Error::HoldLost`] if the actor has lost the hold without which it does nothing.
 pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64) -> Result<Commit> {
-    let mut draft = draft_of(tree, actor, now)?;
-    let person = actor.filter(|actor| actor.kind == HolderKind::Person);
     let name = command.of_person();
+    let draft = decided(tree, actor, command, now)?;
+    Ok(finished(draft, person(actor), name))
+}
+
+/// The actor, if it is a person.
+fn person(actor: Option<&Actor>) -> Option<&Actor> {
+    actor.filter(|actor| actor.kind == HolderKind::Person)
+}
+
+/// The draft of a command, without the note that a person has given it.
+fn decided<'a>(tree: &'a Tree, actor: Option<&Actor>, command: Command, now: u64) -> Result<Draft<'a>> {
+    let mut draft = draft_of(tree, actor, now)?;
+    let person = person(actor);
     let looks_at_groups = matches!(command, Command::EndWaits);
     match command {
         Command::Push(frame) => draft.push_frame(frame)?,
@@ -126,7 +137,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::SetLogPath { frame, log_path } => draft.set_log_path(tree.resolve(&frame)?, log_path)?,
         // Hooks that happen at the same time read the same part.
         Command::RecordConversation { transcript: Some(ref read), .. } if was_read_since(tree, read) => {
-            return Ok(Commit::default());
+            return Ok(draft);
         }
         Command::RecordConversation { logs, usage, transcript } => {
             for (frame, entries) in logs {
@@ -157,7 +168,7 @@ pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64)
         Command::UpdateRegisters { frame, registers } => draft.update_registers(tree.resolve(&frame)?, &registers),
     }
     draft.finish_groups(looks_at_groups);
-    Ok(finished(draft, person, name))
+    Ok(draft)
 }
 
 /// Decides commands of an actor, each on the tree as the ones before it leave it, as one commit. Returns the errors of those that are
@@ -169,24 +180,55 @@ pub(crate) fn decide_each(
     commands: Vec<Command>,
     now: u64,
 ) -> (Commit, Vec<Error>) {
-    let (mut commit, mut refused) = (Commit::default(), Vec::new());
+    let mut refused = Vec::new();
+    let decide = |tree: &Tree, command| match decide_as(tree, actor, command, now) {
+        Ok(commit) => Ok(commit),
+        Err(error) => {
+            refused.push(error);
+            Ok(Commit::default())
+        }
+    };
+    let commit = in_turn(tree, commands, decide).unwrap_or_default();
+    (commit, refused)
+}
+
+/// Decides commands of an actor, each on the tree as the ones before it leave it, as one command of the name: all or none.
+///
+/// # Errors
+/// As [`decide_as`], of the first command that is refused.
+pub(crate) fn decide_all(
+    tree: &Tree,
+    actor: Option<&Actor>,
+    name: &str,
+    commands: Vec<Command>,
+    now: u64,
+) -> Result<Commit> {
+    let decide = |tree: &Tree, command| Ok(finished(decided(tree, actor, command, now)?, None, None));
+    let mut draft = draft_of(tree, actor, now)?;
+    draft.append(in_turn(tree, commands, decide)?);
+    Ok(finished(draft, person(actor), Some(name)))
+}
+
+/// Decides commands, each on the tree as the ones before it leave it, as one commit.
+fn in_turn(
+    tree: &Tree,
+    commands: Vec<Command>,
+    mut decide: impl FnMut(&Tree, Command) -> Result<Commit>,
+) -> Result<Commit> {
+    let mut all = Commit::default();
     // A copy of the tree, made when there is something to change in it.
     let mut changed: Option<Tree> = None;
     let last = commands.len().saturating_sub(1);
     for (index, command) in commands.into_iter().enumerate() {
-        match decide_as(changed.as_ref().unwrap_or(tree), actor, command, now) {
-            Ok(Commit { events, log }) => {
-                if index < last && !events.is_empty() {
-                    let tree = changed.get_or_insert_with(|| tree.clone());
-                    events.iter().for_each(|event| tree.apply(event));
-                }
-                commit.events.extend(events);
-                commit.log.extend(log);
-            }
-            Err(error) => refused.push(error),
+        let Commit { events, log } = decide(changed.as_ref().unwrap_or(tree), command)?;
+        if index < last && !events.is_empty() {
+            let tree = changed.get_or_insert_with(|| tree.clone());
+            events.iter().for_each(|event| tree.apply(event));
         }
+        all.events.extend(events);
+        all.log.extend(log);
     }
-    (commit, refused)
+    Ok(all)
 }
 
 /// Decides what is no single command, such as the import of a plan that has changed. `name` is what persons call it if they can take it back. It ends the frames that
@@ -203,8 +245,7 @@ pub(crate) fn decide_together<T>(
 ) -> Result<(Commit, T)> {
     let mut draft = draft_of(tree, actor, now)?;
     let made = make(&mut draft)?;
-    let person = actor.filter(|actor| actor.kind == HolderKind::Person);
-    Ok((finished(draft, person, name), made))
+    Ok((finished(draft, person(actor), name), made))
 }
 
 /// An empty draft for a command of an actor.

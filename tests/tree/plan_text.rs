@@ -1,0 +1,92 @@
+//! Plans that are edited as texts.
+
+use callstack_core::import::plan_text;
+use callstack_core::{Actor, Handle, HolderKind, NewFrame, PopStatus, Stack};
+use proptest::prelude::*;
+use support::Random;
+
+fn text(stack: &Stack, below: Option<Handle>) -> String {
+    stack.read(|tree| plan_text(tree, below)).unwrap()
+}
+
+/// The lines without handles: new frames get theirs later.
+fn without_handles(text: &str) -> Vec<String> {
+    text.lines().map(|line| line.rsplit_once(" (f").map_or(line, |(title, _)| title).to_owned()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_plan_becomes_what_the_edited_text_says(seed in any::<u64>(), size in 1usize..14) {
+        let mut random = Random::new(seed);
+        let stack = Stack::in_memory();
+        let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
+        for number in 0..size {
+            let parent = if number == 0 || random.once_in(3) { root } else { Handle::from_index(1 + random.below(number)).unwrap() };
+            stack.plan(NewFrame::new(format!("Task {number}")).id(format!("plan-{number}")).below(parent)).unwrap();
+        }
+        let before = text(&stack, Some(root));
+        let mut lines: Vec<String> = before.lines().map(|line| line.trim_start().to_owned()).collect();
+        for index in (1..lines.len()).rev() {
+            lines.swap(index, random.below(index + 1));
+        }
+        lines.retain(|_| !random.once_in(5));
+        for number in 0..random.below(3) {
+            lines.insert(random.below(lines.len() + 1), format!("- [ ] New {number}"));
+        }
+        let mut level = 0;
+        let edited: String = lines.iter().enumerate().map(|(index, line)| {
+            level = if index == 0 { 0 } else { random.below(level + 2) };
+            let line = if random.once_in(4) { line.replace("Task", "Job") } else { line.clone() };
+            format!("{}{line}\n", "  ".repeat(level))
+        }).collect();
+        let result = stack.edit_plan(Some(root), &before, &edited).unwrap();
+        prop_assert!(result.is_ok(), "{result:?}\n{before}---\n{edited}");
+        prop_assert_eq!(without_handles(&text(&stack, Some(root))), without_handles(&edited), "before:\n{}", before);
+    }
+}
+
+#[test]
+fn what_has_begun_stays_and_nothing_changes_if_a_line_is_refused() {
+    let stack = Stack::in_memory().as_actor(Actor::new(HolderKind::Person, ""));
+    let root = stack.push(NewFrame::new("Shop").id("shop")).unwrap();
+    for title in ["Schema", "Routes", "Pages"] {
+        stack.plan(NewFrame::new(title).id(title).below(root)).unwrap();
+    }
+    stack.activate("Schema").unwrap();
+    stack.pop("Schema", PopStatus::Completed, "done").unwrap();
+    stack.activate("Routes").unwrap();
+    let before = text(&stack, Some(root));
+    assert_eq!(before, "- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f4)\n");
+    let state = stack.state().unwrap();
+    for (edited, problem) in [
+        (
+            "- [>] Routes (f3)\n- [x] Schema (f2)\n- [ ] Pages (f4)\n",
+            "line 1: frames that have begun stay in their order",
+        ),
+        ("- [x] Schema (f2)\n- [ ] Pages (f4)\n", "the line of f3 is gone, but it has begun"),
+        (
+            "- [x] Schema (f2)\n- [x] Routes (f3)\n- [ ] Pages (f4)\n",
+            "line 2: marks are not edited: `callstack done f3",
+        ),
+        ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f4)\n- [ ] Pages (f4)\n", "line 4: f4 is there twice"),
+        ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f9)\n", "line 3: f9 is no frame of this plan"),
+        (
+            "- [x] Schema (f2)\n- [>] Routes (f3)\n    - [ ] Pages (f4)\n",
+            "line 3: it is indented by more than one level",
+        ),
+        ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [x] New\n- [ ] Pages (f4)\n", "line 3: a new frame is planned"),
+        ("- [x] Schema (f2)\n- [ ] Pages (f4)\n  - [>] Routes (f3)\n", "line 3: f3 has begun, and stays where it is"),
+        ("Schema\n", "line 1: a line is `- [ ] Title`"),
+    ] {
+        let refused = stack.edit_plan(Some(root), &before, edited).unwrap().unwrap_err().to_string();
+        assert!(refused.starts_with(problem), "{edited}: {refused}");
+        assert_eq!(stack.state().unwrap(), state, "{edited}");
+    }
+    // Refused by the rules of the tree, after a line that could be followed.
+    let error = stack
+        .edit_plan(Some(root), &before, "- [x] Schema (f2)\n- [>] API (f3)\n- [ ] Pages (f4) after f4\n")
+        .unwrap_err();
+    assert_eq!((error.code(), stack.state().unwrap()), ("dependency", state));
+}
