@@ -1133,7 +1133,8 @@ CallstackCode callstack_reopen(Callstack *stack,
  * Takes back the last command of a person, if nothing has been built on it. `callstack_as_actor` with the kind `person` gives the commands
  * of a person; without, the last one of those who have given no name is taken back.
  *
- * - `out_undone`: a JSON object, `{"command": "pop", "frames": ["f2"]}`: what the command was, and the frames that are as they were before.
+ * - `out_undone`: a JSON object, `{"command": "pop", "frames": ["f2"], "removed": []}`: what the command was, the frames that are as they were before, and those that
+ *   it had added, which are invalidated.
  *
  * Errors: _NOTHING_TO_UNDO, _NOT_UNDONE; the storage errors.
  */

@@ -344,7 +344,9 @@ fn a_title_names_a_frame() {
     let named = |text: &str| stack.resolve(text).map(|frame| frame.index() + 1);
     assert_eq!(named("Cart"), Ok(3));
     assert_eq!(named("  cART "), Ok(3), "case and blanks do not matter");
-    assert_eq!(named("Car").unwrap_err().code(), "unknown_frame", "only whole titles");
+    assert_eq!(named("caR"), Ok(3), "the beginning is enough, from three characters on");
+    assert_eq!(named("Ca").unwrap_err().code(), "unknown_frame");
+    assert_eq!(named("art").unwrap_err().to_string(), "no frame matches `art`; did you mean f3 (Cart, planned)?");
     assert_eq!(named("  ").unwrap_err().code(), "unknown_frame");
     assert_eq!(stack.resolve(FrameRef::Id("Cart".into())).unwrap_err().code(), "unknown_frame");
     stack.edit(f(3), edit().title("Basket")).unwrap();
@@ -434,7 +436,10 @@ fn children_of_one_list_name_each_other_in_both_directions() {
     let twice = vec![NewFrame::new("Cart"), NewFrame::new("Cart "), NewFrame::new("Pay it").depends_on("cart. ")];
     let error = plan(twice).unwrap_err();
     assert_eq!(error.code(), "unknown_frame");
-    assert!(error.to_string().starts_with("child 3 (Pay it): no frame matches `cart. `: it is no handle"), "{error}");
+    assert!(
+        error.to_string().starts_with("child 3 (Pay it): no frame matches `cart. `; did you mean f3 (Cart"),
+        "{error}"
+    );
     let twice = vec![NewFrame::new("One"), NewFrame::new("One"), NewFrame::new("Pay it").depends_on("One")];
     let error = plan(twice).unwrap_err();
     assert_eq!(error.code(), "ambiguous_frame");

@@ -186,7 +186,7 @@ fn an_import_of_many_frames_is_taken_back_at_once() {
     let plan = callstack_core::import::task_master(&format!(r#"{{"tasks": [{}]}}"#, tasks.join(","))).unwrap();
     ann.import(plan.frames).unwrap();
     assert_eq!(stack.ready().unwrap().len(), 3_000);
-    assert_eq!(ann.undo().unwrap().frames.len(), 3_001);
+    assert_eq!(ann.undo().unwrap().removed.len(), 3_001);
     assert_eq!(stack.ready().unwrap(), []);
 }
 

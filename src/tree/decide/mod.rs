@@ -12,7 +12,7 @@ mod undoing;
 
 use super::{Command, Commit, Draft, TranscriptRead, Tree};
 use crate::error::{Error, Result};
-use crate::frame::{Actor, Change, FrameStatus, Holder, HolderKind};
+use crate::frame::{Actor, Change, Event, Frame, FrameRef, FrameStatus, Handle, Holder, HolderKind};
 
 pub(crate) use memory::known_chunk;
 pub(crate) use undoing::TAKEN_BACK;
@@ -188,7 +188,7 @@ pub(crate) fn decide_each(
             Ok(Commit::default())
         }
     };
-    let commit = in_turn(tree, commands, decide).unwrap_or_default();
+    let commit = in_turn(tree, actor, commands, decide).unwrap_or_default();
     (commit, refused)
 }
 
@@ -205,30 +205,70 @@ pub(crate) fn decide_all(
 ) -> Result<Commit> {
     let decide = |tree: &Tree, command| Ok(finished(decided(tree, actor, command, now)?, None, None));
     let mut draft = draft_of(tree, actor, now)?;
-    draft.append(in_turn(tree, commands, decide)?);
+    draft.append(in_turn(tree, actor, commands, decide)?);
     Ok(finished(draft, person(actor), Some(name)))
 }
 
 /// Decides commands, each on the tree as the ones before it leave it, as one commit.
 fn in_turn(
     tree: &Tree,
+    actor: Option<&Actor>,
     commands: Vec<Command>,
     mut decide: impl FnMut(&Tree, Command) -> Result<Commit>,
 ) -> Result<Commit> {
     let mut all = Commit::default();
-    // A copy of the tree, made when there is something to change in it.
-    let mut changed: Option<Tree> = None;
-    let last = commands.len().saturating_sub(1);
-    for (index, command) in commands.into_iter().enumerate() {
-        let Commit { events, log } = decide(changed.as_ref().unwrap_or(tree), command)?;
-        if index < last && !events.is_empty() {
-            let tree = changed.get_or_insert_with(|| tree.clone());
-            events.iter().for_each(|event| tree.apply(event));
-        }
-        all.events.extend(events);
-        all.log.extend(log);
+    // A copy of the tree with the first events, made when a command has to be decided on it.
+    let mut changed: Option<(Tree, usize)> = None;
+    let has_hold = actor.is_some_and(|actor| actor.hold.is_some());
+    for command in commands {
+        let commit = match new_frame(&all.events, &command).filter(|_| !has_hold) {
+            // What a session says first is about its new frame: a copy of the tree would cost more than all the rest.
+            Some((handle, frame)) => {
+                let mut commit = decide(&alone(frame), command)?;
+                commit.events.iter_mut().for_each(|event| event.handle = handle);
+                commit
+            }
+            None if all.events.is_empty() => decide(tree, command)?,
+            None => {
+                let (copy, applied) = changed.get_or_insert_with(|| (tree.clone(), 0));
+                all.events[*applied..].iter().for_each(|event| copy.apply(event));
+                *applied = all.events.len();
+                decide(copy, command)?
+            }
+        };
+        let next = tree.revision() + all.events.len() as u64;
+        all.events.extend((next + 1..).zip(commit.events).map(|(revision, event)| Event { revision, ..event }));
+        all.log.extend(commit.log);
     }
     Ok(all)
+}
+
+/// The frame that one of the events has added, if a command only names it, or records what it has used.
+fn new_frame<'a>(events: &'a [Event], command: &Command) -> Option<(Handle, &'a Frame)> {
+    let named = |frame: &FrameRef| match frame {
+        FrameRef::Id(id) => {
+            let is_meant = |event: &'a Event| match &event.change {
+                Change::Added { frame } if frame.session_id == *id => Some((event.handle, &**frame)),
+                _ => None,
+            };
+            events.iter().find_map(is_meant)
+        }
+        _ => None,
+    };
+    match command {
+        Command::Identify { frame, .. } | Command::RecordUsage { frame, .. } => named(frame),
+        Command::RecordConversation { logs, usage, transcript: None } if logs.is_empty() => {
+            let ((first, _), others) = usage.split_first()?;
+            others.iter().all(|(frame, _)| frame == first).then(|| named(first)).flatten()
+        }
+        _ => None,
+    }
+}
+
+/// A tree of a frame alone.
+fn alone(frame: &Frame) -> Tree {
+    let alone = Frame { parent_session_id: None, depends_on: Vec::new(), ..frame.clone() };
+    Tree::from_frames(&mut [alone]).0
 }
 
 /// Decides what is no single command, such as the import of a plan that has changed. `name` is what persons call it if they can take it back. It ends the frames that
