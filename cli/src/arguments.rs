@@ -76,6 +76,9 @@ pub enum Subcommand {
     /// Handles an event of Claude Code: its plugin runs this.
     #[command(hide = true)]
     Hook(HookArguments),
+    /// Writes the status line of Claude Code, which gives it the session on the standard input.
+    #[command(hide = true, name = "statusline")]
+    StatusLine,
     #[command(flatten)]
     Stack(StackCommand),
     /// Prints the completions of a shell.

@@ -32,6 +32,7 @@ mod runtime;
 mod same_stack;
 mod server;
 mod sessions;
+mod status_line;
 mod token;
 mod view;
 
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         Subcommand::Run { .. } => return refused(&arguments::no_proxy("run")),
         Subcommand::Mcp(arguments) => mcp::start(arguments, StackFolder::new(stack, is_repeated), output),
         Subcommand::Hook(arguments) => mcp::run_hook(&arguments, &StackFolder::new(stack, is_repeated)),
+        Subcommand::StatusLine => Ok(mcp::run_status_line(&StackFolder::new(stack, is_repeated))),
         Subcommand::Completions(arguments) => shell::write_completions(&arguments, arguments::command(), output),
         Subcommand::Man(arguments) => shell::write_man_pages(&arguments, arguments::command(), output),
         Subcommand::Stack(mut command) => command.take_session().and_then(|named| {

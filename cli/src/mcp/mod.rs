@@ -38,7 +38,7 @@ use crate::log;
 use crate::output::Output;
 use crate::runtime::runtime;
 pub use hook::WATCHED;
-pub use hook::{HookArguments, run as run_hook};
+pub use hook::{HookArguments, run as run_hook, run_status_line};
 #[cfg(feature = "proxy")]
 pub use hook::{HookHost, OF_RUN, WORKER_AGENT};
 use messages::Lines;

@@ -14,6 +14,8 @@ use crate::mcp::{HookHost, OF_RUN, TOLD_BY_HOOKS, WORKER, WORKER_AGENT};
 use crate::proxy::Proxy;
 
 const BASE_URL: &str = "ANTHROPIC_BASE_URL";
+/// Keeps Claude Code from setting the title of the terminal.
+const OWN_TITLE: &str = "CLAUDE_CODE_DISABLE_TERMINAL_TITLE";
 /// The name of the plugin of a run.
 const PLUGIN: &str = "callstack-run";
 /// Variables with which requests go to other clouds, whose URLs are not led here.
@@ -23,7 +25,7 @@ pub fn upstream(_: &Scene<'_>) -> Result<Option<String>, Failure> {
     if CLOUDS.iter().any(|cloud| own(cloud).is_some_and(|value| value != "0" && value != "false")) {
         return Ok(None);
     }
-    Ok(Some(of_settings().or_else(|| own(BASE_URL)).unwrap_or_else(|| vendor(Wire::Anthropic).to_owned())))
+    Ok(Some(base_url().or_else(|| own(BASE_URL)).unwrap_or_else(|| vendor(Wire::Anthropic).to_owned())))
 }
 
 pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failure> {
@@ -46,33 +48,54 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
         .argument(format!("--plugin-dir={plugin}"))
         .argument(format!("--allowedTools=mcp__{SERVER}"))
         .variable(OF_RUN, "1");
+    let mut settings = json!({});
+    if !scene.gives("--settings") && !of_settings("/statusLine").is_some_and(|line| !line.is_null()) {
+        let command = format!("{} statusline", shlex::try_quote(&scene.program).unwrap_or_default());
+        settings["statusLine"] = json!({ "type": "command", "command": command });
+    }
+    if scene.has_title {
+        // The title of the terminal names the frame.
+        launch = launch.variable(OWN_TITLE, "1");
+    }
     let Some(proxy) = proxy else {
+        launch = with_settings(launch, scene, &settings)?;
         return Ok(launch.note("requests to Bedrock, Vertex and Foundry are not folded: the agent has the tools alone"));
     };
     // The variables of settings override those of the environment.
-    if of_settings().is_some() {
+    if base_url().is_some() {
         if scene.gives("--settings") {
             launch = launch.note(format!(
                 "nothing is folded, because the settings of Claude Code name {BASE_URL}, and --settings is taken"
             ));
         } else {
-            let settings = scene.file("settings.json", &json!({ "env": { BASE_URL: proxy.url() } }))?;
-            launch = launch.argument(format!("--settings={}", settings.display()));
+            settings["env"] = json!({ BASE_URL: proxy.url() });
         }
     }
+    launch = with_settings(launch, scene, &settings)?;
     Ok(launch.proxied_by(BASE_URL, Some(proxy)))
 }
 
+/// Gives the agent settings for this run, beside those of the person.
+fn with_settings(launch: Launch, scene: &Scene<'_>, settings: &Value) -> Result<Launch, Failure> {
+    if settings.as_object().is_none_or(|settings| settings.is_empty()) {
+        return Ok(launch);
+    }
+    let file = scene.file("settings.json", settings)?;
+    Ok(launch.argument(format!("--settings={}", file.display())))
+}
+
 /// The base URL that the person's settings, or those of the project, name.
-fn of_settings() -> Option<String> {
+fn base_url() -> Option<String> {
+    of_settings(&format!("/env/{BASE_URL}"))?.as_str().map(str::to_owned)
+}
+
+/// A value of the person's settings, or of those of the project.
+fn of_settings(pointer: &str) -> Option<Value> {
     let user = HostFiles::Claude.folder().unwrap_or_default();
     let files = [
         Path::new(".claude/settings.local.json").to_owned(),
         Path::new(".claude/settings.json").to_owned(),
         user.join("settings.json"),
     ];
-    files.iter().find_map(|file| {
-        let settings = settings_files::json(file)?;
-        settings.pointer(&format!("/env/{BASE_URL}")).and_then(Value::as_str).map(str::to_owned)
-    })
+    files.iter().find_map(|file| settings_files::json(file)?.pointer(pointer).cloned())
 }

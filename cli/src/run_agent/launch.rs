@@ -42,6 +42,8 @@ pub struct Scene<'a> {
     conversation: String,
     /// A proxy sees the requests of the agent.
     pub is_watched: bool,
+    /// The title of the terminal shows the frame.
+    pub has_title: bool,
 }
 
 impl<'a> Scene<'a> {
@@ -73,6 +75,7 @@ impl<'a> Scene<'a> {
             stack,
             conversation: conversation.to_string(),
             is_watched: false,
+            has_title: false,
         })
     }
 
@@ -81,7 +84,18 @@ impl<'a> Scene<'a> {
     pub fn in_test(files: &'a Path, program: &Path, agent: &'a Path, given: &'a [OsString]) -> Self {
         let program = program.to_string_lossy().into_owned();
         let (arguments, place, stack) = (Vec::new(), Vec::new(), Vec::new());
-        Self { files, program, arguments, agent, given, place, stack, conversation: String::new(), is_watched: false }
+        Self {
+            files,
+            program,
+            arguments,
+            agent,
+            given,
+            place,
+            stack,
+            conversation: String::new(),
+            is_watched: false,
+            has_title: false,
+        }
     }
 
     /// The entry of the server, as most agents write it, with more keys.

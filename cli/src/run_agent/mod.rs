@@ -17,6 +17,7 @@ mod qwen;
 mod run_folder;
 mod settings_files;
 mod summary;
+mod title;
 mod upstreams;
 
 use std::ffi::OsString;
@@ -56,6 +57,9 @@ pub struct RunArguments {
     /// Write a line for each request, and what goes wrong, at the end of this file.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Leave the title of the terminal alone. Otherwise it shows the frame, and what that has cost.
+    #[arg(long)]
+    no_title: bool,
     /// The agent: claude, codex, gemini, qwen, copilot, opencode or pi, or the path of one of them; with --base-url-variable any
     /// command. What follows are its own arguments.
     // In one list, so that options behind the agent are the agent's.
@@ -75,7 +79,7 @@ pub fn start(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
 }
 
 async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Result<u8, Failure> {
-    let RunArguments { proxy: options, upstream, base_url_variable, mut command, .. } = arguments;
+    let RunArguments { proxy: options, upstream, base_url_variable, no_title, mut command, .. } = arguments;
     let program = command.remove(0);
     if let Some(option) = program.to_str().filter(|word| word.starts_with('-')) {
         let message = format!("`{option}` is no option of `callstack run`, and no agent");
@@ -120,13 +124,21 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
         None => None,
     };
     scene.is_watched = proxy.is_some();
+    scene.has_title = !no_title && title::is_possible();
+    let has_title = scene.has_title;
     let mut launch = agent.launch(&scene, proxy.as_ref())?;
     let lent = launch.lent.take();
     lent.as_ref()
         .map_or(Ok(()), |lent| files.note(lent))
         .map_err(|error| Failure::of_file("write", "a note", &error))?;
     launch.notes.iter().for_each(|text| note(text));
-    let before = Before::read(folder);
+    let before = Before::read(folder.clone());
+    let titled = async {
+        if has_title {
+            title::keep(folder).await;
+        }
+        std::future::pending::<()>().await;
+    };
     let sums = proxy.as_ref().map(|proxy| (proxy.totals(), proxy.watcher()));
     let serving = async {
         match proxy {
@@ -137,6 +149,7 @@ async fn run(arguments: RunArguments, folder: StackFolder, output: Output) -> Re
     let code = select! {
         code = process::run(&program, launch, &command) => code?,
         () = serving => Exit::Failed as u8,
+        () = titled => Exit::Failed as u8,
     };
     if let Some(Err(error)) = lent.map(|lent| lent.give_back()) {
         note(&format!("some files of the agent could not be brought back into its folder: {error}"));

@@ -138,7 +138,9 @@ fn an_agent_has_the_stack_and_the_proxy_and_its_exit_code_stays() {
         "{line}"
     );
     let arguments = machine.arguments();
-    assert_eq!(arguments[2..], ["--allowedTools=mcp__callstack", "-p", "Do it", "--mcp-config", "own.json"]);
+    assert_eq!(arguments[2], "--allowedTools=mcp__callstack");
+    assert!(arguments[3].starts_with("--settings="), "{arguments:?}");
+    assert_eq!(arguments[4..], ["-p", "Do it", "--mcp-config", "own.json"]);
     assert!(!PathBuf::from(arguments[0].strip_prefix("--mcp-config=").unwrap()).exists(), "the files are gone");
     let servers: Value = serde_json::from_str(&fs::read_to_string(machine.path("mcp.json")).unwrap()).unwrap();
     let stack = fs::canonicalize(machine.folder.path()).unwrap().join("plan").display().to_string();
@@ -210,6 +212,25 @@ fn arguments_of_codex_have_no_secret() {
         arguments.contains("model_provider=\"callstack\"") && arguments.contains("requires_openai_auth=true"),
         "{arguments}"
     );
+}
+
+#[test]
+fn claude_shows_the_frame_in_its_status_line_unless_the_person_has_one() {
+    let machine = Machine::new();
+    machine.agent(
+        "claude",
+        "for word; do case $word in --settings=*) cp \"${word#--settings=}\" settings.json;; esac; done; exit 0",
+    );
+    machine.output(&["claude"]);
+    let given: Value = serde_json::from_str(&fs::read_to_string(machine.path("settings.json")).unwrap()).unwrap();
+    let command = given["statusLine"]["command"].as_str().unwrap();
+    assert!(command.ends_with("callstack statusline"), "{given}");
+    fs::remove_file(machine.path("settings.json")).unwrap();
+    machine.output(&["claude", "--settings", "mine.json"]);
+    assert!(!machine.path("settings.json").exists(), "the person gives settings");
+    machine.put("home/.claude/settings.json", r#"{"statusLine": {"type": "command", "command": "date"}}"#);
+    machine.output(&["claude"]);
+    assert!(!machine.path("settings.json").exists(), "the person has a line");
 }
 
 #[test]
@@ -285,7 +306,7 @@ fn options_behind_the_agent_are_the_agents() {
             output.stdout.is_empty() && errors(&output).starts_with("0 new frames, 0 finished; 0 requests"),
             "{given:?}"
         );
-        assert_eq!(machine.arguments()[3..], *given);
+        assert_eq!(machine.arguments()[4..], *given);
     }
 }
 

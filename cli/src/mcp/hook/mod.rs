@@ -3,6 +3,7 @@
 //! nothing, and an error is only reported.
 
 mod host;
+mod status_line;
 mod transcript;
 
 use std::env;
@@ -23,6 +24,7 @@ use serde_json::{Map, Value, json};
 pub use self::host::HookHost;
 #[cfg(feature = "proxy")]
 pub use self::host::WORKER_AGENT;
+pub use self::status_line::run as run_status_line;
 pub use self::transcript::WATCHED;
 use crate::caller::{self, ARGUMENT, Caller};
 use crate::clock::now;
