@@ -14,7 +14,7 @@ pub fn markdown() -> String {
          it.\n\nThe arguments are one JSON object. Unknown, missing and mistyped arguments are rejected; the error\n\
          contains an example. Texts of more than 100,000 characters, lists of more than 1,000 entries, and\n\
          arguments of more than 1 MiB in total are rejected too. A frame is named by its handle (`f3`), by its ID,\n\
-         by a beginning of its ID that matches no other frame, or by its title if no other frame of the tree has it.\n\n\
+         by a beginning of its ID that matches no other frame, or by its title, or the beginning of that, if no other frame of the tree has it.\n\n\
          Hosts have frames worked on in sessions of their own, or in one conversation (`calls.in`, as the plugins for OpenCode\n\
          and pi do). What differs there stands below a tool.\n",
     );
