@@ -3,7 +3,7 @@
 use std::io;
 
 use callstack_core::tree::{Obstacle, Parts};
-use callstack_core::{Error, FrameRef, FrameStatus, Handle, Tree};
+use callstack_core::{Error, FrameRef, FrameStatus, Handle, Stack, Tree};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -60,14 +60,19 @@ impl Report for Activated {
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Failure> {
     let stack = folder.open_to_write()?;
     let handle = stack.resolve(arguments.frame)?;
+    activate(&stack, handle, arguments.anyway, folder.same_stack())
+}
+
+/// Begins a frame, or goes on with it. `anyway`: whatever it waits for, and whoever works on it.
+pub fn activate(stack: &Stack, handle: Handle, anyway: bool, same_stack: SameStack) -> Result<Activated, Failure> {
     let from = stack.read(|tree| tree.node(handle).status())?;
-    if !arguments.anyway {
-        let worker = with_worker(&stack, handle)?;
+    if !anyway {
+        let worker = with_worker(stack, handle)?;
         stack.read(|tree| check(tree, handle, worker))??;
     }
     match from {
         FrameStatus::InProgress => stack.go_on(handle)?,
-        FrameStatus::Planned if arguments.anyway => stack.activate(handle)?,
+        FrameStatus::Planned if anyway => stack.activate(handle)?,
         FrameStatus::Planned => {
             if let Err(error) = stack.begin(handle) {
                 return Err(stack.read(|tree| not_ready(tree, handle, error))?);
@@ -76,7 +81,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
         _ => stack.set_status(handle, FrameStatus::InProgress, None)?,
     }
     let frame = stack.read(|tree| ChangedFrame::of(tree, handle))?;
-    Ok(Activated { frame, from, same_stack: folder.same_stack() })
+    Ok(Activated { frame, from, same_stack })
 }
 
 /// Checks that a frame that waits to begin has what it needs, and that nobody else goes on with the others. `worker`: why a worker does.

@@ -139,7 +139,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failur
 }
 
 /// Plans the frames below the parent, all or none.
-fn planned(stack: &Stack, parent: Parent, frames: Vec<NewFrame>, same_stack: SameStack) -> Result<Planned, Error> {
+pub fn planned(stack: &Stack, parent: Parent, frames: Vec<NewFrame>, same_stack: SameStack) -> Result<Planned, Error> {
     let planned = match <[NewFrame; 1]>::try_from(frames) {
         Ok([mut frame]) => {
             frame.parent = parent;

@@ -148,9 +148,27 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
     let handle = chosen(&stack, frame)?;
     let popped = match question {
         Some(question) => stack.block(handle, question, Some(results))?,
-        None if status == Status::Completed && !anyway => stack.complete(handle, results, None).map_err(refused)?,
+        None if status == Status::Completed && !anyway => {
+            return complete(&stack, handle, results, folder.same_stack());
+        }
         None => stack.pop(handle, status.into(), results)?,
     };
+    told(&stack, handle, popped, folder.same_stack())
+}
+
+/// Completes a frame, unless something below it is open or planned.
+pub fn complete(stack: &Stack, handle: Handle, results: Results, same_stack: SameStack) -> Result<Popped, Failure> {
+    let popped = stack.complete(handle, results, None).map_err(refused)?;
+    told(stack, handle, popped, same_stack)
+}
+
+/// What is said of a popped frame.
+fn told(
+    stack: &Stack,
+    handle: Handle,
+    popped: callstack_core::stack::Popped,
+    same_stack: SameStack,
+) -> Result<Popped, Failure> {
     Ok(stack.read(|tree| Popped {
         frame: ChangedFrame::of(tree, handle),
         waits_for: Some(tree.node(handle).record().waits_for()).filter(|text| !text.is_empty()).map(str::to_owned),
@@ -160,7 +178,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         can_be_retried: tree.node(handle).parent().is_none_or(|parent| tree.node(parent).status().is_unfinished()),
         // The command of a worker leaves it to workers to begin the others.
         next_ready: next_ready(tree, handle).filter(|_| stack.actor().is_none_or(|actor| actor.hold.is_none())),
-        same_stack: folder.same_stack(),
+        same_stack,
     })?)
 }
 

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use callstack_core::Handle;
 use callstack_core::stack::Undone;
+use callstack_core::{Handle, Stack};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -39,7 +39,11 @@ impl Report for UndoneCommand {
 }
 
 pub fn run(folder: &StackFolder) -> Result<UndoneCommand, Failure> {
-    let undone = folder.open_to_write()?.undo()?;
-    let Undone { command, frames, removed, .. } = undone;
-    Ok(UndoneCommand { command, frames, removed, same_stack: folder.same_stack() })
+    undo(&*folder.open_to_write()?, folder.same_stack())
+}
+
+/// Takes back the last command of a person.
+pub fn undo(stack: &Stack, same_stack: SameStack) -> Result<UndoneCommand, Failure> {
+    let Undone { command, frames, removed, .. } = stack.undo()?;
+    Ok(UndoneCommand { command, frames, removed, same_stack })
 }

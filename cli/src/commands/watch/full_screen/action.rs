@@ -1,9 +1,13 @@
 //! The changes that the user can make: the same as with the commands, with the same refusals.
 
-use callstack_core::{Change, Command, Event, FrameRef, FrameStatus, Handle, Stack, Tree, decide};
+use callstack_core::tree::decide_as;
+use callstack_core::{
+    Actor, Change, Command, Event, FrameEdit, FrameRef, FrameStatus, Handle, HolderKind, NewFrame, Parent, Results,
+    Stack, Tree,
+};
 
 use crate::clock::now;
-use crate::commands::{answer, invalidate, retry, stop};
+use crate::commands::{activate, answer, invalidate, plan, pop, retry, stop, undo};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::{DatabaseFile, StackFolder};
@@ -20,6 +24,14 @@ pub enum Action {
     Stop(Handle),
     Retry(Handle),
     Invalidate(Handle),
+    Complete(Handle),
+    Begin(Handle),
+    /// A new frame below this one.
+    Plan(Handle),
+    /// With the title that the user has seen.
+    Edit(Handle, String),
+    /// Takes back the last command of a person, whatever frame is selected.
+    Undo(Handle),
 }
 
 /// The question of a blocked frame, and its answer so far.
@@ -108,8 +120,15 @@ impl Effects {
 impl Action {
     pub fn frame(&self) -> Handle {
         match self {
-            Self::Answer(frame, _) | Self::Stop(frame) | Self::Retry(frame) | Self::Invalidate(frame) => *frame,
+            Self::Answer(frame, _) | Self::Edit(frame, _) => *frame,
+            Self::Stop(frame) | Self::Retry(frame) | Self::Invalidate(frame) | Self::Complete(frame) => *frame,
+            Self::Begin(frame) | Self::Plan(frame) | Self::Undo(frame) => *frame,
         }
+    }
+
+    /// True if it is done without a text of the user, who confirms it.
+    pub fn needs_no_text(&self) -> bool {
+        matches!(self, Self::Stop(_) | Self::Begin(_) | Self::Undo(_))
     }
 
     pub fn verb(&self) -> &'static str {
@@ -118,6 +137,11 @@ impl Action {
             Self::Stop(_) => "Stop",
             Self::Retry(_) => "Retry",
             Self::Invalidate(_) => "Invalidate",
+            Self::Complete(_) => "Complete",
+            Self::Begin(_) => "Begin",
+            Self::Plan(_) => "Plan below",
+            Self::Edit(..) => "Edit the title of",
+            Self::Undo(_) => "Undo, while you look at",
         }
     }
 
@@ -139,6 +163,11 @@ impl Action {
             Self::Answer(..) => Command::Answer { frame, answer: text },
             Self::Stop(_) => Command::Stop { frame: Some(frame), reason: stop::REASON.to_owned() },
             Self::Invalidate(_) => Command::Invalidate { frame, reason: text },
+            Self::Complete(_) => Command::Complete { frame, results: Results::new(text), next: None },
+            Self::Begin(_) => Command::Begin { frame },
+            Self::Plan(_) => Command::Plan(NewFrame::new(text).id(stack.planned_id()).below(frame)),
+            Self::Edit(..) => Command::Edit { frame, edit: FrameEdit::default().title(text) },
+            Self::Undo(_) => Command::Undo,
             // The retry itself finds out whether a host still runs it.
             Self::Retry(_) => {
                 let is_interrupted = stack.read(|tree| tree.node(handle).record().host().is_some())?;
@@ -146,7 +175,8 @@ impl Action {
             }
         };
         stack.read(|tree| {
-            let commit = decide(tree, command, now())?;
+            let person = Actor::new(HolderKind::Person, "");
+            let commit = decide_as(tree, Some(&person), command, now())?;
             Ok(Effects::of(handle, tree.node(handle).status(), &commit.events))
         })?
     }
@@ -172,6 +202,16 @@ impl Action {
                     let note = Some(typed).filter(|note| !note.trim().is_empty());
                     said(&retry::retry(stack, *frame, note, same_stack)?)
                 }
+                Self::Complete(frame) => said(&pop::complete(stack, *frame, Results::new(typed), same_stack)?),
+                Self::Begin(frame) => said(&activate::activate(stack, *frame, false, same_stack)?),
+                Self::Plan(frame) => {
+                    said(&plan::planned(stack, Parent::Frame((*frame).into()), vec![NewFrame::new(typed)], same_stack)?)
+                }
+                Self::Edit(frame, _) => {
+                    stack.edit(*frame, FrameEdit::default().title(typed))?;
+                    Ok(format!("edited {frame}"))
+                }
+                Self::Undo(_) => said(&undo::undo(stack, same_stack)?),
                 Self::Invalidate(frame) => said(&invalidate::invalidate(stack, &[*frame], typed, false, same_stack)?),
             }
         })

@@ -7,19 +7,22 @@ use callstack_core::{FrameStatus, Handle, Tree};
 /// A choice of frames. Those above a chosen frame are shown too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Filter {
+    /// All but those that are out of the plan.
     #[default]
-    All,
+    Plan,
     /// Blocked, and without an answer.
     Waiting,
     /// Planned, in_progress or blocked.
     Unfinished,
     Status(FrameStatus),
+    /// All frames.
+    All,
 }
 
 impl Filter {
     /// All filters. The place of a filter is its key.
-    pub const ALL: [Filter; 9] = [
-        Filter::All,
+    pub const ALL: [Filter; 10] = [
+        Filter::Plan,
         Filter::Waiting,
         Filter::Unfinished,
         Filter::Status(FrameStatus::InProgress),
@@ -28,6 +31,7 @@ impl Filter {
         Filter::Status(FrameStatus::Completed),
         Filter::Status(FrameStatus::Failed),
         Filter::Status(FrameStatus::Invalidated),
+        Filter::All,
     ];
 
     /// The filter of a digit.
@@ -41,11 +45,30 @@ impl Filter {
         Self::ALL[(place + 1) % Self::ALL.len()]
     }
 
+    /// True if the filter chooses by what is in the plan alone, so that what has ended is folded.
+    pub fn is_of_plan(self) -> bool {
+        matches!(self, Filter::Plan | Filter::All)
+    }
+
+    /// What is said above the tree.
+    pub fn heading(self) -> String {
+        match self {
+            Filter::All => self.to_string(),
+            _ => format!("only {self}"),
+        }
+    }
+
+    /// The narrowest filter of the plan that chooses a frame.
+    pub fn with(tree: &Tree, handle: Handle) -> Self {
+        if Filter::Plan.chooses(tree, handle) { Filter::Plan } else { Filter::All }
+    }
+
     /// True if the filter chooses a frame.
     pub fn chooses(self, tree: &Tree, handle: Handle) -> bool {
         let status = tree.node(handle).status();
         match self {
             Filter::All => true,
+            Filter::Plan => !tree.lineage(handle).any(|frame| tree.is_out_of_sight(frame)),
             Filter::Waiting => waits_for_person(tree, handle),
             Filter::Unfinished => status.is_unfinished(),
             Filter::Status(wanted) => status == wanted,
@@ -57,6 +80,7 @@ impl fmt::Display for Filter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Filter::All => formatter.write_str("all frames"),
+            Filter::Plan => formatter.write_str("the plan"),
             Filter::Waiting => formatter.write_str("waits for you"),
             Filter::Unfinished => formatter.write_str("unfinished"),
             Filter::Status(status) => formatter.write_str(status.as_str()),

@@ -32,6 +32,13 @@ impl Input {
         Self::default()
     }
 
+    /// A line that begins with a text, which the user changes.
+    pub fn line_with(text: &str) -> Self {
+        let mut input = Self::default();
+        input.insert(text);
+        input
+    }
+
     pub fn lines() -> Self {
         Self { has_lines: true, ..Self::default() }
     }

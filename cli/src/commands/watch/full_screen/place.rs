@@ -30,10 +30,10 @@ impl Place {
 
     /// The folds of what is shown.
     pub fn folds(&self) -> &HashMap<Handle, bool> {
-        if self.filter == Filter::All { &self.folds } else { &self.folds_of_filter }
+        if self.filter.is_of_plan() { &self.folds } else { &self.folds_of_filter }
     }
 
     pub fn folds_mut(&mut self) -> &mut HashMap<Handle, bool> {
-        if self.filter == Filter::All { &mut self.folds } else { &mut self.folds_of_filter }
+        if self.filter.is_of_plan() { &mut self.folds } else { &mut self.folds_of_filter }
     }
 }

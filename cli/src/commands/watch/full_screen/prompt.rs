@@ -74,8 +74,12 @@ impl Search {
 impl Act {
     /// The first question about an action.
     pub fn new(action: Action, effects: Effects) -> Self {
-        let input = if let Action::Answer(..) = action { Input::lines() } else { Input::line() };
-        let is_confirming = matches!(action, Action::Stop(_));
+        let input = match &action {
+            Action::Answer(..) | Action::Complete(_) => Input::lines(),
+            Action::Edit(_, title) => Input::line_with(title),
+            _ => Input::line(),
+        };
+        let is_confirming = action.needs_no_text();
         Self { action, input, effects, is_confirming, refusal: None }
     }
 
@@ -115,7 +119,7 @@ impl Act {
         let _ = stack.read(|tree| self.action.look_again(tree));
         // Without effects the refusal tells the reason.
         let effects = self.action.effects(stack, "text").unwrap_or(self.effects);
-        let is_confirming = matches!(self.action, Action::Stop(_));
+        let is_confirming = self.action.needs_no_text();
         Self { is_confirming, refusal: Some(refusal), effects, ..self }
     }
 
@@ -151,6 +155,15 @@ impl Act {
                     false => format!("It is removed from the plan{falls}. Why?"),
                 }
             }
+            Action::Complete(frame) => {
+                format!("What exists now, where, and how it is used: the results of {frame}.")
+            }
+            Action::Begin(frame) => {
+                format!("Begin {frame}? It becomes the active frame, on which you or a script work.")
+            }
+            Action::Plan(frame) => format!("The title of a new frame below {frame}, two to five words."),
+            Action::Edit(..) => String::new(),
+            Action::Undo(_) => "Take back your last command, if nothing has been built on it?".to_owned(),
             Action::Stop(frame) => match stopped {
                 0 => format!("No host runs anything at or below {frame}. Stop what hosts have queued there?"),
                 1 => format!("Stop 1 frame at or below {frame}? It waits for you afterwards."),
@@ -217,7 +230,7 @@ impl Prompt {
         match self {
             Self::Search(_) => &[("Enter", "keep"), ("Esc", "cancel")],
             Self::Act(Act { is_confirming: true, .. }) => &[("y", "yes"), ("any other key", "no")],
-            Self::Act(Act { action: Action::Answer(..), .. }) => {
+            Self::Act(Act { action: Action::Answer(..) | Action::Complete(_), .. }) => {
                 &[("Enter", "send"), ("Alt-Enter", "new line"), ("Esc", "cancel")]
             }
             Self::Act(_) => &[("Enter", "go on"), ("Esc", "cancel")],

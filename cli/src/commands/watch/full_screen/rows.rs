@@ -161,7 +161,7 @@ impl Rows {
 
 /// True if a frame is folded until the user unfolds it: all work at and below it has ended. A filter unfolds all frames.
 pub fn is_folded_first(tree: &Tree, frame: Handle, filter: Filter) -> bool {
-    filter == Filter::All && !tree.node(frame).is_unfinished_at_or_below()
+    filter.is_of_plan() && !tree.node(frame).is_unfinished_at_or_below()
 }
 
 /// Notes which rows are the last of their siblings.

@@ -251,8 +251,8 @@ impl<'a> Screen<'a> {
             Wish::Back if is_in_details => view.pane = Pane::Tree,
             Wish::Back => {
                 view.chosen.search.clear();
-                if view.chosen.filter != Filter::All {
-                    view.set_filter(Filter::All);
+                if view.chosen.filter != Filter::Plan {
+                    view.set_filter(Filter::Plan);
                 }
             }
             Wish::SwitchPane => view.pane = if is_in_details { Pane::Tree } else { Pane::Details },
@@ -277,6 +277,15 @@ impl<'a> Screen<'a> {
             Wish::Stop => self.ask(Action::Stop),
             Wish::Retry => self.ask(Action::Retry),
             Wish::Invalidate => self.ask(Action::Invalidate),
+            Wish::Complete => self.ask(Action::Complete),
+            Wish::Begin => self.ask(Action::Begin),
+            Wish::Plan => self.ask(Action::Plan),
+            Wish::Edit => {
+                let stack = self.stack;
+                let title = |frame: Handle| stack.read(|tree| tree.node(frame).title().to_owned()).unwrap_or_default();
+                self.ask(|frame| Action::Edit(frame, title(frame)));
+            }
+            Wish::Undo => self.ask(Action::Undo),
             Wish::Help => view.help = Some(0),
         }
         None

@@ -220,7 +220,7 @@ impl View {
     }
 
     /// Goes to the next frame that is wanted, in the order of the tree, around the end. Frames that the filter does not choose
-    /// come last, and then all frames are shown.
+    /// come last, and then the whole plan is shown, or all frames.
     fn go_to_next(&mut self, tree: &Tree, is_back: bool, is_wanted: impl Fn(Handle) -> bool) -> bool {
         let mut frames: Vec<Handle> = tree.roots().iter().flat_map(|root| tree.subtree(*root)).collect();
         if is_back {
@@ -233,7 +233,7 @@ impl View {
             frames.into_iter().partition(|frame| filter.chooses(tree, *frame));
         let Some(found) = shown.into_iter().chain(hidden).find(|frame| is_wanted(*frame)) else { return false };
         if !filter.chooses(tree, found) {
-            self.set_filter(Filter::All);
+            self.set_filter(Filter::with(tree, found));
         }
         self.go_to(found);
         self.reveal(tree, found);

@@ -33,7 +33,7 @@ const COUNTED: [FrameStatus; 6] = [
 ];
 
 /// The keys in the last line, the most important first.
-const KEYS: [(&str, &str); 11] = [
+const KEYS: [(&str, &str); 16] = [
     ("?", "help"),
     ("q", "quit"),
     ("/", "search"),
@@ -42,6 +42,11 @@ const KEYS: [(&str, &str); 11] = [
     ("x", "stop"),
     ("r", "retry"),
     ("i", "invalidate"),
+    ("d", "done"),
+    ("b", "begin"),
+    ("p", "plan"),
+    ("e", "edit"),
+    ("u", "undo"),
     ("f", "follow"),
     ("v", "view"),
     ("Tab", "details"),
@@ -117,8 +122,8 @@ pub fn rules(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     }
     if let Some((area, tree)) = layout.upper_rule.zip(layout.tree) {
         let heading = Rect { x: tree.x + 1, width: tree.width.saturating_sub(2), ..area };
-        if view.chosen.filter != Filter::All {
-            canvas.line(heading, Line::new().styled(ALERT, format!(" only {} ", view.chosen.filter)));
+        if view.chosen.filter != Filter::Plan {
+            canvas.line(heading, Line::new().styled(ALERT, format!(" {} ", view.chosen.filter.heading())));
         } else if view.chosen.follows {
             canvas.line(heading, Line::new().styled(FAINT, " follows the active frame "));
         }
@@ -187,7 +192,7 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     };
     // Without lines between the parts, this is the place of the filter.
     let filter = match layout.upper_rule {
-        None if view.chosen.filter != Filter::All => Line::new().styled(ALERT, format!("only {}", view.chosen.filter)),
+        None if view.chosen.filter != Filter::Plan => Line::new().styled(ALERT, view.chosen.filter.heading()),
         _ => Line::new(),
     };
     let end = if screen.quiet.is_over() { filter } else { rest };
