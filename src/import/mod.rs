@@ -37,7 +37,7 @@ pub use checklist::{checklist, is_checklist};
 use collector::Collector;
 pub(crate) use export::note_export;
 pub use export::{ExportedPlan, export};
-pub use plan_text::{PlanTextError, plan_commands, plan_text};
+pub use plan_text::{PLAN_TEXT_LINES, PlanTextError, plan_commands, plan_text};
 pub use task_master::task_master;
 pub(crate) use update::bring_up_to_date;
 pub use update::{Becomes, PlanChange, PlanConflict, PlanField, PlanUpdate, compare};

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::iter;
 
 use crate::frame::{FrameEdit, FrameRef, FrameStatus, Handle, NewFrame, Parent};
 use crate::text::one_line;
@@ -11,8 +12,8 @@ use crate::tree::{Command, Tree};
 const REMOVED: &str = "Left out of the edited plan";
 /// The blanks of a level.
 const LEVEL: usize = 2;
-/// The most lines of a text.
-const MOST_LINES: usize = 10_000;
+/// The most lines of a plan that is edited as a text.
+pub const PLAN_TEXT_LINES: usize = 10_000;
 
 /// Why an edited plan cannot be followed. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,13 +23,6 @@ pub struct PlanTextError {
     pub line: usize,
     /// What is wrong, and what to do.
     pub message: String,
-}
-
-impl PlanTextError {
-    /// The plan is not the one that was edited any more.
-    pub(crate) fn changed() -> Self {
-        Self { line: 0, message: "the plan has changed meanwhile; edit it as it is now".to_owned() }
-    }
 }
 
 impl fmt::Display for PlanTextError {
@@ -47,7 +41,7 @@ impl std::error::Error for PlanTextError {}
 struct Entry {
     number: usize,
     level: usize,
-    mark: Option<String>,
+    mark: Option<FrameStatus>,
     title: String,
     handle: Option<Handle>,
     depends_on: Vec<Handle>,
@@ -78,27 +72,51 @@ pub fn plan_text(tree: &Tree, below: Option<Handle>) -> String {
     text
 }
 
-/// The commands that make the plan what an edited text says. `before` is the text of [`plan_text`] for the same frame, `after` the text as it is
-/// now. Lines that begin with `#` say nothing. A line without a handle is a new frame; one that is gone takes its frame out of the plan.
+/// The commands that make the plan what an edited text says. `before` is the text of [`plan_text`] that was edited, `after` the text as it is
+/// now. Lines that begin with `#` say nothing. A line without a handle is a new frame; one that is gone takes its frame out of the plan. What
+/// others have changed since `before` stays, if the text does not change the same frames.
 ///
 /// # Errors
-/// If a line cannot be read, names an unknown frame, or one twice; if a frame that has begun or ended is moved, marked or removed.
+/// If a line cannot be read, names an unknown frame, or one twice; if a frame that has begun or ended is moved, marked or removed; if a frame
+/// that the text changes has changed since `before`.
 pub fn plan_commands(
     tree: &Tree,
     below: Option<Handle>,
     before: &str,
     after: &str,
 ) -> Result<Vec<Command>, PlanTextError> {
-    let (before, mut after) = (entries(before)?, entries(after)?);
-    let known: HashMap<Handle, &Entry> = before.iter().filter_map(|entry| Some((entry.handle?, entry))).collect();
-    let mut seen = HashSet::new();
-    let mut commands = Vec::new();
-    for entry in &after {
+    let (mut before, mut after) = (entries(before)?, entries(after)?);
+    let known: HashMap<Handle, Entry> =
+        before.iter().filter_map(|entry| Some((entry.handle?, entry.clone()))).collect();
+    let listed = check_lines(&after, &known)?;
+    let removed: Vec<Handle> = known.keys().copied().filter(|handle| !listed.contains(handle)).collect();
+    let mut edits = Edits { tree, commands: Vec::new(), touched: HashSet::new() };
+    let mut next = tree.len();
+    let parents = parents(&mut after, below, || {
+        next += 1;
+        Handle::from_index(next - 1)
+    })?;
+    // New frames first, so that others can stand below them and depend on them.
+    edits.plan(&after, &parents, &known)?;
+    // What is not needed any more, before the moves and before what is needed from now on: each step alone has to be possible.
+    edits.words_and_fewer_dependencies(&after, &known)?;
+    let before_parents = self::parents(&mut before, below, || None)?;
+    edits.moves((&before, &before_parents), (&after, &parents))?;
+    edits.dependencies(&after, &known)?;
+    edits.remove(removed)?;
+    edits.check_unchanged(below, &known)?;
+    Ok(edits.commands)
+}
+
+/// Checks that the lines name frames of the plan, each once and with its mark. Returns the frames.
+fn check_lines(after: &[Entry], known: &HashMap<Handle, Entry>) -> Result<HashSet<Handle>, PlanTextError> {
+    let mut listed = HashSet::new();
+    for entry in after {
         let Some(handle) = entry.handle else { continue };
         let Some(was) = known.get(&handle) else {
             return Err(at(entry, format!("{handle} is no frame of this plan; a new frame has no handle")));
         };
-        if !seen.insert(handle) {
+        if !listed.insert(handle) {
             return Err(at(entry, format!("{handle} is there twice")));
         }
         if entry.mark != was.mark {
@@ -110,61 +128,250 @@ pub fn plan_commands(
             ));
         }
     }
-    let is_planned = |handle: Handle| tree.node(handle).status() == FrameStatus::Planned;
-    let is_unbegun = |handle: Handle| is_planned(handle) || tree.node(handle).record().waits_to_begin();
-    let removed: Vec<Handle> =
-        before.iter().filter_map(|entry| entry.handle).filter(|handle| !seen.contains(handle)).collect();
-    if let Some(begun) = removed.iter().find(|handle| !is_unbegun(**handle)) {
-        let message = format!(
-            "the line of {begun} is gone, but it has begun: put it back; `callstack invalidate {begun} REASON` takes it out of the plan"
-        );
-        return Err(PlanTextError { line: 0, message });
+    Ok(listed)
+}
+
+/// The commands so far, and the frames that they change.
+struct Edits<'a> {
+    tree: &'a Tree,
+    commands: Vec<Command>,
+    touched: HashSet<Handle>,
+}
+
+impl Edits<'_> {
+    fn is_planned(&self, handle: Handle) -> bool {
+        handle.index() >= self.tree.len() || self.tree.node(handle).status() == FrameStatus::Planned
     }
-    // New frames first, so that others can stand below them and depend on them.
-    let mut next = tree.len();
-    let parents = parents(&mut after, below, |_| {
-        next += 1;
-        Handle::from_index(next - 1)
-    })?;
-    for (entry, parent) in after.iter().zip(&parents).filter(|(entry, _)| !entry.is_known(&known)) {
-        if entry.title.is_empty() {
-            return Err(at(entry, "a new frame needs a title".to_owned()));
-        }
-        let mut frame = NewFrame::new(entry.title.clone());
-        frame.parent = parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
-        commands.push((entry.number, Command::Plan(frame)));
-    }
-    for entry in &after {
-        let Some(handle) = entry.handle else { continue };
-        let was = known.get(&handle);
-        let mut edit = FrameEdit::default();
-        if let Some(was) = was
-            && was.title != entry.title
-        {
-            edit.title = Some(entry.title.clone());
-        }
-        let needed_before = was.map_or(&[][..], |was| &was.depends_on);
-        if entry.depends_on != needed_before {
-            if was.is_some() && !is_planned(handle) {
-                return Err(at(entry, format!("{handle} has begun: what it needs stays as it was")));
-            }
-            edit.depends_on = Some(entry.depends_on.iter().map(|other| (*other).into()).collect());
-        }
+
+    fn edit(&mut self, handle: Handle, edit: FrameEdit) {
         if edit != FrameEdit::default() {
-            commands.push((entry.number, Command::Edit { frame: handle.into(), edit }));
+            self.touched.insert(handle);
+            self.commands.push(Command::Edit { frame: handle.into(), edit });
         }
     }
-    moves(tree, below, (&before, &after), &parents, &mut commands)?;
-    let mut commands: Vec<Command> = commands.into_iter().map(|(_, command)| command).collect();
-    if !removed.is_empty() {
-        let frames = removed.into_iter().map(FrameRef::from).collect();
-        commands.push(Command::InvalidateAll { frames, reason: REMOVED.to_owned(), open_too: false });
+
+    fn plan(
+        &mut self,
+        after: &[Entry],
+        parents: &[Option<Handle>],
+        known: &HashMap<Handle, Entry>,
+    ) -> Result<(), PlanTextError> {
+        for (entry, parent) in after.iter().zip(parents).filter(|(entry, _)| !entry.is_in(known)) {
+            if entry.title.is_empty() {
+                return Err(at(entry, "a new frame needs a title".to_owned()));
+            }
+            let mut frame = NewFrame::new(entry.title.clone());
+            frame.parent = parent.map_or(Parent::Root, |parent| Parent::Frame(parent.into()));
+            self.commands.push(Command::Plan(frame));
+        }
+        Ok(())
     }
-    Ok(commands)
+
+    fn words_and_fewer_dependencies(
+        &mut self,
+        after: &[Entry],
+        known: &HashMap<Handle, Entry>,
+    ) -> Result<(), PlanTextError> {
+        for entry in after {
+            let Some((handle, was)) = entry.handle.and_then(|handle| Some((handle, known.get(&handle)?))) else {
+                continue;
+            };
+            let mut edit = FrameEdit::default();
+            if was.title != entry.title {
+                if entry.title.is_empty() {
+                    return Err(at(entry, format!("{handle} needs a title")));
+                }
+                edit.title = Some(entry.title.clone());
+            }
+            if was.depends_on != entry.depends_on {
+                if !self.is_planned(handle) {
+                    return Err(at(entry, format!("{handle} is not planned: what it needs stays as it was")));
+                }
+                let kept = was.depends_on.iter().filter(|needed| entry.depends_on.contains(needed));
+                let kept: Vec<FrameRef> = kept.map(|needed| (*needed).into()).collect();
+                edit.depends_on = (kept.len() < was.depends_on.len()).then_some(kept);
+            }
+            self.edit(handle, edit);
+        }
+        Ok(())
+    }
+
+    fn dependencies(&mut self, after: &[Entry], known: &HashMap<Handle, Entry>) -> Result<(), PlanTextError> {
+        for entry in after {
+            let Some(handle) = entry.handle else { continue };
+            let was = known.get(&handle).map_or(&[][..], |was| &was.depends_on);
+            if entry.depends_on != was {
+                let depends_on = Some(entry.depends_on.iter().map(|needed| (*needed).into()).collect());
+                self.edit(handle, FrameEdit { depends_on, ..FrameEdit::default() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The moves: to other parents, and to other places among siblings. Frames that others have begun stay in their order.
+    fn moves(
+        &mut self,
+        (before, parents_before): (&[Entry], &[Option<Handle>]),
+        (after, parents): (&[Entry], &[Option<Handle>]),
+    ) -> Result<(), PlanTextError> {
+        let mut order = Order::default();
+        for (entry, parent) in before.iter().zip(parents_before) {
+            if let Some(handle) = entry.handle {
+                order.insert(handle, *parent, None);
+            }
+        }
+        let mut wanted: HashMap<Option<Handle>, Vec<&Entry>> = HashMap::new();
+        let mut groups = Vec::new();
+        for (entry, parent) in after.iter().zip(parents) {
+            if !wanted.contains_key(parent) {
+                groups.push(*parent);
+            }
+            wanted.entry(*parent).or_default().push(entry);
+        }
+        for parent in groups {
+            let entries = &wanted[&parent];
+            for (index, entry) in entries.iter().enumerate().rev() {
+                let Some(handle) = entry.handle else { continue };
+                let next = entries.get(index + 1).and_then(|next| next.handle);
+                let place = order.place(handle);
+                if place == Some((parent, next)) {
+                    continue;
+                }
+                if !self.is_planned(handle) {
+                    match place {
+                        // Those that can move are put around it.
+                        Some((old, _)) if old == parent => continue,
+                        _ => return Err(at(entry, format!("{handle} is not planned, and stays where it is"))),
+                    }
+                }
+                // A new frame is the last one below its parent already.
+                if place.is_some() || next.is_some() {
+                    let moves = place.is_some_and(|(old, _)| old != parent);
+                    let parent = moves.then(|| parent.map(FrameRef::from));
+                    let before = Some(next.map(FrameRef::from));
+                    self.edit(handle, FrameEdit { parent, before, ..FrameEdit::default() });
+                }
+                order.remove(handle);
+                order.insert(handle, parent, next);
+            }
+            let mut expected = entries.iter();
+            for handle in order.below(parent) {
+                // One that is gone leaves the plan.
+                let Some(entry) = expected.as_slice().first() else { break };
+                if entry.handle == Some(handle) {
+                    expected.next();
+                } else if entries.iter().any(|entry| entry.handle == Some(handle)) {
+                    return Err(at(entry, "frames that have begun stay in their order".to_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, mut removed: Vec<Handle>) -> Result<(), PlanTextError> {
+        if removed.is_empty() {
+            return Ok(());
+        }
+        removed.sort_unstable();
+        let is_unbegun = |handle: &Handle| {
+            let record = self.tree.node(*handle).record();
+            record.status == FrameStatus::Planned || record.waits_to_begin()
+        };
+        if let Some(begun) = removed.iter().find(|handle| !is_unbegun(handle)) {
+            let status = self.tree.node(*begun).status();
+            let message = format!(
+                "the line of {begun} is gone, but it is {status}: put it back; `callstack invalidate {begun} REASON` takes it out of the plan"
+            );
+            return Err(PlanTextError { line: 0, message });
+        }
+        self.touched.extend(&removed);
+        let frames = removed.into_iter().map(FrameRef::from).collect();
+        self.commands.push(Command::InvalidateAll { frames, reason: REMOVED.to_owned(), open_too: false });
+        Ok(())
+    }
+
+    /// Checks that the frames which the text changes are as it was made of.
+    fn check_unchanged(&self, below: Option<Handle>, known: &HashMap<Handle, Entry>) -> Result<(), PlanTextError> {
+        let now = entries(&plan_text(self.tree, below))?;
+        let now: HashMap<Handle, &Entry> = now.iter().filter_map(|entry| Some((entry.handle?, entry))).collect();
+        let is_as_before = |handle: &&Handle| match (known.get(handle), now.get(handle)) {
+            (Some(was), Some(is)) => was.title == is.title && was.depends_on == is.depends_on,
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        match self.touched.iter().find(|handle| !is_as_before(handle)) {
+            Some(changed) => {
+                let message = format!("{changed} has changed meanwhile; edit the plan as it is now");
+                Err(PlanTextError { line: 0, message })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The places of frames among their siblings.
+#[derive(Default)]
+struct Order {
+    /// For each frame its parent, and its siblings before and behind it.
+    places: HashMap<Handle, (Option<Handle>, Option<Handle>, Option<Handle>)>,
+    /// The first and the last frame below each parent.
+    ends: HashMap<Option<Handle>, (Handle, Handle)>,
+}
+
+impl Order {
+    /// The parent of a frame and the sibling behind it, if it has a place.
+    fn place(&self, handle: Handle) -> Option<(Option<Handle>, Option<Handle>)> {
+        self.places.get(&handle).map(|(parent, _, next)| (*parent, *next))
+    }
+
+    fn remove(&mut self, handle: Handle) {
+        let Some((parent, previous, next)) = self.places.remove(&handle) else { return };
+        if let Some(place) = previous.and_then(|previous| self.places.get_mut(&previous)) {
+            place.2 = next;
+        }
+        if let Some(place) = next.and_then(|next| self.places.get_mut(&next)) {
+            place.1 = previous;
+        }
+        match (previous, next, self.ends.get_mut(&parent)) {
+            (None, None, _) => drop(self.ends.remove(&parent)),
+            (None, Some(next), Some(ends)) => ends.0 = next,
+            (Some(previous), None, Some(ends)) => ends.1 = previous,
+            _ => {}
+        }
+    }
+
+    /// Puts a frame below a parent, before a sibling or at the end.
+    fn insert(&mut self, handle: Handle, parent: Option<Handle>, next: Option<Handle>) {
+        let next = next.filter(|next| self.places.get(next).is_some_and(|place| place.0 == parent));
+        let previous = match next {
+            Some(next) => self.places.get(&next).and_then(|place| place.1),
+            None => self.ends.get(&parent).map(|ends| ends.1),
+        };
+        self.places.insert(handle, (parent, previous, next));
+        if let Some(place) = previous.and_then(|previous| self.places.get_mut(&previous)) {
+            place.2 = Some(handle);
+        }
+        if let Some(place) = next.and_then(|next| self.places.get_mut(&next)) {
+            place.1 = Some(handle);
+        }
+        let ends = self.ends.entry(parent).or_insert((handle, handle));
+        if previous.is_none() {
+            ends.0 = handle;
+        }
+        if next.is_none() {
+            ends.1 = handle;
+        }
+    }
+
+    /// The frames below a parent, in their order.
+    fn below(&self, parent: Option<Handle>) -> Vec<Handle> {
+        let first = self.ends.get(&parent).map(|ends| ends.0);
+        iter::successors(first, |handle| self.places.get(handle).and_then(|place| place.2)).collect()
+    }
 }
 
 impl Entry {
-    fn is_known(&self, known: &HashMap<Handle, &Entry>) -> bool {
+    fn is_in(&self, known: &HashMap<Handle, Entry>) -> bool {
         self.handle.is_some_and(|handle| known.contains_key(&handle))
     }
 }
@@ -173,7 +380,7 @@ impl Entry {
 fn parents(
     entries: &mut [Entry],
     below: Option<Handle>,
-    mut name: impl FnMut(&Entry) -> Option<Handle>,
+    mut name: impl FnMut() -> Option<Handle>,
 ) -> Result<Vec<Option<Handle>>, PlanTextError> {
     let mut above: Vec<Handle> = Vec::new();
     let mut parents = Vec::new();
@@ -183,140 +390,85 @@ fn parents(
         }
         above.truncate(entry.level);
         parents.push(above.last().copied().or(below));
-        if entry.handle.is_none() {
-            entry.handle = name(entry);
-        }
+        entry.handle = entry.handle.or_else(&mut name);
         above.extend(entry.handle);
     }
     Ok(parents)
 }
 
-/// Adds the moves: to other parents, and to other places among siblings.
-fn moves(
-    tree: &Tree,
-    below: Option<Handle>,
-    (before, after): (&[Entry], &[Entry]),
-    parents: &[Option<Handle>],
-    commands: &mut Vec<(usize, Command)>,
-) -> Result<(), PlanTextError> {
-    let is_movable =
-        |handle: Handle| handle.index() >= tree.len() || tree.node(handle).status() == FrameStatus::Planned;
-    // The visible children of each frame as they are when the commands so far are carried out.
-    let mut children: HashMap<Option<Handle>, Vec<Handle>> = HashMap::new();
-    let mut was_below = HashMap::new();
-    let mut copy = before.to_vec();
-    for (entry, parent) in before.iter().zip(self::parents(&mut copy, below, |entry| entry.handle)?) {
-        if let Some(handle) = entry.handle {
-            children.entry(parent).or_default().push(handle);
-            was_below.insert(handle, parent);
-        }
-    }
-    let mut wanted: HashMap<Option<Handle>, Vec<&Entry>> = HashMap::new();
-    let mut order = Vec::new();
-    for (entry, parent) in after.iter().zip(parents) {
-        if !wanted.contains_key(parent) {
-            order.push(*parent);
-        }
-        wanted.entry(*parent).or_default().push(entry);
-        if let Some(handle) = entry.handle.filter(|handle| !was_below.contains_key(handle)) {
-            children.entry(*parent).or_default().push(handle);
-            was_below.insert(handle, *parent);
-        }
-    }
-    for parent in order {
-        let entries = &wanted[&parent];
-        for (index, entry) in entries.iter().enumerate().rev() {
-            let Some(handle) = entry.handle else { continue };
-            let next = entries.get(index + 1).and_then(|next| next.handle);
-            let old = was_below.get(&handle).copied().flatten();
-            let siblings = children.entry(old).or_default();
-            let place = siblings.iter().position(|sibling| *sibling == handle);
-            let is_there = old == parent && place.is_some_and(|place| siblings.get(place + 1).copied() == next);
-            if is_there {
-                continue;
-            }
-            if !is_movable(handle) {
-                if old == parent {
-                    // Those that can move are put around it.
-                    continue;
-                }
-                return Err(at(entry, format!("{handle} has begun, and stays where it is")));
-            }
-            if let Some(place) = place {
-                siblings.remove(place);
-            }
-            let siblings = children.entry(parent).or_default();
-            let at =
-                next.and_then(|next| siblings.iter().position(|sibling| *sibling == next)).unwrap_or(siblings.len());
-            siblings.insert(at, handle);
-            was_below.insert(handle, parent);
-            let mut edit = FrameEdit { before: Some(next.map(FrameRef::from)), ..FrameEdit::default() };
-            edit.parent = (old != parent).then(|| parent.map(FrameRef::from));
-            commands.push((entry.number, Command::Edit { frame: handle.into(), edit }));
-        }
-        let is: Vec<Handle> = children.get(&parent).into_iter().flatten().copied().collect();
-        let listed: Vec<Handle> = entries.iter().filter_map(|entry| entry.handle).collect();
-        let is: Vec<Handle> = is.into_iter().filter(|handle| listed.contains(handle)).collect();
-        if let Some((entry, _)) = entries.iter().zip(&is).find(|(entry, is)| entry.handle != Some(**is)) {
-            return Err(at(entry, "frames that have begun stay in their order".to_owned()));
-        }
-    }
-    Ok(())
-}
-
 /// Reads the lines of a plan.
 fn entries(text: &str) -> Result<Vec<Entry>, PlanTextError> {
-    let mut entries = Vec::new();
-    for (index, line) in text.lines().enumerate() {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let (number, body) = (index + 1, line.trim_start());
+        let wrong = |message: String| PlanTextError { line: number, message };
         if body.trim().is_empty() || body.starts_with('#') {
             continue;
         }
-        if entries.len() == MOST_LINES {
-            return Err(PlanTextError { line: number, message: format!("a plan has at most {MOST_LINES} lines") });
+        if entries.len() == PLAN_TEXT_LINES {
+            return Err(wrong(format!("a plan that is edited has at most {PLAN_TEXT_LINES} lines")));
         }
-        let blanks =
-            line[..line.len() - body.len()].chars().map(|blank| if blank == '\t' { LEVEL } else { 1 }).sum::<usize>();
-        let Some(item) = body.strip_prefix("- ").or_else(|| body.strip_prefix("* ")) else {
-            let message = "a line is `- [ ] Title`, with (fN) behind the title of a frame that is there".to_owned();
-            return Err(PlanTextError { line: number, message });
-        };
-        let (mark, rest) = mark_of(item.trim());
-        let (title, handle, depends_on) = parts_of(rest);
-        let level = blanks / LEVEL;
+        let blanks = line[..line.len() - body.len()].chars().map(|blank| if blank == '\t' { LEVEL } else { 1 });
+        let level = blanks.sum::<usize>() / LEVEL;
+        let item = body.strip_prefix("- ").or_else(|| body.strip_prefix("* "));
+        let item = item.ok_or_else(|| {
+            wrong("a line is `- [ ] Title`, with (fN) behind the title of a frame that is there".to_owned())
+        })?;
+        let (mark, rest) = mark_of(item.trim()).map_err(wrong)?;
+        let (title, handle, depends_on) = parts_of(rest).map_err(wrong)?;
+        if handle.is_none() && mark.is_some_and(|mark| mark != FrameStatus::Planned) {
+            return Err(wrong("a new frame is planned: `- [ ] Title`".to_owned()));
+        }
         entries.push(Entry { number, level, mark, title: title.to_owned(), handle, depends_on });
-    }
-    // A new frame has no mark, or that of a planned one.
-    if let Some(entry) = entries.iter().find(|entry| {
-        entry.handle.is_none() && entry.mark.as_deref().is_some_and(|mark| mark != FrameStatus::Planned.mark())
-    }) {
-        return Err(at(entry, "a new frame is planned: `- [ ] Title`".to_owned()));
     }
     Ok(entries)
 }
 
-/// The mark before a title, if there is one.
-fn mark_of(item: &str) -> (Option<String>, &str) {
-    for status in FrameStatus::ALL {
-        if let Some(rest) = item.strip_prefix(status.mark()) {
-            return (Some(status.mark().to_owned()), rest.trim());
-        }
+/// The mark before a title, if there is one, and the rest.
+fn mark_of(item: &str) -> Result<(Option<FrameStatus>, &str), String> {
+    let Some((inside, rest)) = item.strip_prefix('[').and_then(|item| item.split_once(']')) else {
+        return Ok((None, item));
+    };
+    let inside = if inside.trim().is_empty() { " ".to_owned() } else { inside.trim().to_lowercase() };
+    match FrameStatus::ALL.iter().find(|status| status.mark() == format!("[{inside}]")) {
+        Some(status) => Ok((Some(*status), rest.trim())),
+        // A title may begin with a word in brackets.
+        None if inside.chars().count() > 1 => Ok((None, item)),
+        None => Err(format!("[{inside}] is no mark; a new frame is `- [ ] Title`")),
     }
-    (None, item)
 }
 
 /// The title, the handle behind it, and the handles that it needs: `Routes (f3) after f2, f4`.
-fn parts_of(text: &str) -> (&str, Option<Handle>, Vec<Handle>) {
-    let needed = text.rsplit_once(" after ").and_then(|(before, names)| {
-        let handles: Option<Vec<Handle>> = names.split(',').map(|name| name.trim().parse().ok()).collect();
-        Some((before.trim(), handles?))
+fn parts_of(text: &str) -> Result<(&str, Option<Handle>, Vec<Handle>), String> {
+    let named = text.match_indices('(').rev().find_map(|(start, _)| {
+        let (inside, rest) = text[start + 1..].split_once(')')?;
+        Some((text[..start].trim(), inside.trim().to_lowercase().parse::<Handle>().ok()?, rest.trim()))
     });
-    let (text, depends_on) = needed.unwrap_or((text, Vec::new()));
-    let named = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
-    match named.and_then(|(title, name)| Some((title.trim(), name.parse().ok()?))) {
-        Some((title, handle)) => (title, Some(handle), depends_on),
-        None => (text, None, depends_on),
+    let Some((title, handle, rest)) = named else {
+        // Without a handle the end of the line is a part of the title, unless it names frames.
+        let needed = text.rsplit_once(" after ").and_then(|(title, names)| Some((title.trim(), needed_in(names)?)));
+        let (title, depends_on) = needed.unwrap_or((text, Vec::new()));
+        return Ok((title, None, depends_on));
+    };
+    let rest = rest.trim_start_matches(':').trim();
+    if rest.is_empty() {
+        return Ok((title, Some(handle), Vec::new()));
     }
+    let names = rest.split_once(char::is_whitespace).filter(|(word, _)| word.eq_ignore_ascii_case("after"));
+    match names.and_then(|(_, names)| needed_in(names)) {
+        Some(depends_on) => Ok((title, Some(handle), depends_on)),
+        None => Err(format!(
+            "behind ({handle}) stands only what it needs, by handles: `after f2, f3`; its title stands before ({handle})"
+        )),
+    }
+}
+
+/// The handles of a list: `f2, f4 and f5`. `None`: it has something else.
+fn needed_in(names: &str) -> Option<Vec<Handle>> {
+    let words = names.split(|sign: char| sign == ',' || sign.is_whitespace());
+    let words = words.filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("and"));
+    let handles: Option<Vec<Handle>> = words.map(|word| word.to_lowercase().parse().ok()).collect();
+    handles.filter(|handles| !handles.is_empty())
 }
 
 fn at(entry: &Entry, message: String) -> PlanTextError {

@@ -2,8 +2,6 @@
 
 use super::Stack;
 use super::results::{Invalidated, Reopened, Retried, Undone, frames_with, unfinished_below};
-#[cfg(doc)]
-use crate::error::Error;
 use crate::error::{Error, Result};
 use crate::frame::{Change, FrameRef, FrameStatus, Handle};
 use crate::tree::Command;

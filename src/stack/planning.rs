@@ -124,13 +124,13 @@ impl Stack {
     /// assert_eq!(before, "- [ ] Cart (f2)\n");
     /// let edited = stack.edit_plan(Some(shop), &before, "- [ ] Load test\n- [ ] Shopping cart (f2)\n")?.unwrap();
     /// assert_eq!((edited.planned.len(), edited.edited), (1, vec![cart]));
-    /// assert!(stack.edit_plan(Some(shop), &before, "")?.is_err(), "the plan is not that text any more");
+    /// assert!(stack.edit_plan(Some(shop), &before, "")?.is_err(), "the frame is not as in that text any more");
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`decide`](crate::tree::decide): the plan cannot be so. The inner error: the text cannot be followed, or the plan has changed since
-    /// `before`.
+    /// As [`decide`](crate::tree::decide): the plan cannot be so. The inner error: the text cannot be followed, or a frame that it
+    /// changes has changed since `before`.
     pub fn edit_plan(
         &self,
         below: Option<Handle>,
@@ -140,17 +140,11 @@ impl Stack {
         let mut problem = None;
         let events = self.commit(
             || (),
-            |tree, (), now| {
-                let commands = match import::plan_text(tree, below) == before {
-                    true => import::plan_commands(tree, below, before, after),
-                    false => Err(PlanTextError::changed()),
-                };
-                match commands {
-                    Ok(commands) => decide_all(tree, self.actor.as_deref(), "plan", self.with_ids(commands), now),
-                    Err(error) => {
-                        problem = Some(error);
-                        Ok(Commit::default())
-                    }
+            |tree, (), now| match import::plan_commands(tree, below, before, after) {
+                Ok(commands) => decide_all(tree, self.actor.as_deref(), "plan", self.with_ids(commands), now),
+                Err(error) => {
+                    problem = Some(error);
+                    Ok(Commit::default())
                 }
             },
         )?;

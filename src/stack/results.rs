@@ -95,6 +95,13 @@ pub struct EditedPlan {
     pub invalidated: Vec<Handle>,
 }
 
+impl EditedPlan {
+    /// True if the plan is as it was.
+    pub fn is_nothing(&self) -> bool {
+        self.planned.is_empty() && self.edited.is_empty() && self.invalidated.is_empty()
+    }
+}
+
 /// The result of [`Stack::retry`].
 ///
 /// In JSON: `{"handle": "f7", "attempt": 2, "invalidated": ["f4"], "stillOpen": ["f3"]}`.

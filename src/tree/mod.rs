@@ -65,8 +65,8 @@ pub(crate) use comparison::{Compared, Comparison};
 use costs::Cost;
 #[cfg(feature = "session")]
 pub(crate) use decide::decide_each;
+pub use decide::{MOST_TAKEN_BACK, decide, decide_as};
 pub(crate) use decide::{TAKEN_BACK, decide_all, decide_together, known_chunk};
-pub use decide::{decide, decide_as};
 pub use heap_usage::HeapUsage;
 use ids::Ids;
 pub use memory::{Conversation, RunState};

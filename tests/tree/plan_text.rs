@@ -20,7 +20,7 @@ proptest! {
     #[test]
     fn a_plan_becomes_what_the_edited_text_says(seed in any::<u64>(), size in 1usize..14) {
         let mut random = Random::new(seed);
-        let stack = Stack::in_memory();
+        let stack = Stack::in_memory().as_actor(Actor::new(HolderKind::Person, ""));
         let root = stack.push(NewFrame::new("Root").id("root")).unwrap();
         for number in 0..size {
             let parent = if number == 0 || random.once_in(3) { root } else { Handle::from_index(1 + random.below(number)).unwrap() };
@@ -44,6 +44,10 @@ proptest! {
         let result = stack.edit_plan(Some(root), &before, &edited).unwrap();
         prop_assert!(result.is_ok(), "{result:?}\n{before}---\n{edited}");
         prop_assert_eq!(without_handles(&text(&stack, Some(root))), without_handles(&edited), "before:\n{}", before);
+        if !result.unwrap().is_nothing() {
+            stack.undo().unwrap_or_else(|error| panic!("{error}\n{before}---\n{edited}"));
+            prop_assert_eq!(text(&stack, Some(root)), before, "undone, after:\n{}", edited);
+        }
     }
 }
 
@@ -65,7 +69,7 @@ fn what_has_begun_stays_and_nothing_changes_if_a_line_is_refused() {
             "- [>] Routes (f3)\n- [x] Schema (f2)\n- [ ] Pages (f4)\n",
             "line 1: frames that have begun stay in their order",
         ),
-        ("- [x] Schema (f2)\n- [ ] Pages (f4)\n", "the line of f3 is gone, but it has begun"),
+        ("- [x] Schema (f2)\n- [ ] Pages (f4)\n", "the line of f3 is gone, but it is in_progress"),
         (
             "- [x] Schema (f2)\n- [x] Routes (f3)\n- [ ] Pages (f4)\n",
             "line 2: marks are not edited: `callstack done f3",
@@ -77,8 +81,20 @@ fn what_has_begun_stays_and_nothing_changes_if_a_line_is_refused() {
             "line 3: it is indented by more than one level",
         ),
         ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [x] New\n- [ ] Pages (f4)\n", "line 3: a new frame is planned"),
-        ("- [x] Schema (f2)\n- [ ] Pages (f4)\n  - [>] Routes (f3)\n", "line 3: f3 has begun, and stays where it is"),
+        (
+            "- [x] Schema (f2)\n- [ ] Pages (f4)\n  - [>] Routes (f3)\n",
+            "line 3: f3 is not planned, and stays where it is",
+        ),
         ("Schema\n", "line 1: a line is `- [ ] Title`"),
+        (
+            "- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f4) urgent\n",
+            "line 3: behind (f4) stands only what it needs",
+        ),
+        (
+            "- [x] Schema (f2)\n- [>] Routes (f3)\n- [ ] Pages (f4) after Routes\n",
+            "line 3: behind (f4) stands only what it needs",
+        ),
+        ("- [x] Schema (f2)\n- [>] Routes (f3)\n- [o] New\n- [ ] Pages (f4)\n", "line 3: [o] is no mark"),
     ] {
         let refused = stack.edit_plan(Some(root), &before, edited).unwrap().unwrap_err().to_string();
         assert!(refused.starts_with(problem), "{edited}: {refused}");
@@ -89,4 +105,40 @@ fn what_has_begun_stays_and_nothing_changes_if_a_line_is_refused() {
         .edit_plan(Some(root), &before, "- [x] Schema (f2)\n- [>] API (f3)\n- [ ] Pages (f4) after f4\n")
         .unwrap_err();
     assert_eq!((error.code(), stack.state().unwrap()), ("dependency", state));
+}
+
+#[test]
+fn lines_are_read_as_people_write_them() {
+    let stack = Stack::in_memory();
+    let root = stack.push(NewFrame::new("Shop").id("shop")).unwrap();
+    for title in ["Schema", "Routes", "Pages"] {
+        stack.plan(NewFrame::new(title).id(title).below(root)).unwrap();
+    }
+    let before = text(&stack, Some(root));
+    let edited = "\u{feff}# mine\r\n* [ ] Schema (F2):\r\n- [] Pages (f4)\tAfter f2 and f3,\r\n\t- [API] New\r\n- [ ] Routes (f3) after f2\r\n";
+    stack.edit_plan(Some(root), &before, edited).unwrap().unwrap();
+    let expected =
+        "- [ ] Schema (f2)\n- [ ] Pages (f4) after f2, f3\n  - [ ] [API] New (f5)\n- [ ] Routes (f3) after f2\n";
+    assert_eq!(text(&stack, Some(root)), expected);
+    // The direction of a dependency is turned, and a frame leaves the one that it then needs.
+    let turned = "- [ ] Schema (f2) after f3\n- [ ] Pages (f4) after f5\n- [ ] [API] New (f5)\n- [ ] Routes (f3)\n";
+    stack.edit_plan(Some(root), expected, turned).unwrap().unwrap();
+    assert_eq!(text(&stack, Some(root)), turned);
+}
+
+#[test]
+fn what_others_change_meanwhile_stays_unless_it_is_the_same_frame() {
+    let stack = Stack::in_memory();
+    let root = stack.push(NewFrame::new("Shop").id("shop")).unwrap();
+    for title in ["Schema", "Routes", "Pages"] {
+        stack.plan(NewFrame::new(title).id(title).below(root)).unwrap();
+    }
+    let before = text(&stack, Some(root));
+    stack.activate("Schema").unwrap();
+    stack.plan(NewFrame::new("Mail").id("mail").below(root)).unwrap();
+    let renamed = before.replace("Routes", "API");
+    stack.edit_plan(Some(root), &before, &renamed).unwrap().unwrap();
+    assert_eq!(text(&stack, Some(root)), "- [>] Schema (f2)\n- [ ] API (f3)\n- [ ] Pages (f4)\n- [ ] Mail (f5)\n");
+    let refused = stack.edit_plan(Some(root), &before, &before.replace("Routes", "Ways")).unwrap().unwrap_err();
+    assert_eq!(refused.to_string(), "f3 has changed meanwhile; edit the plan as it is now");
 }

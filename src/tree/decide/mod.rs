@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Actor, Change, Event, Frame, FrameRef, FrameStatus, Handle, Holder, HolderKind};
 
 pub(crate) use memory::known_chunk;
+pub use undoing::MOST_TAKEN_BACK;
 pub(crate) use undoing::TAKEN_BACK;
 
 /// Checks a command against a tree and returns the commit that carries it out. The commit is empty if the tree already

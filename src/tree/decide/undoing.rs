@@ -1,6 +1,7 @@
 //! Commands that go back: a completed frame goes on, and the last command of a person is taken back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use super::editing::Place;
 use super::not_empty;
@@ -12,7 +13,7 @@ use crate::tree::{Draft, Tree};
 /// The reason with which a frame is invalidated whose making was taken back.
 pub(crate) const TAKEN_BACK: &str = "It was taken back.";
 /// A command that changes more frames than this, besides those that it adds, cannot be taken back.
-const MOST_CHANGED: usize = 2_000;
+pub const MOST_TAKEN_BACK: usize = 2_000;
 
 impl Draft<'_> {
     /// Lets a completed frame go on.
@@ -75,7 +76,7 @@ impl Draft<'_> {
                 continue;
             }
             // The steps of a run are not repeated.
-            if tree.run(*handle).is_some() || frames.len() > MOST_CHANGED {
+            if tree.run(*handle).is_some() || frames.len() > MOST_TAKEN_BACK {
                 return None;
             }
             let (changed, place) = frames.entry(*handle).or_default();
@@ -103,7 +104,7 @@ impl Draft<'_> {
         let refused = |reason: String| Error::NotUndone { command: given.command.clone(), reason };
         let Some(before) = given.before.as_deref() else {
             return Err(refused(format!(
-                "no retry and no stop can, nothing about the heap, and nothing that changes more than {MOST_CHANGED} frames"
+                "no retry and no stop can, nothing about the heap, and nothing that changes more than {MOST_TAKEN_BACK} frames"
             )));
         };
         if let Some(reason) = built_since(tree, given, before) {
@@ -111,14 +112,19 @@ impl Draft<'_> {
         }
         let (commanded, command) = (given.revision, given.command.clone());
         self.push(given.handle, Change::Undone { commanded, command });
+        let first = self.events().len();
+        for FrameBefore { frame, values, edit } in in_order_of_return(tree, before) {
+            self.push(*frame, Change::Restored { values: values.clone(), edit: edit.clone() });
+        }
+        if let Some(reason) = cannot_go_back(tree, before, &self.events()[first..]) {
+            return Err(refused(reason));
+        }
+        // What was moved below a new frame has left it by then.
         for frame in before.added() {
             if tree.node(frame).status() != FrameStatus::Invalidated {
                 self.push(frame, Change::Invalidated { reason: TAKEN_BACK.to_owned() });
                 self.leave(frame, FrameStatus::Invalidated);
             }
-        }
-        for FrameBefore { frame, values, edit } in &before.frames {
-            self.push(*frame, Change::Restored { values: values.clone(), edit: edit.clone() });
         }
         // Somebody may have chosen another one since, or ended it.
         let status_of = |frame: Handle| {
@@ -131,6 +137,44 @@ impl Draft<'_> {
         }
         Ok(())
     }
+}
+
+/// The frames that a command has changed, in an order in which each can go back: parents before what was below them before the command, so
+/// that no frame ever comes below itself, and of siblings the last first, because a place is before the next one.
+fn in_order_of_return<'a>(tree: &Tree, before: &'a TreeBefore) -> Vec<&'a FrameBefore> {
+    let find = |frame: &FrameRef| tree.resolve(frame).ok();
+    let places: BTreeMap<Handle, &FrameEdit> =
+        before.frames.iter().filter_map(|before| Some((before.frame, &**before.edit.as_ref()?))).collect();
+    let parent_of = |frame: Handle| match places.get(&frame).and_then(|edit| edit.parent.as_ref()) {
+        Some(parent) => parent.as_ref().and_then(find),
+        None => tree.node(frame).parent(),
+    };
+    let next_of = |frame: Handle| {
+        let next = places.get(&frame)?.before.as_ref()?.as_ref().and_then(find);
+        next.filter(|next| places.contains_key(next))
+    };
+    // A circle would be the fault of a damaged command.
+    let depth = |frame| iter::successors(parent_of(frame), |above| parent_of(*above)).take(tree.len()).count();
+    let behind = |frame| iter::successors(next_of(frame), |next| next_of(*next)).take(before.frames.len()).count();
+    let order = |frame: Handle| if places.is_empty() { (0, 0) } else { (depth(frame), behind(frame)) };
+    let mut frames: Vec<((usize, usize), &FrameBefore)> =
+        before.frames.iter().map(|before| (order(before.frame), before)).collect();
+    frames.sort_by_key(|(order, _)| *order);
+    frames.into_iter().map(|(_, before)| before).collect()
+}
+
+/// Why frames cannot be where they were before a command. The events take them all there.
+fn cannot_go_back(tree: &Tree, before: &TreeBefore, events: &[Event]) -> Option<String> {
+    before.frames.iter().find(|before| before.edit.is_some())?;
+    let mut restored = tree.clone();
+    // The event that the draft has before them is not applied.
+    let revisions = tree.revision() + 1..;
+    revisions.zip(events).for_each(|(revision, event)| restored.apply(&Event { revision, ..event.clone() }));
+    before.frames.iter().find_map(|before| {
+        let edit = before.edit.as_ref()?;
+        let error = Place::after(&restored, before.frame, edit).err()?;
+        Some(format!("{} cannot go back: {error}", before.frame))
+    })
 }
 
 /// The edit that takes a frame back from an edit to its place and its dependencies.
@@ -171,7 +215,11 @@ fn built_since(tree: &Tree, given: &Given, before: &TreeBefore) -> Option<String
     let is_later = |other: &Handle| other.index() >= given.frames;
     let added: BTreeSet<Handle> = before.added().collect();
     // It would wait for ever.
-    let is_left = |other: &&Handle| !added.contains(other) && tree.node(**other).status().is_unfinished();
+    let returning: BTreeSet<Handle> =
+        before.frames.iter().filter(|before| before.edit.is_some()).map(|before| before.frame).collect();
+    let is_left = |other: &&Handle| {
+        !added.contains(other) && !returning.contains(other) && tree.node(**other).status().is_unfinished()
+    };
     for handle in before.added() {
         if let Some(child) = tree.children(handle).iter().find(is_left) {
             return Some(format!("{child} was added below {handle} since"));
@@ -183,11 +231,6 @@ fn built_since(tree: &Tree, given: &Given, before: &TreeBefore) -> Option<String
     before.frames.iter().find_map(|before| {
         let handle = before.frame;
         let node = tree.node(handle);
-        if let Some(edit) = &before.edit
-            && let Err(error) = Place::after(tree, handle, edit)
-        {
-            return Some(format!("{handle} cannot go back: {error}"));
-        }
         if let Some(next) = node.retried_as().filter(is_later) {
             return Some(format!("{next} has begun {handle} anew since"));
         }
