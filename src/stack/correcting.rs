@@ -1,7 +1,7 @@
 //! Commands that correct what went wrong: frames are begun anew, go on or leave the plan, and commands are taken back.
 
 use super::Stack;
-use super::results::{Invalidated, Reopened, Retried, Undone, frames_with, unfinished_below};
+use super::results::{Invalidated, Reopened, Retried, Undone, frames_with, unfinished_below, unfinished_dependents};
 use crate::error::{Error, Result};
 use crate::frame::{Change, FrameRef, FrameStatus, Handle};
 use crate::tree::Command;
@@ -129,15 +129,7 @@ impl Stack {
         let events = self.execute(command)?;
         let invalidated = frames_with(&events, |change| matches!(change, Change::Invalidated { .. }));
         let tree = self.inner.tree.read();
-        let mut dependents: Vec<Handle> = invalidated
-            .iter()
-            .filter(|handle| tree.node(**handle).retried_as().is_none())
-            .flat_map(|handle| tree.dependents(*handle))
-            .copied()
-            .filter(|dependent| tree.node(*dependent).status().is_unfinished())
-            .collect();
-        dependents.sort_unstable();
-        dependents.dedup();
+        let dependents = unfinished_dependents(&tree, &invalidated);
         let mut still_open: Vec<Handle> =
             invalidated.iter().flat_map(|frame| unfinished_below(&tree, *frame, FrameStatus::is_open)).collect();
         still_open.sort_unstable();

@@ -1,7 +1,7 @@
 //! Commands that add frames, name them, and change the plan.
 
 use super::Stack;
-use super::results::{EditedPlan, first_handle, frames_with};
+use super::results::{EditedPlan, first_handle, frames_with, unfinished_dependents};
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameEdit, FrameRef, Handle, Identity, NewFrame, PLANNED_PREFIX, Parent};
 use crate::import::{self, ExportedPlan, Imported, PlanTextError, PlanUpdate};
@@ -159,8 +159,10 @@ impl Stack {
         };
         let planned = with(|change| matches!(change, Change::Added { .. }));
         let edited = with(|change| matches!(change, Change::Edited { .. }));
-        let edited = edited.into_iter().filter(|frame| !planned.contains(frame)).collect();
-        Ok(Ok(EditedPlan { planned, edited, invalidated: with(|change| matches!(change, Change::Invalidated { .. })) }))
+        let edited = edited.into_iter().filter(|frame| planned.binary_search(frame).is_err()).collect();
+        let invalidated = with(|change| matches!(change, Change::Invalidated { .. }));
+        let dependents = unfinished_dependents(&self.inner.tree.read(), &invalidated);
+        Ok(Ok(EditedPlan { planned, edited, invalidated, dependents }))
     }
 
     /// Commands whose new frames have IDs.

@@ -81,7 +81,7 @@ pub struct Undone {
 
 /// The result of [`Stack::edit_plan`].
 ///
-/// In JSON: `{"planned": ["f7"], "edited": ["f3"], "invalidated": []}`.
+/// In JSON: `{"planned": ["f7"], "edited": ["f3"], "invalidated": [], "dependents": []}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -93,6 +93,8 @@ pub struct EditedPlan {
     pub edited: Vec<Handle>,
     /// The frames that are out of the plan.
     pub invalidated: Vec<Handle>,
+    /// Unfinished frames that depend on one of these.
+    pub dependents: Vec<Handle>,
 }
 
 impl EditedPlan {
@@ -127,6 +129,17 @@ pub(super) fn first_handle(events: Vec<Event>) -> Handle {
 /// The frames of the events whose change matches.
 pub(super) fn frames_with(events: &[Event], is: impl Fn(&Change) -> bool) -> Vec<Handle> {
     events.iter().filter(|event| is(&event.change)).map(|event| event.handle).collect()
+}
+
+/// The unfinished frames that depend on frames which were invalidated.
+pub(super) fn unfinished_dependents(tree: &Tree, invalidated: &[Handle]) -> Vec<Handle> {
+    let counts = |handle: &&Handle| tree.node(**handle).retried_as().is_none();
+    let dependents = invalidated.iter().filter(counts).flat_map(|handle| tree.dependents(*handle)).copied();
+    let mut dependents: Vec<Handle> =
+        dependents.filter(|dependent| tree.node(*dependent).status().is_unfinished()).collect();
+    dependents.sort_unstable();
+    dependents.dedup();
+    dependents
 }
 
 pub(super) fn unfinished_below(tree: &Tree, handle: Handle, is: fn(FrameStatus) -> bool) -> Vec<Handle> {

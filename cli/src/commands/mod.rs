@@ -30,6 +30,7 @@ mod plan_editor;
 mod pop;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod programs;
 mod push;
 mod ready;
 mod reopen;
@@ -295,11 +296,10 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Doctor(arguments) => return doctor::run(&arguments, folder, output),
         StackCommand::Usage(arguments) => output.report(&usage::run(&arguments, folder)?)?,
         StackCommand::Push(arguments) => output.report_change(&push::run(arguments, folder)?)?,
-        StackCommand::Plan(arguments) if arguments.edits().is_some() => {
-            let below = arguments.edits().flatten();
-            output.report_change(&plan_editor::run(below, folder)?)?;
-        }
-        StackCommand::Plan(arguments) => output.report_change(&plan::run(arguments, folder)?)?,
+        StackCommand::Plan(arguments) => match arguments.edits() {
+            Some((below, file)) => output.report_change(&plan_editor::run(below, file, folder)?)?,
+            None => output.report_change(&plan::run(arguments, folder)?)?,
+        },
         StackCommand::Edit(arguments) => output.report_change(&edit::run(arguments, folder)?)?,
         StackCommand::Pop(arguments) => output.report_change(&pop::run(arguments, folder)?)?,
         StackCommand::Done(arguments) => output.report_change(&done::run(arguments, folder)?)?,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use callstack_core::import::{self, Imported, Problem};
 use callstack_core::text::from_json;
@@ -41,8 +41,8 @@ pub struct Arguments {
     #[command(flatten)]
     place: Place,
     /// Edit the plan as a check list in the editor of $VISUAL or $EDITOR: titles, order, places, dependencies, new and removed frames. With
-    /// --below only what is below that frame.
-    #[arg(long, conflicts_with_all = ["titles", "file", "chain", "root", "new"])]
+    /// --below only what is below that frame; with --file the edited list comes from a file, without an editor.
+    #[arg(long, conflicts_with_all = ["titles", "chain", "root", "new", "criteria", "criteria_compacted", "task", "priority", "depends_on"])]
     edit: bool,
     /// Each frame needs the results of the one before it.
     #[arg(long)]
@@ -98,9 +98,9 @@ impl Report for Planned {
 }
 
 impl Arguments {
-    /// The frame below which the plan is to be edited, if it is.
-    pub fn edits(&self) -> Option<Option<FrameRef>> {
-        self.edit.then(|| self.place.below().cloned())
+    /// The frame below which the plan is to be edited, if it is, and the file with the edited text.
+    pub fn edits(&self) -> Option<(Option<FrameRef>, Option<&Path>)> {
+        self.edit.then(|| (self.place.below().cloned(), self.file.as_deref()))
     }
 }
 

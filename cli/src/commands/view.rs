@@ -4,7 +4,7 @@ use std::env;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::programs::command_line;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -121,14 +122,15 @@ fn open(target: &str) {
         "windows" => "explorer",
         _ => "xdg-open",
     };
-    let opener = env::var_os("BROWSER").filter(|browser| !browser.is_empty()).unwrap_or_else(|| usual.into());
-    let started =
-        Command::new(&opener).arg(target).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    if let Err(error) = started {
-        note(&format!(
-            "no browser was opened: {} cannot be started: {error}; open the page yourself",
-            opener.to_string_lossy()
-        ));
+    let chosen = env::var("BROWSER").ok().filter(|browser| !browser.trim().is_empty());
+    // A list of browsers has colons between them; the first one is taken.
+    let chosen = chosen.as_deref().and_then(|browsers| browsers.split(':').find(|browser| !browser.trim().is_empty()));
+    let mut command = command_line(chosen.unwrap_or(usual), target);
+    let started = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    match started {
+        // A shell that finds no browser says so at once; a browser may stay for long.
+        Ok(mut child) => drop(thread::spawn(move || child.wait())),
+        Err(error) => note(&format!("no browser was opened: {error}; open the page yourself")),
     }
 }
 

@@ -2,26 +2,25 @@
 
 use serde_json::{Value, json};
 
-use crate::error::Result;
 use crate::frame::FrameRef;
 use crate::session::compaction::Message;
 use crate::stack::Stack;
 
 impl Stack {
     /// The lines for messages of a session in the log of its frame, each with a time. If the messages may repeat those of the log,
-    /// those and the ones before them are left out: messages before the first one of a log belong to other frames. `None`: there is
-    /// nothing to keep, or no log.
+    /// those and the ones before them are left out: messages before the first one of a log belong to other frames. If the log cannot be
+    /// read, it may get a message twice, but lacks none. `None`: there is nothing to keep, or no log.
     pub(super) fn lines_to_keep(
         &self,
         frame: &FrameRef,
         mut messages: Vec<Message>,
         may_repeat: bool,
-    ) -> Result<Option<Vec<Value>>> {
+    ) -> Option<Vec<Value>> {
         if !self.keeps_logs() || self.resolve(frame.clone()).is_err() {
-            return Ok(None);
+            return None;
         }
         if may_repeat {
-            let logged = self.logged_ids(frame)?;
+            let logged = self.logged_ids(frame).unwrap_or_default();
             let is_logged = |message: &Message| logged.contains(&*message.id);
             let first = messages.iter().position(is_logged).unwrap_or(0);
             messages = messages.into_iter().skip(first).filter(|message| !is_logged(message)).collect();
@@ -29,6 +28,6 @@ impl Stack {
         let now = (self.inner.clock)();
         let timed = |message: Message| json!(Message { time: message.time.or(Some(now)), ..message });
         let entries: Vec<Value> = messages.into_iter().map(timed).collect();
-        Ok(Some(entries).filter(|entries| !entries.is_empty()))
+        Some(entries).filter(|entries| !entries.is_empty())
     }
 }

@@ -11,7 +11,7 @@ use crate::stack::Stack;
 use crate::store::EventQuery;
 use crate::tree::Command;
 
-/// The most commits that wait for the journal.
+/// The most commands that wait for the journal.
 const MOST_POSTPONED: usize = 1_000;
 
 /// Commands of a turn that the journal has not allowed.
@@ -70,7 +70,8 @@ impl Turns<'_> {
     }
 
     /// Carries out actions in their order, and ends the calls whose frames could not be resumed. Commands that follow each other are
-    /// one commit: a crash leaves all of them or none.
+    /// one commit, so that a crash leaves all of them or none. A commit ends where a frame gets another ID, where a host begins a frame,
+    /// and where a call is answered.
     fn carry_out(&self, actions: Vec<Action>) -> Vec<Effect> {
         let (mut effects, ended) = self.stack.broken_by_panic(|| {
             let mut carrying = Carrying { stack: self.stack, commands: Vec::new(), effects: Vec::new() };
@@ -118,10 +119,8 @@ impl Carrying<'_> {
                 if self.stack.resolve(frame.clone()).is_err() || self.commands.iter().any(adds_lines) {
                     self.commit();
                 }
-                match self.stack.lines_to_keep(&frame, messages, may_repeat) {
-                    Ok(None) => {}
-                    Ok(Some(entries)) => self.command(Command::AppendLog { frame, entries }),
-                    Err(error) => self.effects.push(refused(&error)),
+                if let Some(entries) = self.stack.lines_to_keep(&frame, messages, may_repeat) {
+                    self.command(Command::AppendLog { frame, entries });
                 }
             }
             Action::Answer { call, handle, caller, problem } => {
@@ -190,23 +189,57 @@ impl Stack {
             Err(failure) => failure,
         };
         let is_of_journal = matches!(error.class(), ErrorClass::Passing | ErrorClass::Storage);
-        let postponed = &mut self.inner.host.state.lock().postponed;
-        if is_of_journal && postponed.len() < MOST_POSTPONED {
-            postponed.push(Postponed { commands, first });
+        let is_line = |command: &Command| matches!(command, Command::AppendLog { .. });
+        let (lines, others): (Vec<Command>, Vec<Command>) = commands.iter().cloned().partition(is_line);
+        // A log that cannot be written keeps nothing else from being recorded.
+        let failed = Postponed { commands, first };
+        if is_of_journal && !lines.is_empty() && !others.is_empty() && self.has_kept(&failed) == Ok(false) {
+            let errors = self.execute_or_postpone(others);
+            self.postpone(Postponed { commands: lines, first: None });
+            return [error].into_iter().chain(errors).collect();
+        }
+        if is_of_journal {
+            self.postpone(failed);
         }
         vec![error]
     }
 
-    /// Executes the commands that the journal has not allowed before.
-    fn execute_postponed(&self) {
-        let postponed = mem::take(&mut self.inner.host.state.lock().postponed);
-        let were_kept: Result<Vec<bool>> = postponed.iter().map(|commands| self.has_kept(commands)).collect();
-        let Ok(were_kept) = were_kept else {
-            self.inner.host.state.lock().postponed = postponed;
-            return;
+    fn postpone(&self, Postponed { commands, first }: Postponed) {
+        let postponed = &mut self.inner.host.state.lock().postponed;
+        let waiting: usize = postponed.iter().map(|postponed| postponed.commands.len()).sum();
+        // Lines of logs have the texts of messages: of these fewer wait.
+        let may_wait = |command: &Command| match command {
+            Command::AppendLog { .. } => waiting < MOST_POSTPONED / 10,
+            _ => waiting < MOST_POSTPONED,
         };
-        let lost = postponed.into_iter().zip(were_kept).filter(|(_, was_kept)| !was_kept);
-        self.execute_or_postpone(lost.flat_map(|(postponed, _)| postponed.commands).collect());
+        let commands: Vec<Command> = commands.into_iter().filter(may_wait).collect();
+        if !commands.is_empty() {
+            postponed.push(Postponed { commands, first });
+        }
+    }
+
+    /// Executes the commands that the journal has not allowed before, commit by commit, until one has to wait again.
+    fn execute_postponed(&self) {
+        let mut postponed = mem::take(&mut self.inner.host.state.lock().postponed).into_iter();
+        while let Some(next) = postponed.next() {
+            let Ok(was_kept) = self.has_kept(&next) else {
+                let mut state = self.inner.host.state.lock();
+                state.postponed.push(next);
+                state.postponed.extend(postponed);
+                return;
+            };
+            let commands = match was_kept {
+                false => next.commands,
+                // Lines in files beside the database were taken back.
+                true => next.commands.into_iter().filter(|command| self.was_taken_back(command)).collect(),
+            };
+            self.execute_or_postpone(commands);
+            let mut state = self.inner.host.state.lock();
+            if !state.postponed.is_empty() {
+                state.postponed.extend(postponed);
+                return;
+            }
+        }
     }
 
     /// True if the store has kept commands whose commit has failed.
@@ -215,6 +248,11 @@ impl Stack {
         self.refresh()?;
         let found = self.history(&EventQuery::default().since(first.revision - 1).limit(1))?;
         Ok(found.first() == Some(&**first))
+    }
+
+    /// True for lines of a log that are not part of the commit that has failed, and was kept.
+    fn was_taken_back(&self, command: &Command) -> bool {
+        matches!(command, Command::AppendLog { .. }) && self.inner.stored_logs.is_none()
     }
 }
 

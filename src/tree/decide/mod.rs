@@ -218,18 +218,21 @@ fn in_turn(
     mut decide: impl FnMut(&Tree, Command) -> Result<Commit>,
 ) -> Result<Commit> {
     let mut all = Commit::default();
-    // A copy of the tree with the first events, made when a command has to be decided on it.
+    // A copy of the tree with the first events, made when a command has to be decided on it: it costs more than most commands.
     let mut changed: Option<(Tree, usize)> = None;
-    let has_hold = actor.is_some_and(|actor| actor.hold.is_some());
+    // Other commands of persons are noted with what was before them, and those of a hold are checked.
+    let is_free = actor.is_none_or(|actor| actor.hold.is_none() && actor.kind != HolderKind::Person);
     for command in commands {
-        let commit = match new_frame(&all.events, &command).filter(|_| !has_hold) {
-            // What a session says first is about its new frame: a copy of the tree would cost more than all the rest.
+        let own = own_frame(&command).filter(|_| is_free);
+        let added = own.and_then(|own| added_as(&all.events, own));
+        let commit = match added {
+            // What a session says first is about its new frame.
             Some((handle, frame)) => {
                 let mut commit = decide(&alone(frame), command)?;
                 commit.events.iter_mut().for_each(|event| event.handle = handle);
                 commit
             }
-            None if all.events.is_empty() => decide(tree, command)?,
+            None if is_as_before(tree, &all.events, own) => decide(tree, command)?,
             None => {
                 let (copy, applied) = changed.get_or_insert_with(|| (tree.clone(), 0));
                 all.events[*applied..].iter().for_each(|event| copy.apply(event));
@@ -244,26 +247,48 @@ fn in_turn(
     Ok(all)
 }
 
-/// The frame that one of the events has added, if a command only names it, or records what it has used.
-fn new_frame<'a>(events: &'a [Event], command: &Command) -> Option<(Handle, &'a Frame)> {
-    let named = |frame: &FrameRef| match frame {
-        FrameRef::Id(id) => {
-            let is_meant = |event: &'a Event| match &event.change {
-                Change::Added { frame } if frame.session_id == *id => Some((event.handle, &**frame)),
-                _ => None,
-            };
-            events.iter().find_map(is_meant)
-        }
-        _ => None,
-    };
+/// The frame of a command that looks at nothing else.
+fn own_frame(command: &Command) -> Option<&FrameRef> {
     match command {
-        Command::Identify { frame, .. } | Command::RecordUsage { frame, .. } => named(frame),
+        Command::Identify { frame, .. } | Command::RecordUsage { frame, .. } | Command::Record { frame, .. } => {
+            Some(frame)
+        }
         Command::RecordConversation { logs, usage, transcript: None } if logs.is_empty() => {
             let ((first, _), others) = usage.split_first()?;
-            others.iter().all(|(frame, _)| frame == first).then(|| named(first)).flatten()
+            others.iter().all(|(frame, _)| frame == first).then_some(first)
         }
         _ => None,
     }
+}
+
+/// True for a change that no command looks at which is about its own frame.
+fn is_beside(change: &Change) -> bool {
+    matches!(change, Change::UsageRecorded { .. } | Change::ActiveChanged { .. } | Change::Held { .. })
+}
+
+/// The frame with an ID that one of the events has added, if none has changed it since.
+fn added_as<'a>(events: &'a [Event], named: &FrameRef) -> Option<(Handle, &'a Frame)> {
+    let FrameRef::Id(id) = named else { return None };
+    let (place, handle, frame) = events.iter().enumerate().rev().find_map(|(place, event)| match &event.change {
+        Change::Added { frame } if frame.session_id == *id => Some((place, event.handle, &**frame)),
+        _ => None,
+    })?;
+    let since = &events[place + 1..];
+    since.iter().all(|event| event.handle != handle || is_beside(&event.change)).then_some((handle, frame))
+}
+
+/// True if a command can be decided on the tree before the events: they change nothing that it looks at. `own`: the frame of a command
+/// that looks at nothing else.
+fn is_as_before(tree: &Tree, events: &[Event], own: Option<&FrameRef>) -> bool {
+    let is_of_usage = |event: &Event| matches!(event.change, Change::UsageRecorded { .. });
+    let replaces_id = |event: &Event| matches!(event.change, Change::IdReplaced { .. } | Change::Added { .. });
+    if events.iter().all(is_of_usage) {
+        return true;
+    }
+    let Some(own) = own.filter(|_| !events.iter().any(replaces_id)).and_then(|own| tree.resolve(own).ok()) else {
+        return false;
+    };
+    events.iter().all(|event| event.handle != own || is_beside(&event.change))
 }
 
 /// A tree of a frame alone.

@@ -1,0 +1,20 @@
+//! The programs that a person has chosen in variables: an editor, a browser.
+
+use std::process::Command;
+
+/// The command of a variable such as `$EDITOR`, with an argument behind its own ones. As git does it, a shell reads the variable, so it can have
+/// arguments of its own. `%s` stands for the argument.
+pub fn command_line(variable: &str, argument: &str) -> Command {
+    if cfg!(windows) {
+        let mut command = Command::new("cmd");
+        command.args(["/C", variable, argument]);
+        return command;
+    }
+    let script = match variable.contains("%s") {
+        true => variable.replace("%s", "\"$1\""),
+        false => format!("{variable} \"$1\""),
+    };
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "callstack", argument]);
+    command
+}
