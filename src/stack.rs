@@ -89,7 +89,7 @@ use crate::tree::{Command, Commit, Tree, decide_as};
 /// [`Store::reader`](crate::Store::reader). A query of a frame that is not in memory reads its tree from the database, for
 /// which it waits up to ten seconds; commands do not wait for it, unless a host asks for the context of a session.)
 ///
-/// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, the beginning of an ID, or its title. The
+/// **References.** A [`FrameRef`] names a frame by its handle (`f3`), its ID, the beginning of an ID, its title, or the beginning of the title of an unfinished frame. The
 /// beginning or title must match exactly one frame, else the error is [`Error::AmbiguousFrame`]; no match is
 /// [`Error::UnknownFrame`]. A text of `f` and digits is always a handle; an ID of this form is written `id:f3`.
 ///

@@ -14,7 +14,7 @@ use crate::tree::{OutlineOptions, Tree};
 
 /// Returns the handle of a frame.
 ///
-/// - `frame`: the frame: a handle, an ID, the beginning of an ID, or a title.
+/// - `frame`: the frame: a handle, an ID, the beginning of an ID, a title, or the beginning of one of an unfinished frame.
 /// - `out_handle`: the handle, such as `f3`.
 ///
 /// Errors: _UNKNOWN_FRAME; _AMBIGUOUS_FRAME, with `candidates` in the details.

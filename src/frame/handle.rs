@@ -135,12 +135,14 @@ impl<'de> Deserialize<'de> for Handle {
 /// |---|---|
 /// | `f` and ASCII digits: `f3` | the frame with this handle, never an ID or a prefix |
 /// | `id:` and an ID: `id:f3`, `id:ses_1` | the frame with exactly this ID |
-/// | any other text: `ses_1`, `Shopping cart` | the frame with this ID, or else the only frame whose ID begins with it or that has this title |
+/// | any other text: `ses_1`, `Shopping cart` | the frame with this ID, or else the only frame whose ID begins with it or that has this title, or else the only unfinished frame whose title begins with it |
 ///
-/// A title is compared without blanks around it, and without regard to letter case. If no frame has the text as its title, the only frame in
-/// memory whose title begins with it is meant, from three characters on. If several frames have it, those that are not invalidated are meant, then those in the tree of the frame for which the reference is resolved (the parent of a new frame, the frame
-/// that is edited, the frame of the session that calls a tool), then those with the same upper and lower case. If several
-/// are left, or if the text is also the beginning of another frame's ID, the reference is ambiguous.
+/// A title is compared without blanks around it, and without regard to letter case. If no frame has the text as its title, the unfinished frame
+/// whose title begins with it is meant, from three characters on.
+///
+/// If several frames have the title, those that are not invalidated are meant, then those in the tree of the frame for which the reference is
+/// resolved (the parent of a new frame, the frame that is edited, the frame of the session that calls a tool), then those with the same upper
+/// and lower case. If several are left, or if the text is also the beginning of another frame's ID, the reference is ambiguous.
 ///
 /// A session ID may have the form of a handle. Methods that take a session ID (such as
 /// [`Stack::ensure`](crate::Stack::ensure) and `Host::context`) and the events of a host take it as it is. Where a

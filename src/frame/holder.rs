@@ -96,7 +96,7 @@ pub struct Holder {
 #[non_exhaustive]
 pub enum Told {
     /// That the frame is still in progress.
-    StillOpen {},
+    StillOpen,
     /// The changing part of the context, by a fingerprint of the text; empty: it knows none any more.
     Context(String),
     /// To push, or to pop: the word for it.

@@ -33,7 +33,7 @@ pub enum FrameStatus {
 
 impl FrameStatus {
     /// The statuses that people mean by a word: the name of one, or `open` (in progress and blocked), `unfinished` (these and planned), `finished`
-    /// (completed and failed), `running` (in progress), `waiting` (blocked) or `done` (completed). `None`: the word means none.
+    /// (completed and failed). `None`: the word means none.
     ///
     /// ```
     /// use callstack_core::FrameStatus;
@@ -48,9 +48,6 @@ impl FrameStatus {
             "open" => &[InProgress, Blocked],
             "unfinished" => &[Planned, InProgress, Blocked],
             "finished" => &[Completed, Failed],
-            "running" => &[InProgress],
-            "waiting" => &[Blocked],
-            "done" => &[Completed],
             _ => {
                 return FrameStatus::ALL
                     .iter()

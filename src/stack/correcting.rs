@@ -2,7 +2,9 @@
 
 use super::Stack;
 use super::results::{Invalidated, Reopened, Retried, Undone, frames_with, unfinished_below, unfinished_dependents};
-use crate::error::{Error, Result};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
 use crate::frame::{Change, FrameRef, FrameStatus, Handle};
 use crate::tree::Command;
 
@@ -118,9 +120,6 @@ impl Stack {
         open_too: bool,
     ) -> Result<Invalidated> {
         let frames: Vec<FrameRef> = frames.into_iter().map(Into::into).collect();
-        if frames.is_empty() {
-            return Err(Error::Empty { field: "frames" });
-        }
         self.invalidated(Command::InvalidateAll { frames, reason: reason.into(), open_too })
     }
 

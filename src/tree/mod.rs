@@ -322,10 +322,12 @@ impl Tree {
         }
     }
 
-    /// The planned frame that has a title, if it is the only one with the title that is unfinished.
-    pub fn planned_with_title(&self, title: &str) -> Option<Handle> {
-        let named = self.titled(title, self.active);
-        let mut unfinished = named.into_iter().filter(|handle| self.node(*handle).status().is_unfinished());
+    /// The planned frame below a parent, or among the roots, that has a title, if it is the only unfinished one there with the title.
+    pub fn planned_with_title(&self, title: &str, parent: Option<Handle>) -> Option<Handle> {
+        let named = self.titles.find(title, &self.nodes);
+        let is_there = |handle: &Handle| self.node(*handle).parent() == parent;
+        let mut unfinished =
+            named.into_iter().filter(is_there).filter(|handle| self.node(*handle).status().is_unfinished());
         let (first, second) = (unfinished.next()?, unfinished.next());
         (second.is_none() && self.node(first).status() == FrameStatus::Planned).then_some(first)
     }
@@ -336,8 +338,8 @@ impl Tree {
         format!("{handle} ({}, {})", shown(&one_line(node.title())), node.status())
     }
 
-    /// The frames whose titles begin with a text of three characters at least, of those in memory: all unfinished ones, and the finished ones
-    /// that were looked at. Those that the title could mean are preferred as in [`Tree::titled`].
+    /// The unfinished frames whose titles begin with a text of three characters at least. Those that the title could mean are preferred as in
+    /// [`Tree::titled`]. What has ended is named by its whole title: which finished frames are in memory must not decide.
     fn with_title_beginning(&self, text: &str, near: Option<Handle>) -> Vec<Handle> {
         if text.trim().chars().count() < LEAST_BEGINNING {
             return Vec::new();
@@ -347,7 +349,7 @@ impl Tree {
             let mut title = titles::folded(self.node(*handle).title());
             titles::folded(text).all(|character| title.next() == Some(character))
         };
-        self.preferred(self.nodes.all_in_memory().filter(begins).collect(), text, near)
+        self.preferred(self.unfinished().filter(begins).collect(), text, near)
     }
 
     /// Up to three frames in memory whose titles are much like a text, each with its title.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::frame::{FrameStatus, Handle, ModelUsage, add_usage};
+use crate::frame::{Frame, FrameStatus, Handle, ModelUsage, add_usage};
 use crate::tree::Tree;
 
 /// Where the work below a frame stands, or all work. A frame is in one list at most.
@@ -21,15 +21,15 @@ use crate::tree::Tree;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Overview {
-    /// Frames in progress on which somebody works: nothing below them is in progress or blocked. In creation order, as the next three.
+    /// Frames in progress with work of their own: nothing below them is in progress or blocked. In the order of the plan, as the next three.
     pub running: Vec<Handle>,
-    /// Frames whose work was interrupted or stopped, and with which nobody has gone on.
+    /// Frames whose work was interrupted or stopped, or put back by a worker, and has not gone on.
     pub interrupted: Vec<Handle>,
     /// Blocked frames that wait for an answer.
     pub asking: Vec<Handle>,
-    /// Blocked frames that are answered, and with which nobody has gone on.
+    /// Blocked frames that are answered, and have not gone on.
     pub answered: Vec<Handle>,
-    /// Failed frames for which somebody has to do something, and other frames that have ended and keep planned ones from beginning.
+    /// Failed frames that need a decision, and other frames that have ended and keep planned ones from beginning.
     pub in_the_way: Vec<Handle>,
     /// The planned frames that can begin, the most urgent first.
     pub ready: Vec<Handle>,
@@ -48,51 +48,52 @@ pub struct Overview {
 impl Tree {
     /// Where the work below a frame stands, that frame included, or all work.
     pub fn overview(&self, below: Option<Handle>) -> Overview {
-        let is_meant = |handle: &Handle| below.is_none_or(|below| *handle == below || self.is_ancestor(below, *handle));
-        let open = |status| self.with_status(status).filter(is_meant).collect::<Vec<_>>();
-        let [in_progress, blocked] = [FrameStatus::InProgress, FrameStatus::Blocked].map(open);
-        let above_open: HashSet<Handle> =
-            in_progress.iter().chain(&blocked).filter_map(|handle| self.node(*handle).parent()).collect();
-        let (mut interrupted, in_progress): (Vec<Handle>, Vec<Handle>) =
-            in_progress.into_iter().partition(|handle| self.node(*handle).record().is_interrupted());
-        let (answered, unanswered): (Vec<Handle>, Vec<Handle>) =
-            blocked.into_iter().partition(|handle| self.node(*handle).record().pending_answer().is_some());
-        let is_stopped = |handle: &Handle| {
-            self.node(*handle).record().current_question().is_some_and(|question| question.interruption)
+        let of_frame = below.into_iter().filter(|below| self.node(*below).status().is_unfinished());
+        let scope: Vec<Handle> = match below {
+            Some(below) => of_frame.chain(self.unfinished_below(below)).collect(),
+            None => self.unfinished_in_order().collect(),
         };
-        let (stopped, asking) = unanswered.into_iter().partition(is_stopped);
-        interrupted.extend::<Vec<Handle>>(stopped);
-        interrupted.sort_unstable();
-        let ready: Vec<Handle> = self.ready().filter(is_meant).collect();
+        let ready: Vec<Handle> = self.ready_within(below).collect();
         let can_begin: HashSet<Handle> = ready.iter().copied().collect();
-        let is_waiting =
-            |handle: &Handle| self.node(*handle).status() == FrameStatus::Planned && !can_begin.contains(handle);
-        let waiting = self.unfinished_in_order().filter(is_meant).filter(is_waiting).collect();
+        let is_open = |handle: &&Handle| self.node(**handle).status().is_open();
+        let above_open: HashSet<Handle> =
+            scope.iter().filter(is_open).filter_map(|handle| self.node(*handle).parent()).collect();
+        let mut overview = Overview { in_the_way: self.in_the_way(below).ended, ..Overview::default() };
+        for handle in scope {
+            let record = self.node(handle).record();
+            match record.status {
+                FrameStatus::Planned if can_begin.contains(&handle) => {}
+                FrameStatus::Planned => overview.waiting.push(handle),
+                FrameStatus::Blocked if record.pending_answer().is_some() => overview.answered.push(handle),
+                // A stop asks nothing.
+                FrameStatus::Blocked if record.current_question().is_some_and(|question| question.interruption) => {
+                    overview.interrupted.push(handle);
+                }
+                FrameStatus::Blocked => overview.asking.push(handle),
+                _ if record.is_interrupted() || is_let_go(record) => overview.interrupted.push(handle),
+                // Others work below it.
+                _ if above_open.contains(&handle) => {}
+                _ => overview.running.push(handle),
+            }
+        }
+        overview.ready = ready;
         let tops = below.map_or_else(|| self.unfinished_roots(), |below| vec![below]);
-        let counted = tops.iter().flat_map(|top| self.subtree(*top)).filter(|handle| {
-            let node = self.node(*handle);
-            node.status() != FrameStatus::Invalidated && node.retried_as().is_none()
-        });
-        let usages = tops.iter().map(|top| self.usage(*top)).collect::<Vec<_>>();
-        let mut usage = Vec::new();
-        usages.iter().flat_map(|usage| &usage.total).for_each(|model| add_usage(&mut usage, model));
-        let (mut completed, mut frames) = (0, 0);
-        for handle in counted {
-            frames += 1;
-            completed += usize::from(self.node(handle).status() == FrameStatus::Completed);
+        for handle in tops.iter().flat_map(|top| self.subtree(*top)) {
+            let node = self.node(handle);
+            if node.status() != FrameStatus::Invalidated && node.retried_as().is_none() {
+                overview.frames += 1;
+                overview.completed += usize::from(node.status() == FrameStatus::Completed);
+            }
         }
-        Overview {
-            running: in_progress.into_iter().filter(|handle| !above_open.contains(handle)).collect(),
-            interrupted,
-            asking,
-            answered,
-            in_the_way: self.in_the_way(below).ended,
-            ready,
-            waiting,
-            completed,
-            frames,
-            usage,
-            cost_micro_usd: usages.iter().map(|usage| usage.total_cost_micro_usd).fold(0, u64::saturating_add),
+        for usage in tops.iter().map(|top| self.usage(*top)) {
+            usage.total.iter().for_each(|model| add_usage(&mut overview.usage, model));
+            overview.cost_micro_usd = overview.cost_micro_usd.saturating_add(usage.total_cost_micro_usd);
         }
+        overview
     }
+}
+
+/// True for a frame of workers which has none now: its worker was interrupted, or has put it back.
+fn is_let_go(record: &Frame) -> bool {
+    record.worker().is_some() && record.held_by().is_none()
 }

@@ -9,6 +9,7 @@ mod holding;
 mod import;
 mod import_model;
 mod outlines;
+mod overview;
 mod plan_text;
 mod readiness;
 mod reimport;

@@ -12,7 +12,7 @@ export type PopStatus = "completed" | "failed" | "blocked"
 export type Handle = string
 
 /**
- * A frame, named by its handle (`f3`), its ID, a beginning of its ID that matches no other frame, or its title if no other
+ * A frame, named by its handle (`f3`), its ID, a beginning of its ID that matches no other frame, or its title, or the beginning of that, if no other
  * frame has it. A text of `f` and digits is always a handle; `id:` before a text means that the rest is a complete ID (`id:f3`).
  */
 export type FrameRef = string

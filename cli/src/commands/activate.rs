@@ -18,7 +18,7 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, the beginning of its ID, or its title. A planned one begins, a blocked one goes on, and
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. A planned one begins, a blocked one goes on, and
     /// one that is in_progress becomes the active frame.
     frame: FrameRef,
     /// Begin a planned frame although its dependencies are not completed; resume a blocked one although it belongs to a

@@ -22,7 +22,7 @@ const LISTED: usize = 8;
 #[derive(Args)]
 #[command(override_usage = "callstack answer [FRAME] ANSWER\n       callstack answer")]
 pub struct Arguments {
-    /// The blocked frame: its handle, its ID, the beginning of its ID, or its title. Default: the only frame that waits for an
+    /// The blocked frame: its handle, its ID, its title, or the beginning of one of these. Default: the only frame that waits for an
     /// answer.
     #[arg(value_name = "FRAME")]
     first: Option<String>,

@@ -17,7 +17,7 @@ use crate::same_stack::SameStack;
 #[derive(Args)]
 #[command(allow_missing_positional = true)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, the beginning of its ID, or its title. Default: the active frame.
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. Default: the active frame.
     frame: Option<FrameRef>,
     /// A path, a URL or a name.
     artifact: String,

@@ -107,7 +107,7 @@ impl Report for FrameContext {
         let title = format!("Context of {}: at most {} of {}", self.handle, self.tokens, count(self.budget, "token"));
         page.line(Line::new().styled(EMPHASIS, title))?;
         page.line(Line::new().plain(format!(
-            "{} in the stable part, which seldom changes and stays in the prompt cache; {} in the volatile part, which is sent anew",
+            "{} in the stable part, which seldom changes and stays in the prompt cache; {} in the volatile part, which is sent again",
             self.report.stable_tokens, self.report.volatile_tokens
         )))?;
         page.gap()?;

@@ -4,6 +4,7 @@ use callstack_core::FrameRef;
 use clap::Args;
 
 use super::pop::{self, Popped};
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input;
@@ -12,7 +13,7 @@ use crate::input;
 #[command(override_usage = "callstack done [FRAME] RESULTS")]
 pub struct Arguments {
     /// The frame. Default: the active one, unless a session of an agent works on it.
-    #[arg(value_name = "FRAME")]
+    #[arg(value_name = "FRAME or RESULTS")]
     first: String,
     /// What exists now, where, and how it is used. `-` reads the standard input.
     #[arg(value_name = "RESULTS")]
@@ -29,5 +30,10 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
         None => (None, first),
     };
     input::check_not_forgotten(frame.as_ref(), &results, "the results")?;
+    if results.trim().is_empty() {
+        let message = "the results are empty";
+        return Err(Failure::new(Exit::Refused, "empty", message)
+            .next("say what exists now, where, and how it is used: callstack done [FRAME] RESULTS"));
+    }
     pop::run(pop::Arguments::completing(frame, results, anyway), folder)
 }

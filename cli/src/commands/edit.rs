@@ -16,7 +16,7 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, the beginning of its ID, or its title. It must be planned. Of a frame that has begun the title, the
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be planned. Of a frame that has begun the title, the
     /// criteria, the task and the priority can be corrected; the history keeps the ones before.
     frame: FrameRef,
     #[command(flatten)]

@@ -28,6 +28,8 @@ const WORDS: &[(&str, &[&str], Option<FrameStatus>)] = &[
 pub struct EventKind {
     kinds: Vec<&'static str>,
     status: Option<FrameStatus>,
+    /// True: changes of the status count only with results.
+    needs_results: bool,
 }
 
 impl EventKind {
@@ -38,10 +40,11 @@ impl EventKind {
     pub fn named(word: &str) -> Result<Self, String> {
         let is_meant = |name: &str| name == word || name.strip_suffix('s') == Some(word);
         if let Some((_, kinds, status)) = WORDS.iter().find(|(name, ..)| is_meant(name)) {
-            return Ok(Self { kinds: kinds.to_vec(), status: *status });
+            let needs_results = kinds.contains(&"summarized");
+            return Ok(Self { kinds: kinds.to_vec(), status: *status, needs_results });
         }
         match Change::KINDS.iter().find(|kind| **kind == word) {
-            Some(kind) => Ok(Self { kinds: vec![*kind], status: None }),
+            Some(kind) => Ok(Self { kinds: vec![*kind], status: None, needs_results: false }),
             None => {
                 let words: Vec<&str> = WORDS.iter().map(|(name, ..)| *name).collect();
                 Err(format!(
@@ -67,6 +70,12 @@ impl EventKind {
             Change::StatusChanged { status, .. } => Some(*status),
             _ => None,
         };
-        self.kinds.contains(&event.change.kind()) && self.status.is_none_or(|status| given == Some(status))
+        let has_results = match &event.change {
+            Change::StatusChanged { results, .. } => results.is_some(),
+            _ => true,
+        };
+        self.kinds.contains(&event.change.kind())
+            && self.status.is_none_or(|status| given == Some(status))
+            && (!self.needs_results || has_results)
     }
 }

@@ -17,7 +17,7 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frames: handles, IDs, beginnings of IDs, or titles. They may be in any state, also completed or failed: their results are then no
+    /// The frames: handles, IDs, titles, or beginnings of these. They may be in any state, also completed or failed: their results are then no
     /// longer used. The planned frames below them are removed with them.
     #[arg(required = true, num_args = 1.., value_name = "FRAME")]
     frames: Vec<FrameRef>,
@@ -85,16 +85,31 @@ impl Report for Invalidated {
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Invalidated, Failure> {
     let Arguments { frames, reason, subtree } = arguments;
-    // The words of a forgotten reason are the last frame.
-    if reason.parse::<Handle>().is_ok() {
-        let message = format!("`{reason}` is a frame, but the reason is missing");
-        return Err(Failure::new(Exit::Usage, "arguments", message)
-            .next("callstack invalidate FRAME ... REASON, with the reason as the last argument"));
-    }
-    let reason = input::text(reason)?;
     let stack = folder.open_to_write()?;
-    let handles = frames.into_iter().map(|frame| stack.resolve(frame)).collect::<Result<Vec<_>, _>>()?;
+    check_reason(&stack, &reason)?;
+    let reason = input::text(reason)?;
+    let mut handles: Vec<Handle> = Vec::new();
+    for frame in frames {
+        let handle = stack.resolve(frame)?;
+        if !handles.contains(&handle) {
+            handles.push(handle);
+        }
+    }
     invalidate(&stack, &handles, reason, subtree, folder.same_stack())
+}
+
+/// Refuses a reason that names a frame: the reason was forgotten, and the last frame stands in its place.
+fn check_reason(stack: &Stack, reason: &str) -> Result<(), Failure> {
+    let is_frame = stack.read(|tree| {
+        let named = tree.resolve(&FrameRef::from(reason)).ok();
+        named.is_some_and(|named| reason == named.to_string() || tree.node(named).title().trim() == reason.trim())
+    })?;
+    if !is_frame {
+        return Ok(());
+    }
+    let message = format!("`{reason}` is a frame, but the reason is missing");
+    Err(Failure::new(Exit::Usage, "arguments", message)
+        .next("callstack invalidate FRAME ... REASON, with the reason as the last argument"))
 }
 
 /// Removes frames from the plan; with `subtree` also what is open below them. One frame at least is named.

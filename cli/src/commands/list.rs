@@ -36,6 +36,8 @@ pub struct FrameList {
     frames: Vec<ListedFrame>,
     /// Number of further ones, which `--limit` leaves out.
     more: usize,
+    #[serde(skip)]
+    below: Option<Handle>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -64,7 +66,7 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameList, Fai
         let frames = handles[..shown]
             .iter()
             .map(|handle| ListedFrame { frame: FrameLine::of(tree, *handle), parent: tree.node(*handle).parent() });
-        FrameList { frames: frames.collect(), more: handles.len() - shown }
+        FrameList { frames: frames.collect(), more: handles.len() - shown, below }
     })?)
 }
 
@@ -73,7 +75,8 @@ impl Report for FrameList {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.frames.is_empty() && self.more == 0 {
-            return page.line(Line::new().plain("No such frame. `callstack list --all` lists all."));
+            let below = self.below.map(|below| format!(" below {below}")).unwrap_or_default();
+            return page.line(Line::new().plain(format!("No such frame{below}. --all lists frames of all statuses.")));
         }
         for ListedFrame { frame, parent } in &self.frames {
             let parent = parent.map(|parent| format!("  (below {parent})")).unwrap_or_default();

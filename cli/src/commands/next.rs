@@ -2,17 +2,21 @@
 
 use std::io;
 
-use callstack_core::{Handle, Tree};
+use callstack_core::{Error, Handle, Stack, Tree};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::next;
 use super::frame_line::FrameLine;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{FAINT, Line, Page, Report, count};
 use crate::same_stack::SameStack;
+
+/// How often another frame is chosen when others begin the first one.
+const MOST_TRIES: usize = 64;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -28,7 +32,7 @@ impl Arguments {
     }
 }
 
-/// The planned frame that should begin next: of those below the active frame the first, else of all.
+/// The planned frame that should begin next: the first in the tree of the active frame, else of all.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Next {
@@ -78,9 +82,22 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Next, Failure>
         return Ok(stack.read(|tree| Next::of(tree, frame, false, folder.same_stack()))?);
     }
     let stack = folder.open_to_write()?;
-    let frame = stack.read(chosen)?;
-    frame.map_or(Ok(()), |frame| stack.begin(frame).map(drop))?;
+    let frame = begin(&stack)?;
     Ok(stack.read(|tree| Next::of(tree, frame, frame.is_some(), folder.same_stack()))?)
+}
+
+/// Begins the next frame. If others begin that one meanwhile, the next one after it.
+fn begin(stack: &Stack) -> Result<Option<Handle>, Failure> {
+    for _ in 0..MOST_TRIES {
+        let Some(frame) = stack.read(chosen)? else { return Ok(None) };
+        match stack.begin(frame) {
+            Ok(()) => return Ok(Some(frame)),
+            Err(Error::Transition { .. } | Error::NotReady { .. } | Error::NotPlanned { .. }) => drop(stack.refresh()?),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let message = "others begin all frames that can begin";
+    Err(Failure::new(Exit::Refused, "no_frame", message).next("callstack status"))
 }
 
 impl Next {

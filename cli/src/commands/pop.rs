@@ -20,7 +20,7 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, the beginning of its ID, or its title. Default: the active frame, unless a session of
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. Default: the active frame, unless a session of
     /// an agent works on it.
     frame: Option<FrameRef>,
     /// The new status. Default: completed; with --question blocked.
@@ -185,7 +185,7 @@ fn told(
 /// The refusal to complete a frame while something is left below it, in the words of the program.
 fn refused(error: Error) -> Failure {
     let Error::PartsLeft { handle, .. } = error else { return error.into() };
-    Failure::from(error).next(format!("`callstack tree --root {handle}`, or `callstack pop {handle} --anyway …`"))
+    Failure::from(error).next(format!("`callstack tree --root {handle}`, or `callstack pop {handle} --anyway …` (or `callstack done {handle} RESULTS --anyway`)"))
 }
 
 /// The frame that is named, or the active one, unless an agent or another worker works on it.

@@ -3,7 +3,7 @@
 use std::io;
 
 use callstack_core::text::one_line;
-use callstack_core::{FrameRef, Handle, NewFrame, Parent, Priority};
+use callstack_core::{FrameRef, Handle, NewFrame, Parent, Priority, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,19 +88,28 @@ impl Report for Pushed {
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Pushed, Failure> {
     let Arguments { title, task, place, id, another, new } = arguments;
-    let is_plain = id.is_none() && !task.has_words() && !task.has_order() && !place.is_given();
-    let mut frame = task.of(NewFrame::new(title.clone()))?;
+    let is_plain = id.is_none() && !task.has_words() && !task.has_order();
+    let mut frame = task.of(NewFrame::new(title))?;
     frame.parent = place.parent();
     frame.session_id = id;
     folder.change(new, |stack| {
-        let planned = stack.read(|tree| tree.planned_with_title(&title))?.filter(|_| !another);
-        let handle = match planned {
+        let handle = match planned(stack, &frame)?.filter(|_| !another) {
             Some(planned) if is_plain => stack.begin(planned).map(|()| planned)?,
-            Some(planned) => return Err(is_planned(planned, &title)),
+            Some(planned) => return Err(is_planned(planned, &stack.frame(planned)?.title)),
             None => stack.push(frame.clone())?,
         };
         Ok(Pushed { frame: stack.read(|tree| ChangedFrame::of(tree, handle))?, same_stack: folder.same_stack() })
     })
+}
+
+/// The planned frame with the title of a new one, where that would be.
+fn planned(stack: &Stack, frame: &NewFrame) -> Result<Option<Handle>, Failure> {
+    let parent = match &frame.parent {
+        Parent::Frame(below) => Some(stack.resolve(below.clone())?),
+        Parent::Root => None,
+        _ => stack.active(),
+    };
+    Ok(stack.read(|tree| tree.planned_with_title(&frame.identity.title, parent))?)
 }
 
 /// A frame with this title is planned, and a new one would be beside it.
@@ -139,11 +148,6 @@ impl Task {
 }
 
 impl Place {
-    /// True if it says where a frame stands.
-    fn is_given(&self) -> bool {
-        self.below.is_some() || self.root
-    }
-
     /// The frame that is named.
     pub fn below(&self) -> Option<&FrameRef> {
         self.below.as_ref()

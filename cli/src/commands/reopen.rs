@@ -16,7 +16,7 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, the beginning of its ID, or its title. It must be completed.
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be completed.
     frame: FrameRef,
     /// What is wrong. Whoever goes on with the frame sees it. `-` reads the standard input.
     reason: String,

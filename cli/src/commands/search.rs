@@ -26,8 +26,8 @@ pub struct Arguments {
     #[arg(long)]
     logs: bool,
     /// Maximum number of frames: the best ones.
-    #[arg(long, short = 'n', value_name = "FRAMES", default_value_t = 20)]
-    limit: usize,
+    #[arg(long, short = 'n', value_name = "FRAMES", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
 }
 
 /// The frames that were found, the best first.
@@ -44,7 +44,7 @@ pub struct Search {
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Search, Failure> {
     let stack = folder.open_to_read()?;
     let query = SearchQuery::new(arguments.words.join(" ")).below(arguments.below.clone());
-    let found = stack.search(&query.logs(arguments.logs).limit(arguments.limit))?;
+    let found = stack.search(&query.logs(arguments.logs).limit(arguments.limit as usize))?;
     Ok(Search { found, with_logs: arguments.logs, same_stack: folder.same_stack() })
 }
 

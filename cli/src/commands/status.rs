@@ -42,13 +42,13 @@ pub struct Status {
     completed: usize,
     /// Number of frames there, without invalidated ones and attempts that were begun anew.
     of: usize,
-    /// Frames on which somebody works.
+    /// Frames in progress with work of their own.
     running: Vec<Standing>,
-    /// Frames whose work was interrupted or stopped, and with which nobody has gone on.
+    /// Frames whose work was interrupted or stopped, or put back by a worker, and has not gone on.
     interrupted: Vec<Standing>,
     /// Blocked frames that wait for an answer.
     asking: Vec<Standing>,
-    /// Blocked frames that are answered, and with which nobody has gone on.
+    /// Blocked frames that are answered, and have not gone on.
     answered: Vec<Standing>,
     /// Failed frames, and others that have ended and keep planned ones from beginning.
     in_the_way: Vec<Standing>,
@@ -58,7 +58,7 @@ pub struct Status {
     waiting: Vec<Standing>,
     /// The requests to models there, by model.
     usage: Vec<ModelUsage>,
-    /// What they have cost as hosts tell it, in millionths of a US dollar.
+    /// What these have cost, in millionths of a US dollar: what hosts have told, and an estimate of the requests after that.
     cost_micro_usd: u64,
     #[serde(skip)]
     now: u64,
@@ -123,7 +123,8 @@ impl Status {
             running: stand(running, &works),
             interrupted: stand(interrupted, &|standing, handle| match record(handle).is_interrupted() {
                 true => standing.why = record(handle).interruption(),
-                false => asks(standing, handle),
+                false if record(handle).status == FrameStatus::Blocked => asks(standing, handle),
+                false => standing.why = "its worker has let it go; another one goes on with it".to_owned(),
             }),
             asking: stand(asking, &asks),
             answered: stand(answered, &|standing, handle| {
@@ -147,11 +148,15 @@ impl Status {
         let asks = first(&self.asking).map(|frame| format!("callstack answer {frame} TEXT"));
         let failed = self.in_the_way.iter().find(|standing| standing.frame.status == FrameStatus::Failed);
         let failed = failed.map(|standing| format!("callstack retry {} --note TEXT", standing.frame.handle));
+        // What is planned below a frame that has ended.
+        let ended = first(&self.in_the_way).map(|frame| {
+            format!("`callstack tidy` removes what is planned below frames that have ended; `callstack show {frame}`")
+        });
         let goes_on = first(&self.answered).or(first(&self.interrupted));
         let begins = first(&self.ready).filter(|_| self.running.is_empty());
         let activate = |frame| format!("callstack activate {frame}");
         let ends = first(&self.running).map(|frame| format!("callstack show {frame}"));
-        asks.or(failed).or(goes_on.map(activate)).or(begins.map(activate)).or(ends)
+        asks.or(failed).or(ended).or(goes_on.map(activate)).or(begins.map(activate)).or(ends)
     }
 }
 

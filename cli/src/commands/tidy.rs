@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callstack_core::{FrameRef, Handle};
+use callstack_core::{FrameRef, Handle, Stack};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,7 +46,9 @@ impl Report for Tidied {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let found = count(self.frames.len(), "planned frame");
         match (self.frames.is_empty(), self.dry_run) {
-            (true, _) => return page.line(Line::new().plain("Nothing to tidy: each planned frame can still begin.")),
+            (true, _) => {
+                return page.line(Line::new().plain("Nothing to tidy: no planned frame is below one that has ended."));
+            }
             (false, true) => page.line(Line::new().plain(format!("{found} can never begin")))?,
             (false, false) => page.line(Line::new().plain(format!("removed {found} from the plan")))?,
         }
@@ -57,11 +59,23 @@ impl Report for Tidied {
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Tidied, Failure> {
     let Arguments { frame, dry_run, reason } = arguments;
-    let stack = folder.open_to_write()?;
-    let below = frame.map(|frame| stack.resolve(frame)).transpose()?;
-    let frames = stack.read(|tree| tree.leftovers(below))?;
-    if !dry_run && !frames.is_empty() {
-        stack.invalidate_all(frames.clone(), reason.unwrap_or_else(|| REASON.to_owned()), false)?;
-    }
+    let found = |stack: &Stack| {
+        let below = frame.clone().map(|frame| stack.resolve(frame)).transpose()?;
+        stack.read(|tree| tree.leftovers(below))
+    };
+    let frames = match dry_run {
+        true => {
+            let stack = folder.open_to_read()?;
+            found(&stack)?
+        }
+        false => {
+            let stack = folder.open_to_write()?;
+            let frames = found(&stack)?;
+            if !frames.is_empty() {
+                stack.invalidate_all(frames.clone(), reason.unwrap_or_else(|| REASON.to_owned()), false)?;
+            }
+            frames
+        }
+    };
     Ok(Tidied { frames, dry_run, same_stack: folder.same_stack() })
 }

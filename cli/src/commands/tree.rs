@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(value_name = "FRAME or SESSION")]
     pub frame: Option<FrameRef>,
     /// The same frame, beside a session that is named.
-    #[arg(long, value_name = "FRAME")]
+    #[arg(long, value_name = "FRAME", conflicts_with = "frame")]
     root: Option<FrameRef>,
     /// Number of levels that are shown below the first one.
     #[arg(long, value_name = "LEVELS")]

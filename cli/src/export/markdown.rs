@@ -32,16 +32,8 @@ pub fn report(tree: &Tree, frame: Option<Handle>) -> String {
 }
 
 fn of_tree(tree: &Tree, top: Handle, text: &mut String) {
-    let overview = tree.overview(Some(top));
-    let _ = writeln!(text, "## {}\n", inline(tree.node(top).title()));
-    let waits = overview.asking.len();
-    let mut sums = vec![format!("{} of {} done", overview.completed, overview.frames)];
-    sums.extend((waits > 0).then(|| format!("{waits} {} for an answer", if waits == 1 { "waits" } else { "wait" })));
-    sums.extend((overview.cost_micro_usd > 0).then(|| us_dollars(overview.cost_micro_usd)));
-    let all: ModelUsage = overview.usage.iter().sum();
-    sums.extend((all.requests > 0).then(|| format!("{} tokens", number(all.input().saturating_add(all.answer())))));
-    let _ = writeln!(text, "{}\n", sums.join(", "));
-    let (mut out, mut decisions) = (0, Vec::new());
+    let (mut list, mut decisions) = (String::new(), Vec::new());
+    let (mut out, mut shown, mut completed, mut waiting) = (0, 0, 0, 0);
     let first = tree.node(top).depth();
     // The level of the frame out of the plan in whose tree the walk is.
     let mut hidden = usize::MAX;
@@ -56,9 +48,22 @@ fn of_tree(tree: &Tree, top: Handle, text: &mut String) {
             continue;
         }
         let record = node.record();
-        item(tree, handle, level, text);
+        // An attempt that was begun again counts with the next one.
+        shown += usize::from(node.retried_as().is_none());
+        completed += usize::from(record.status == FrameStatus::Completed);
+        waiting += usize::from(record.status == FrameStatus::Blocked && record.pending_answer().is_none());
+        item(tree, handle, level, &mut list);
         decisions.extend(record.decisions.iter().map(|decision| (node.title(), decision)));
     }
+    let usage = tree.usage(top);
+    let mut sums = vec![format!("{completed} of {shown} done")];
+    sums.extend(
+        (waiting > 0).then(|| format!("{waiting} {} for an answer", if waiting == 1 { "waits" } else { "wait" })),
+    );
+    sums.extend((usage.total_cost_micro_usd > 0).then(|| us_dollars(usage.total_cost_micro_usd)));
+    let all: ModelUsage = usage.total.iter().sum();
+    sums.extend((all.requests > 0).then(|| format!("{} tokens", number(all.input().saturating_add(all.answer())))));
+    let _ = write!(text, "## {}\n\n{}\n\n{list}", inline(tree.node(top).title()), sums.join(", "));
     if out > 0 {
         let _ = writeln!(text, "\n{out} {} out of the plan.", if out == 1 { "frame is" } else { "frames are" });
     }
@@ -68,7 +73,7 @@ fn of_tree(tree: &Tree, top: Handle, text: &mut String) {
             let _ = writeln!(text, "- {}: {}", inline(title), inline(decision));
         }
     }
-    costs(&overview.usage, text);
+    costs(&usage.total, text);
 }
 
 /// The line of a frame in the check list.

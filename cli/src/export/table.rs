@@ -29,11 +29,12 @@ pub fn table(tree: &Tree, frame: Option<Handle>) -> Result<String, csv::Error> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
     let tops = frame.map_or_else(|| tree.roots().to_vec(), |frame| vec![frame]);
+    let usages = tree.usage_by_frame();
     for handle in tops.iter().flat_map(|top| tree.subtree(*top)) {
         let node = tree.node(handle);
         let record = node.record();
         let usage: ModelUsage = record.usage.iter().sum();
-        let cost = tree.usage(handle).own_cost_micro_usd;
+        let cost = usages.get(handle.index()).map_or(0, |usage| usage.own_cost_micro_usd);
         let depends_on: Vec<String> = node.dependencies().iter().map(Handle::to_string).collect();
         let row: [String; COLUMNS.len()] = [
             handle.to_string(),
@@ -61,7 +62,8 @@ pub fn table(tree: &Tree, frame: Option<Handle>) -> Result<String, csv::Error> {
 
 /// A cell that no program for tables takes for a formula.
 fn harmless(cell: String) -> String {
-    if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{cell}") } else { cell }
+    let is_formula = cell.starts_with(['\t', '\r', '\n']) || cell.trim_start().starts_with(['=', '+', '-', '@']);
+    if is_formula { format!("'{cell}") } else { cell }
 }
 
 fn time(milliseconds: u64) -> String {

@@ -29,7 +29,7 @@ fn is_path_of(artifact: &str, file: &str) -> bool {
 }
 
 /// The recommendation for the agent of a frame that follows from the records of the frame: how often a model was asked in it, which files it
-/// has changed, and what of its criteria is there. Nobody has seen its messages, so what these would say is missing. `None`: there is none, or
+/// has changed, and what of its criteria is there. What its messages would say is missing. `None`: there is none, or
 /// the level is manual.
 pub fn advise(tree: &Tree, handle: Handle, settings: &AutonomySettings) -> Option<Assessment> {
     let node = tree.node(handle);

@@ -193,7 +193,7 @@ impl Conversation<'_> {
         let is_due = self.status(own) == FrameStatus::InProgress
             && self
                 .stack
-                .execute(Command::Tell { frame: own.into(), told: Told::StillOpen {} })
+                .execute(Command::Tell { frame: own.into(), told: Told::StillOpen })
                 .is_ok_and(|events| !events.is_empty());
         is_due.then(|| {
             format!(

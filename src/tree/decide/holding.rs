@@ -83,7 +83,7 @@ impl Draft<'_> {
         let Some(holder) = tree.node(handle).record().held_by() else { return };
         let mut own = holder.clone();
         match told {
-            Told::StillOpen {} => own.reminded = true,
+            Told::StillOpen => own.reminded = true,
             Told::Context(text) => own.told = text,
             Told::Advice(advice) if own.advised.iter().any(|given| given == advice) => {}
             Told::Advice(advice) => own.advised.push(advice.to_owned()),

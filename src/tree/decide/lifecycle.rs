@@ -257,6 +257,9 @@ impl Draft<'_> {
     pub(super) fn invalidate_all(&mut self, frames: &[Handle], reason: &str, open_too: bool) -> Result<()> {
         let tree = self.tree;
         not_empty("reason", reason)?;
+        if frames.is_empty() {
+            return Err(Error::Empty { field: "frames" });
+        }
         let mut gone = HashSet::new();
         for handle in frames.iter().copied() {
             if gone.contains(&handle) {

@@ -15,8 +15,14 @@ impl Tree {
     /// The planned frames that can begin, after their parts ([`Parts::First`]): the most urgent first, and of equally urgent ones the
     /// first of the plan.
     pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.ready_within(None)
+    }
+
+    /// The same of a frame and those below it, or of all.
+    pub(crate) fn ready_within(&self, below: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
         let mut known = HashMap::new();
-        self.planned_in_order(None).filter(move |handle| self.is_next(*handle, &mut known))
+        let own = below.filter(|below| self.node(*below).status() == FrameStatus::Planned);
+        own.into_iter().chain(self.planned_in_order(below)).filter(move |handle| self.is_next(*handle, &mut known))
     }
 
     /// The planned children of a frame that can begin with their parts within, in that order; with `completed` those that can once that

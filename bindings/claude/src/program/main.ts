@@ -43,9 +43,11 @@ async function main(words: readonly string[]): Promise<number> {
         callstack: async (command, options, more) => {
           const isHelp = more.some((word) => word === "--help" || word === "-h")
           // A plan can be the first thing in a project, but not in a folder that is mistyped.
-          const begins = command === "plan" && options.folder === undefined
+          const begins = ["plan", "add"].includes(command) && options.folder === undefined
           if (!(isHelp || begins)) demandStack(options, env)
-          const all = [...more, ...(begins && !isHelp ? ["--new"] : []), ...(options.json === true ? ["--json"] : [])]
+          const isNew = begins && !isHelp && !more.includes("--edit") && !more.includes("--new")
+          // Before the words: behind `--` they would be titles.
+          const all = [...(isNew ? ["--new"] : []), ...(options.json === true ? ["--json"] : []), ...more]
           return (await import("./callstack.js")).runCallstack(stackFolder(options, env), command, all)
         },
       },

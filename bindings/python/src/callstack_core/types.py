@@ -24,7 +24,7 @@ Handle: TypeAlias = str
 """The number of a frame in its tree, such as `f3`. It never changes, and no other frame ever gets it."""
 
 FrameRef: TypeAlias = str
-"""A frame, named by its handle (`f3`), its ID, a beginning of its ID that matches no other frame, or its title if no other
+"""A frame, named by its handle (`f3`), its ID, a beginning of its ID that matches no other frame, or its title, or the beginning of that, if no other
 frame has it. A text of `f` and digits is always a handle; `id:` before a text means that the rest is a complete ID."""
 
 Counter: TypeAlias = Literal["approx", "chars4", "o200k"]
