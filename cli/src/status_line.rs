@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(line(None), "f1 Shop [2J");
         let cart = stack.push(NewFrame::new("Cart").id("cart").below(shop)).unwrap();
         let mut request = ModelRequest::new("small");
-        request.cost_micro_usd = Some(420_000);
+        request.cost_micro_usd = 420_000;
         stack.record_usage(cart, request).unwrap();
         let taxes = stack.push(NewFrame::new("Taxes").id("taxes").below(shop)).unwrap();
         stack.block(taxes, "Which rate?", None).unwrap();

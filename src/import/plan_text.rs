@@ -312,25 +312,31 @@ impl Edits<'_> {
 /// The places of frames among their siblings.
 #[derive(Default)]
 struct Order {
-    /// For each frame its parent, and its siblings before and behind it.
-    places: HashMap<Handle, (Option<Handle>, Option<Handle>, Option<Handle>)>,
+    places: HashMap<Handle, Place>,
     /// The first and the last frame below each parent.
     ends: HashMap<Option<Handle>, (Handle, Handle)>,
+}
+
+/// Where a frame stands: its parent, and its siblings before and behind it.
+struct Place {
+    parent: Option<Handle>,
+    previous: Option<Handle>,
+    next: Option<Handle>,
 }
 
 impl Order {
     /// The parent of a frame and the sibling behind it, if it has a place.
     fn place(&self, handle: Handle) -> Option<(Option<Handle>, Option<Handle>)> {
-        self.places.get(&handle).map(|(parent, _, next)| (*parent, *next))
+        self.places.get(&handle).map(|place| (place.parent, place.next))
     }
 
     fn remove(&mut self, handle: Handle) {
-        let Some((parent, previous, next)) = self.places.remove(&handle) else { return };
+        let Some(Place { parent, previous, next }) = self.places.remove(&handle) else { return };
         if let Some(place) = previous.and_then(|previous| self.places.get_mut(&previous)) {
-            place.2 = next;
+            place.next = next;
         }
         if let Some(place) = next.and_then(|next| self.places.get_mut(&next)) {
-            place.1 = previous;
+            place.previous = previous;
         }
         match (previous, next, self.ends.get_mut(&parent)) {
             (None, None, _) => drop(self.ends.remove(&parent)),
@@ -342,17 +348,17 @@ impl Order {
 
     /// Puts a frame below a parent, before a sibling or at the end.
     fn insert(&mut self, handle: Handle, parent: Option<Handle>, next: Option<Handle>) {
-        let next = next.filter(|next| self.places.get(next).is_some_and(|place| place.0 == parent));
+        let next = next.filter(|next| self.places.get(next).is_some_and(|place| place.parent == parent));
         let previous = match next {
-            Some(next) => self.places.get(&next).and_then(|place| place.1),
+            Some(next) => self.places.get(&next).and_then(|place| place.previous),
             None => self.ends.get(&parent).map(|ends| ends.1),
         };
-        self.places.insert(handle, (parent, previous, next));
+        self.places.insert(handle, Place { parent, previous, next });
         if let Some(place) = previous.and_then(|previous| self.places.get_mut(&previous)) {
-            place.2 = Some(handle);
+            place.next = Some(handle);
         }
         if let Some(place) = next.and_then(|next| self.places.get_mut(&next)) {
-            place.1 = Some(handle);
+            place.previous = Some(handle);
         }
         let ends = self.ends.entry(parent).or_insert((handle, handle));
         if previous.is_none() {
@@ -366,7 +372,7 @@ impl Order {
     /// The frames below a parent, in their order.
     fn below(&self, parent: Option<Handle>) -> Vec<Handle> {
         let first = self.ends.get(&parent).map(|ends| ends.0);
-        iter::successors(first, |handle| self.places.get(handle).and_then(|place| place.2)).collect()
+        iter::successors(first, |handle| self.places.get(handle).and_then(|place| place.next)).collect()
     }
 }
 

@@ -49,7 +49,7 @@ pub fn launch(scene: &Scene<'_>, proxy: Option<&Proxy>) -> Result<Launch, Failur
         .argument(format!("--allowedTools=mcp__{SERVER}"))
         .variable(OF_RUN, "1");
     let mut settings = json!({});
-    if !scene.gives("--settings") && !of_settings("/statusLine").is_some_and(|line| !line.is_null()) {
+    if !scene.gives("--settings") && of_settings("/statusLine").is_none_or(|line| line.is_null()) {
         let command = format!("{} statusline", shlex::try_quote(&scene.program).unwrap_or_default());
         settings["statusLine"] = json!({ "type": "command", "command": command });
     }
