@@ -24,8 +24,9 @@ Handle: TypeAlias = str
 """The number of a frame in its tree, such as `f3`. It never changes, and no other frame ever gets it."""
 
 FrameRef: TypeAlias = str
-"""A frame, named by its handle (`f3`), its ID, a beginning of its ID that matches no other frame, or its title, or the beginning of that, if no other
-frame has it. A text of `f` and digits is always a handle; `id:` before a text means that the rest is a complete ID."""
+"""A frame, named by its handle (`f3`), its ID, a beginning of its ID that matches no other frame, or its title, or the
+beginning of that, if no other frame has it. A text of `f` and digits is always a handle; `id:` before a text means that
+the rest is a complete ID."""
 
 Counter: TypeAlias = Literal["approx", "chars4", "o200k"]
 """How tokens are counted: by an estimate (`approx`, the default), one token for four characters (`chars4`), or exactly
