@@ -3,11 +3,13 @@
 // Unix alone: signals, permissions and links.
 #![cfg(unix)]
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use callstack_core::frame::ModelRequest;
@@ -146,15 +148,50 @@ fn a_page_is_written_and_written_again_but_no_other_file_is_overwritten() {
 
 #[cfg(unix)]
 #[test]
-fn a_page_that_others_may_not_read_stays_so() {
-    use std::os::unix::fs::PermissionsExt;
+fn a_page_and_an_address_are_opened_in_the_browser_of_the_variable() {
+    let folder = folder();
+    let (stack, opened) = (folder.path().join("stack"), folder.path().join("opened by it"));
+    let browser = folder.path().join("browser");
+    // Written under another name first: a reader sees all of it or nothing.
+    let script = "#!/bin/sh\nprintf '%s' \"$2\" > \"$1.new\" && mv \"$1.new\" \"$1\"\n";
+    fs::write(&browser, script).unwrap();
+    fs::set_permissions(&browser, Permissions::from_mode(0o755)).unwrap();
+    let variable = format!("'{}' '{}'", browser.display(), opened.display());
+    let page = folder.path().join("a page; of $HOME.html");
+    let output = command(&stack, &["view", "--open"]).arg(&page).env("BROWSER", &variable).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let seen = || {
+        let deadline = Instant::now() + PATIENCE;
+        while !opened.exists() {
+            assert!(Instant::now() < deadline, "the browser was not started");
+            thread::sleep(Duration::from_millis(20));
+        }
+        let seen = fs::read_to_string(&opened).unwrap();
+        fs::remove_file(&opened).unwrap();
+        seen
+    };
+    assert_eq!(fs::canonicalize(seen()).unwrap(), fs::canonicalize(&page).unwrap());
+    let mut serving = command(&stack, &["view", "--serve", "--open"]);
+    let mut child = serving.env("BROWSER", &variable).stdout(Stdio::null()).spawn().unwrap();
+    let address = seen();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(address.starts_with("http://127.0.0.1:"), "{address}");
+    // A browser that cannot be started takes nothing away.
+    let mut opening = command(&stack, &["view", "--open", "other.html"]);
+    let output = opening.current_dir(folder.path()).env("BROWSER", "/no/such/browser").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(folder.path().join("other.html").exists());
+}
 
+#[test]
+fn a_page_that_others_may_not_read_stays_so() {
     let folder = folder();
     let stack = folder.path().join("stack");
     let page = folder.path().join("page.html");
     let write = || assert!(command(&stack, &["view", page.to_str().unwrap()]).output().unwrap().status.success());
     write();
-    fs::set_permissions(&page, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(&page, Permissions::from_mode(0o600)).unwrap();
     write();
     assert_eq!(fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o600);
 }
@@ -162,13 +199,11 @@ fn a_page_that_others_may_not_read_stays_so() {
 #[cfg(unix)]
 #[test]
 fn a_read_only_file_stays_as_it_is() {
-    use std::os::unix::fs::PermissionsExt;
-
     let folder = folder();
     let stack = folder.path().join("stack");
     let page = folder.path().join("mine.html");
     fs::write(&page, "mine").unwrap();
-    fs::set_permissions(&page, fs::Permissions::from_mode(0o444)).unwrap();
+    fs::set_permissions(&page, Permissions::from_mode(0o444)).unwrap();
     let output = command(&stack, &["view", page.to_str().unwrap(), "--force"]).output().unwrap();
     assert_eq!(output.status.code(), Some(4));
     let error = String::from_utf8(output.stderr).unwrap();
@@ -417,7 +452,7 @@ fn the_end_of_the_server_is_told_and_frees_the_port() {
         // Connections that have just ended can hold the port for a moment on some systems.
         while let Err(error) = TcpListener::bind(("127.0.0.1", port)) {
             assert!(Instant::now() < end, "the port is still taken: {error}");
-            std::thread::sleep(Duration::from_millis(20));
+            thread::sleep(Duration::from_millis(20));
         }
     }
 }
@@ -457,7 +492,7 @@ fn a_hundred_idle_readers_cost_almost_nothing() {
     readers.iter_mut().for_each(|reader| drop(event(reader)));
     let (ticks_before, memory) = costs(&served.child);
     // An idle second, in which there is nothing to wait for.
-    std::thread::sleep(Duration::from_secs(1));
+    thread::sleep(Duration::from_secs(1));
     let (ticks, _) = costs(&served.child);
     assert!(ticks - ticks_before <= 3, "{} ticks of processor time in an idle second", ticks - ticks_before);
     let grown = memory.saturating_sub(memory_before);

@@ -135,6 +135,26 @@ fn workers_share_the_frames_of_a_plan_and_do_each_once() {
 }
 
 #[test]
+fn the_jobs_of_a_worker_run_at_the_same_time() {
+    let place = Place::new();
+    let frames = [place.plan("Cart"), place.plan("Taxes"), place.plan("Sizes")];
+    // Each command waits for the other one: alone it would never end.
+    let script = r#"
+        case $CALLSTACK_TITLE in Sizes) echo none; exit;; esac
+        touch "met-$CALLSTACK_TITLE"
+        until [ -e met-Cart ] && [ -e met-Taxes ]; do sleep 0.05; done
+        echo "$CALLSTACK_TITLE has met the other"
+    "#;
+    let report = worked(&place.start(&["--jobs", "2"], script).wait_with_output().unwrap());
+    assert_eq!(report["completed"], 3, "{report}");
+    let results = frames.map(|frame| place.frame(frame).results.unwrap());
+    assert_eq!(
+        results.each_ref().map(|result| &**result),
+        ["Cart has met the other", "Taxes has met the other", "none"]
+    );
+}
+
+#[test]
 fn the_command_finds_its_frame_its_context_and_its_stack() {
     let place = Place::new();
     let frame = place.plan("Cart");

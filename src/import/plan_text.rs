@@ -214,10 +214,16 @@ impl Edits<'_> {
         (before, parents_before): (&[Entry], &[Option<Handle>]),
         (after, parents): (&[Entry], &[Option<Handle>]),
     ) -> Result<(), PlanTextError> {
+        let handles = |entries: &[Entry], parents: &[Option<Handle>]| -> HashMap<Handle, Option<Handle>> {
+            let parents = entries.iter().zip(parents);
+            parents.filter_map(|(entry, parent)| Some((entry.handle?, *parent))).collect()
+        };
+        let (was_below, is_below) = (handles(before, parents_before), handles(after, parents));
+        // Frames that go elsewhere or leave the plan have no place: those that stay do not move around them.
         let mut order = Order::default();
-        for (entry, parent) in before.iter().zip(parents_before) {
-            if let Some(handle) = entry.handle {
-                order.insert(handle, *parent, None);
+        for handle in before.iter().filter_map(|entry| entry.handle) {
+            if is_below.get(&handle) == was_below.get(&handle) {
+                order.insert(handle, was_below[&handle], None);
             }
         }
         let mut wanted: HashMap<Option<Handle>, Vec<&Entry>> = HashMap::new();
@@ -230,39 +236,36 @@ impl Edits<'_> {
         }
         for parent in groups {
             let entries = &wanted[&parent];
+            // New frames stand behind the others, in the order of the text.
+            let is_new = |handle: &Handle| !was_below.contains_key(handle);
+            let last = entries.iter().rev().map_while(|entry| entry.handle.filter(is_new)).collect::<Vec<_>>();
+            for handle in last.into_iter().rev() {
+                order.insert(handle, parent, None);
+            }
             for (index, entry) in entries.iter().enumerate().rev() {
                 let Some(handle) = entry.handle else { continue };
                 let next = entries.get(index + 1).and_then(|next| next.handle);
-                let place = order.place(handle);
-                if place == Some((parent, next)) {
+                if order.next(handle) == Some(next) {
                     continue;
                 }
+                let was_below = was_below.get(&handle);
+                let moves = was_below.is_some_and(|old| *old != parent);
                 if !self.is_planned(handle) {
-                    match place {
-                        // Those that can move are put around it.
-                        Some((old, _)) if old == parent => continue,
-                        _ => return Err(at(entry, format!("{handle} is not planned, and stays where it is"))),
+                    if moves {
+                        return Err(at(entry, format!("{handle} is not planned, and stays where it is")));
                     }
+                    // Those that can move are put around it.
+                    continue;
                 }
-                // A new frame is the last one below its parent already.
-                if place.is_some() || next.is_some() {
-                    let moves = place.is_some_and(|(old, _)| old != parent);
-                    let parent = moves.then(|| parent.map(FrameRef::from));
-                    let before = Some(next.map(FrameRef::from));
-                    self.edit(handle, FrameEdit { parent, before, ..FrameEdit::default() });
-                }
+                let below = moves.then(|| parent.map(FrameRef::from));
+                let before = Some(next.map(FrameRef::from));
+                self.edit(handle, FrameEdit { parent: below, before, ..FrameEdit::default() });
                 order.remove(handle);
                 order.insert(handle, parent, next);
             }
-            let mut expected = entries.iter();
-            for handle in order.below(parent) {
-                // One that is gone leaves the plan.
-                let Some(entry) = expected.as_slice().first() else { break };
-                if entry.handle == Some(handle) {
-                    expected.next();
-                } else if entries.iter().any(|entry| entry.handle == Some(handle)) {
-                    return Err(at(entry, "frames that have begun stay in their order".to_owned()));
-                }
+            let mut placed = order.below(parent).into_iter().zip(entries);
+            if let Some((_, entry)) = placed.find(|(handle, entry)| entry.handle != Some(*handle)) {
+                return Err(at(entry, "frames that have begun stay in their order".to_owned()));
             }
         }
         Ok(())
@@ -325,9 +328,9 @@ struct Place {
 }
 
 impl Order {
-    /// The parent of a frame and the sibling behind it, if it has a place.
-    fn place(&self, handle: Handle) -> Option<(Option<Handle>, Option<Handle>)> {
-        self.places.get(&handle).map(|place| (place.parent, place.next))
+    /// The sibling behind a frame, if the frame has a place.
+    fn next(&self, handle: Handle) -> Option<Option<Handle>> {
+        self.places.get(&handle).map(|place| place.next)
     }
 
     fn remove(&mut self, handle: Handle) {

@@ -142,3 +142,31 @@ fn what_others_change_meanwhile_stays_unless_it_is_the_same_frame() {
     let refused = stack.edit_plan(Some(root), &before, &before.replace("Routes", "Ways")).unwrap().unwrap_err();
     assert_eq!(refused.to_string(), "f3 has changed meanwhile; edit the plan as it is now");
 }
+
+#[test]
+fn only_what_gets_another_place_is_moved() {
+    let stack = Stack::in_memory();
+    let root = stack.push(NewFrame::new("Shop").id("shop")).unwrap();
+    for title in ["Cart", "Taxes", "Fax", "Pages"] {
+        stack.plan(NewFrame::new(title).id(title).below(root)).unwrap();
+    }
+    let edit = |change: fn(&str) -> String| {
+        let before = text(&stack, None);
+        stack.edit_plan(None, &before, &change(&before)).unwrap().unwrap()
+    };
+    let handles =
+        |numbers: &[usize]| numbers.iter().map(|number| Handle::from_index(number - 1).unwrap()).collect::<Vec<_>>();
+    // One that goes, and new ones at the end: the others stay where they are.
+    let edited = edit(|text| text.replace("  - [ ] Fax (f4)\n", "") + "  - [ ] Sizes\n  - [ ] Colours\n");
+    assert_eq!((edited.edited, edited.invalidated), (vec![], handles(&[4])));
+    assert_eq!(edited.planned, handles(&[6, 7]));
+    // One that moves to another parent.
+    let edited = edit(|text| {
+        let without = text.replace("  - [ ] Taxes (f3)\n", "");
+        without.replace("Pages (f5)\n", "Pages (f5)\n    - [ ] Taxes (f3)\n")
+    });
+    assert_eq!((edited.edited, edited.invalidated), (handles(&[3]), vec![]));
+    let titles = without_handles(&text(&stack, None));
+    let expected = ["  - [ ] Cart", "  - [ ] Pages", "    - [ ] Taxes", "  - [ ] Sizes", "  - [ ] Colours"];
+    assert_eq!(titles[1..], expected);
+}

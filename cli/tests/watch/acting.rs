@@ -109,6 +109,51 @@ fn a_retry_plans_another_attempt() {
 }
 
 #[test]
+fn frames_are_begun_and_completed() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f6");
+    shows(&mut terminal, "b", "Begin f6?");
+    shows(&mut terminal, "n", "Nothing was changed");
+    assert_eq!(status(&scene.stack(), "f6"), FrameStatus::Planned);
+    shows(&mut terminal, "b", "Begin f6?");
+    shows(&mut terminal, "y", "began f6");
+    assert_eq!(scene.stack().active_frame().unwrap(), "f6".parse().ok(), "what a person begins is active");
+    shows(&mut terminal, "d", "the results of f6");
+    shows(&mut terminal, &format!("Half{ESCAPE}"), "Nothing was changed");
+    shows(&mut terminal, "dTexts in products.md\x1b\rfor all", "  for all");
+    shows(&mut terminal, ENTER, "completed f6");
+    let done = scene.stack().frame("f6").unwrap();
+    assert_eq!((done.status, &*done.results.unwrap()), (FrameStatus::Completed, "Texts in products.md\nfor all"));
+    select(&mut terminal, "f1");
+    shows(&mut terminal, "dAll of it\r", "is not done");
+    assert_eq!(status(&scene.stack(), "f1"), FrameStatus::InProgress, "its parts are open");
+}
+
+#[test]
+fn a_plan_grows_gets_other_titles_and_is_taken_back() {
+    let scene = scene();
+    let mut terminal = scene.watch(SIZE);
+    select(&mut terminal, "f6");
+    shows(&mut terminal, "p", "The title of a new frame below f6");
+    shows(&mut terminal, "Name the sizes\r", "planned f11 below f6");
+    shows(&mut terminal, "e", "Describe the products");
+    // The old title stands there, and the new text comes behind it.
+    shows(&mut terminal, " and prices\r", "edited f6");
+    assert_eq!(scene.stack().frame("f6").unwrap().title, "Describe the products and prices");
+    shows(&mut terminal, "u", "Take back your last command");
+    shows(&mut terminal, "n", "Nothing was changed");
+    shows(&mut terminal, "u", "Take back your last command");
+    shows(&mut terminal, "y", "taken back: edit");
+    assert_eq!(scene.stack().frame("f6").unwrap().title, "Describe the products");
+    shows(&mut terminal, "u", "Take back your last command");
+    shows(&mut terminal, "y", "taken back: plan");
+    assert_eq!(status(&scene.stack(), "f11"), FrameStatus::Invalidated);
+    terminal.wait_for("that f11 is out of sight", |screen| !text_of(screen).contains("Name the sizes"));
+    shows(&mut terminal, "9", "Name the sizes");
+}
+
+#[test]
 fn a_stop_asks_first() {
     let scene = scene();
     let mut terminal = scene.watch(SIZE);
