@@ -314,6 +314,7 @@ test("a context has three texts and a report, and stays within its budget", () =
   assert.deepEqual(Object.keys(Stack.settings()).sort(), [
     "budget",
     "finishedChildren",
+    "form",
     "guidance",
     "heapCeiling",
     "minimumRelevance",

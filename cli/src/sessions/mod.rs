@@ -112,11 +112,12 @@ pub fn check_listed(form: TranscriptForm) -> Result<(), Failure> {
     Err(Failure::new(Exit::Refused, "not_listed", message).next("name the file"))
 }
 
-/// True if a name is surely that of a session, where it could be that of something else.
+/// True if a name is surely that of a session, where it could be that of something else. A file of lines of JSON is meant as one,
+/// even if it is none.
 pub fn names_session(name: &str) -> bool {
     let path = Path::new(name);
     if path.is_file() {
-        return reading::form_of(path).is_some();
+        return path.extension().is_some_and(|extension| extension == "jsonl") || reading::form_of(path).is_some();
     }
     is_known_id(name, SUREST_ID)
 }

@@ -118,7 +118,7 @@ fn frames_are_begun_and_completed() {
     assert_eq!(status(&scene.stack(), "f6"), FrameStatus::Planned);
     shows(&mut terminal, "b", "Begin f6?");
     shows(&mut terminal, "y", "began f6");
-    assert_eq!(scene.stack().active_frame().unwrap(), "f6".parse().ok(), "what a person begins is active");
+    assert_eq!(scene.stack().active(), "f6".parse().ok(), "what a person begins is active");
     shows(&mut terminal, "d", "the results of f6");
     shows(&mut terminal, &format!("Half{ESCAPE}"), "Nothing was changed");
     shows(&mut terminal, "dTexts in products.md\x1b\rfor all", "  for all");
@@ -126,7 +126,7 @@ fn frames_are_begun_and_completed() {
     let done = scene.stack().frame("f6").unwrap();
     assert_eq!((done.status, &*done.results.unwrap()), (FrameStatus::Completed, "Texts in products.md\nfor all"));
     select(&mut terminal, "f1");
-    shows(&mut terminal, "dAll of it\r", "is not done");
+    shows(&mut terminal, "d", "is not done");
     assert_eq!(status(&scene.stack(), "f1"), FrameStatus::InProgress, "its parts are open");
 }
 
@@ -149,8 +149,8 @@ fn a_plan_grows_gets_other_titles_and_is_taken_back() {
     shows(&mut terminal, "u", "Take back your last command");
     shows(&mut terminal, "y", "taken back: plan");
     assert_eq!(status(&scene.stack(), "f11"), FrameStatus::Invalidated);
-    terminal.wait_for("that f11 is out of sight", |screen| !text_of(screen).contains("Name the sizes"));
-    shows(&mut terminal, "9", "Name the sizes");
+    terminal.wait_for("that f11 is out of the tree", |screen| !text_of(screen).contains("── [-] f11"));
+    shows(&mut terminal, "9", "── [-] f11");
 }
 
 #[test]
