@@ -322,14 +322,13 @@ impl Tree {
         }
     }
 
-    /// The planned frame below a parent, or among the roots, that has a title, if it is the only unfinished one there with the title.
+    /// The first planned frame below a parent, or among the roots, that has a title.
     pub fn planned_with_title(&self, title: &str, parent: Option<Handle>) -> Option<Handle> {
-        let named = self.titles.find(title, &self.nodes);
-        let is_there = |handle: &Handle| self.node(*handle).parent() == parent;
-        let mut unfinished =
-            named.into_iter().filter(is_there).filter(|handle| self.node(*handle).status().is_unfinished());
-        let (first, second) = (unfinished.next()?, unfinished.next());
-        (second.is_none() && self.node(first).status() == FrameStatus::Planned).then_some(first)
+        let is_planned_there = |handle: &Handle| {
+            let node = self.node(*handle);
+            node.parent() == parent && node.status() == FrameStatus::Planned
+        };
+        self.titles.find(title, &self.nodes).into_iter().filter(is_planned_there).min()
     }
 
     /// A frame as errors name it for its title.

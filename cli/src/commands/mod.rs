@@ -188,8 +188,12 @@ impl StackCommand {
     /// # Errors
     /// If a frame of the session has to be named.
     pub fn take_session(&mut self) -> Result<Option<String>, Failure> {
+        // A file with lines of JSON is meant as a session in place of a frame, even if it is none.
+        let is_lines = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file();
         let session = |frame: &FrameRef| match frame {
-            FrameRef::Text(name) if crate::sessions::names_session(name) => Some(name.clone()),
+            FrameRef::Text(name) if is_lines(name.as_ref()) || crate::sessions::names_session(name) => {
+                Some(name.clone())
+            }
             _ => None,
         };
         match self {

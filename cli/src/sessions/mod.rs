@@ -112,12 +112,11 @@ pub fn check_listed(form: TranscriptForm) -> Result<(), Failure> {
     Err(Failure::new(Exit::Refused, "not_listed", message).next("name the file"))
 }
 
-/// True if a name is surely that of a session, where it could be that of something else. A file of lines of JSON is meant as one,
-/// even if it is none.
+/// True if a name is surely that of a session, where it could be that of something else.
 pub fn names_session(name: &str) -> bool {
     let path = Path::new(name);
     if path.is_file() {
-        return path.extension().is_some_and(|extension| extension == "jsonl") || reading::form_of(path).is_some();
+        return reading::form_of(path).is_some();
     }
     is_known_id(name, SUREST_ID)
 }
