@@ -91,6 +91,9 @@ pub struct Popped {
     /// Another attempt can be planned where this frame is, if it failed.
     #[serde(skip)]
     can_be_retried: bool,
+    /// Nothing is left below the active frame.
+    #[serde(skip)]
+    active_can_end: bool,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -118,6 +121,9 @@ impl Report for Popped {
                 next(page, &self.same_stack, format_args!("callstack tree --root {handle}"))
             }
             (_, Some(ready), _) => next(page, &self.same_stack, format_args!("callstack activate {ready}")),
+            (_, None, Some(active)) if self.active_can_end => {
+                next(page, &self.same_stack, format_args!("callstack pop {} --results TEXT", active.handle))
+            }
             (_, None, Some(active)) => {
                 next(page, &self.same_stack, format_args!("callstack tree --root {}", active.handle))
             }
@@ -173,6 +179,7 @@ fn told(
         frame: ChangedFrame::of(tree, handle),
         waits_for: Some(tree.node(handle).record().waits_for()).filter(|text| !text.is_empty()).map(str::to_owned),
         active: popped.active.map(|active| ChangedFrame::of(tree, active)),
+        active_can_end: popped.active.is_some_and(|active| !tree.node(active).has_unfinished_below()),
         still_open: popped.still_open,
         still_planned: popped.still_planned,
         can_be_retried: tree.node(handle).parent().is_none_or(|parent| tree.node(parent).status().is_unfinished()),
