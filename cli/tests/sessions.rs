@@ -5,7 +5,8 @@
 //! comment `<!-- stack: shop -->` begins with the stack of the history and the logs in `cmd/shop/`, in `.callstack`. One with
 //! the comment `<!-- model: shop -->` has a model that answers from the script `cmd/shop.json`.
 //!
-//! `[..]` matches any text within a line, a line `...` any lines; `[TIME]` and `[ID]` stand for times and generated IDs.
+//! `[..]` matches any text within a line, a line `...` any lines; `[TIME]`, `[AGO]` and `[ID]` stand for times and generated
+//! IDs.
 //! UPDATE_SESSIONS=1 writes what the commands say into the documents.
 
 // Unix alone: the sessions are those of its shell.
@@ -207,6 +208,7 @@ fn redactions(folder: &Path) -> Redactions {
     redactions.insert("[FOLDER]", folder).unwrap();
     redactions.insert("[PORT]", Regex::new(r"127\.0\.0\.1:(?<redacted>\d+)").unwrap()).unwrap();
     redactions.insert("[ID]", Regex::new(r"\b(plan|run|host)-\d{13}-[0-9a-f]{16}\b").unwrap()).unwrap();
+    redactions.insert("[AGO]", Regex::new(r"\b(\d+m )?\d+(\.\d+)?(ms|s) ago\b").unwrap()).unwrap();
     // The histories in cmd/ are of 2023 and earlier, and are compared.
     redactions
         .insert(

@@ -11,15 +11,13 @@ use serde::Serialize;
 
 use super::frame_line::FrameLine;
 use super::usage::requests_in_words;
-use crate::clock::now;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{EMPHASIS, FAINT, Line, Output, Page, Report, count, duration, moment};
+use crate::output::{EMPHASIS, FAINT, Line, Output, Page, Report, count, past};
 use crate::run_lock::{driving_process, forget};
 
 /// Older changes are shown with their date.
-const DAY: u64 = 24 * 60 * 60 * 1_000;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -80,9 +78,6 @@ struct Run {
     process: Option<u32>,
     /// The requests of all of its frames, by model.
     usage: Vec<ModelUsage>,
-    /// The time since the last change.
-    #[serde(skip)]
-    age: u64,
 }
 
 /// A run with everything about it.
@@ -175,7 +170,6 @@ impl Run {
                 changed_at,
                 process: driving_process(folder, root),
                 usage,
-                age: now().saturating_sub(changed_at),
             }
         })?)
     }
@@ -187,8 +181,7 @@ impl Run {
         facts.push(match self.process {
             Some(0) => "driven by another process".to_owned(),
             Some(process) => format!("driven by the process {process}"),
-            None if self.age < DAY => format!("{} ago", duration(self.age)),
-            None => format!("last at {}", moment(self.changed_at)),
+            None => format!("changed {}", past(self.changed_at)),
         });
         page.text(4, &facts.join(", "))
     }
@@ -284,7 +277,7 @@ impl Report for RunDetails {
         self.run.write(page)?;
         let memory = serde_json::to_value(self.settings.memory)?;
         let memory = memory.as_str().unwrap_or_default();
-        let begun = moment(self.run.begun_at);
+        let begun = past(self.run.begun_at);
         page.text(4, &format!("begun {begun}, {}, memory: {memory}", count(self.frames, "frame")))?;
         for (heading, text) in [("Task", &self.task), ("Result", &self.result)] {
             if !text.trim().is_empty() {

@@ -14,10 +14,9 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::now;
 use crate::failure::Failure;
 use crate::host_files;
-use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, duration, moment, money, number};
+use crate::output::{EMPHASIS, FAINT, Line, Page, Report, count, money, number, past};
 use crate::prices::PricesFile;
 use crate::sessions::{self, FoundSession, SessionFiles, is_of_project, latest_first, project_folder};
 
@@ -283,9 +282,6 @@ impl Index {
     }
 }
 
-/// From then on a time is told as a date.
-const LONG_AGO: u64 = 7 * 24 * 3_600_000;
-
 impl Sums {
     fn words(&self) -> String {
         let requests = count(usize::try_from(self.requests).unwrap_or(usize::MAX), "request");
@@ -302,11 +298,9 @@ impl Sums {
 impl ListedSession {
     fn words(&self) -> String {
         let Summary { written, turns, sub_agents, compactions, .. } = &self.summary;
-        let age = now().saturating_sub(*written);
-        let when = if age < LONG_AGO { format!("{} ago", duration(age)) } else { moment(*written) };
         let parts = [(*turns, "turn"), (*sub_agents, "sub-agent"), (*compactions, "compaction")];
         let parts = parts.into_iter().filter(|(number, _)| *number > 0).map(|(number, noun)| count(number, noun));
-        [when].into_iter().chain(parts).chain([self.sums.words()]).collect::<Vec<_>>().join(", ")
+        [past(*written)].into_iter().chain(parts).chain([self.sums.words()]).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -15,7 +15,7 @@ use super::usage::requests_in_words;
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status, us_dollars};
+use crate::output::{EMPHASIS, Line, Page, Report, duration, moment, of_status, past, us_dollars};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -174,7 +174,7 @@ impl FrameDetails {
                 format!(", since {}, until {}", moment(holder.since), moment(until))
             }
             (None, Some(until)) => format!(", which nobody has heard of since {}", moment(until)),
-            (None, None) => format!(", since {}", moment(holder.since)),
+            (None, None) => format!(", taken {}", past(holder.since)),
             (Some(Release::PutBack { until }), _) if holder.is_put_back(now()) => {
                 format!(", which has put it back until {}", moment(*until))
             }
@@ -198,7 +198,7 @@ impl FrameDetails {
     fn remark_on_status(&self) -> String {
         let released = self.record.holder.as_deref().and_then(|holder| holder.released.as_ref());
         match (released.filter(|_| self.record.is_interrupted()), self.record.placeholder) {
-            (Some(released), _) => format!(", interrupted {}: {}", moment(released.at), self.record.interruption()),
+            (Some(released), _) => format!(", interrupted {}: {}", past(released.at), self.record.interruption()),
             (None, true) => ", a placeholder: its title follows its session".to_owned(),
             (None, false) => String::new(),
         }
@@ -218,23 +218,23 @@ impl FrameDetails {
         if let Some(priority) = self.record.priority {
             page.field("priority", Style::new(), &priority.to_string())?;
         }
-        page.field("created", Style::new(), &moment(self.record.created_at))?;
+        page.field("created", Style::new(), &past(self.record.created_at))?;
         if let Some(begun_at) = begun_at {
-            page.field("begun", Style::new(), &moment(*begun_at))?;
+            page.field("begun", Style::new(), &past(*begun_at))?;
         }
         for span in blocked {
             let end = match span.to {
-                Some(end) => format!(" for {}", duration(end.saturating_sub(span.from))),
-                None => " until now".to_owned(),
+                Some(end) => format!(", for {}", duration(end.saturating_sub(span.from))),
+                None => ", until now".to_owned(),
             };
-            page.field("blocked", Style::new(), &format!("{}{end}", moment(span.from)))?;
+            page.field("blocked", Style::new(), &format!("{}{end}", past(span.from)))?;
         }
         let worked = duration(self.worked.unwrap_or_default());
         match (begun_at, ended_at) {
             (Some(_), Some(end)) => {
-                page.field("ended", Style::new(), &format!("{}, after {worked} of work", moment(*end)))
+                page.field("ended", Style::new(), &format!("{}, after {worked} of work", past(*end)))
             }
-            (None, Some(end)) => page.field("ended", Style::new(), &moment(*end)),
+            (None, Some(end)) => page.field("ended", Style::new(), &past(*end)),
             (Some(_), None) => page.field("worked", Style::new(), &format!("{worked} so far")),
             (None, None) => Ok(()),
         }
@@ -313,11 +313,11 @@ fn asked(page: &mut Page<'_>, question: &Question) -> io::Result<()> {
     let Question { question, asked_at, answer, answered_at, interruption, until, .. } = question;
     let name = if *interruption { "Interrupted" } else { "Asked" };
     let until = until.map(|until| format!(", until {}", moment(until))).unwrap_or_default();
-    heading(page, &format!("{name} {}{until}", moment(*asked_at)))?;
+    heading(page, &format!("{name} {}{until}", past(*asked_at)))?;
     page.text(2, question)?;
     match (answer, answered_at) {
         (Some(answer), Some(time)) => {
-            page.line(Line::new().styled(EMPHASIS, format!("Answered {}", moment(*time))))?;
+            page.line(Line::new().styled(EMPHASIS, format!("Answered {}", past(*time))))?;
             page.text(2, answer)
         }
         (Some(answer), None) => page.text(2, answer),
