@@ -8,6 +8,7 @@ mod chart;
 mod clock;
 mod commands;
 mod common_options;
+mod completion;
 mod ending;
 mod exit;
 mod export;
@@ -51,6 +52,7 @@ use folder::StackFolder;
 use output::Output;
 
 fn main() -> ExitCode {
+    completion::answer();
     let matches = arguments::command().try_get_matches();
     let read = matches.and_then(|matches| {
         let is_repeated = matches.value_source("stack") == Some(ValueSource::CommandLine);
@@ -85,7 +87,7 @@ fn main() -> ExitCode {
         Subcommand::Mcp(arguments) => mcp::start(arguments, StackFolder::new(stack, is_repeated), output),
         Subcommand::Hook(arguments) => mcp::run_hook(&arguments, &StackFolder::new(stack, is_repeated)),
         Subcommand::StatusLine => Ok(mcp::run_status_line(&StackFolder::new(stack, is_repeated))),
-        Subcommand::Completions(arguments) => shell::write_completions(&arguments, arguments::command(), output),
+        Subcommand::Completions(arguments) => shell::write_completions(&arguments, output),
         Subcommand::Man(arguments) => shell::write_man_pages(&arguments, arguments::command(), output),
         Subcommand::Stack(mut command) => command.take_session().and_then(|named| {
             let session = session.find(named.as_deref())?;

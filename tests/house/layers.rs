@@ -105,7 +105,7 @@ const PROGRAM: Layers = &[
     ("process_group", &["token"]),
     ("failure", &["exit", "same_stack"]),
     ("input", &["exit", "failure"]),
-    ("output", &["exit", "failure"]),
+    ("output", &["clock", "exit", "failure"]),
     ("caller", &["token"]),
     ("log", &["exit", "failure"]),
     ("prices", &["exit", "failure"]),
@@ -181,6 +181,7 @@ const PROGRAM: Layers = &[
         &["commands", "common_options", "exit", "failure", "folder", "output", "process_group", "run_lock", "runtime"],
     ),
     ("arguments", &["agent", "commands", "common_options", "exit", "mcp", "proxy", "run_agent"]),
+    ("completion", &["arguments", "commands", "folder"]),
 ];
 
 const POSTGRES: Layers = &[

@@ -1,4 +1,4 @@
-//! `callstack completions` and `callstack man`: files for shells and for man, made from the definition of the command line.
+//! `callstack completions` and `callstack man`: files for shells and for man.
 
 use std::fs;
 use std::io;
@@ -6,12 +6,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Line, Output, Page, Report, count};
+
+/// The variable with which the script of a shell asks for what can be completed; its value is the name of the shell.
+pub const ASKING: &str = "CALLSTACK_COMPLETE";
 
 #[derive(Args)]
 pub struct CompletionArguments {
@@ -47,24 +51,20 @@ pub struct ManPages {
     page: Option<String>,
 }
 
-/// Writes the completions for a definition of the command line.
-pub fn write_completions(
-    arguments: &CompletionArguments,
-    definition: clap::Command,
-    output: Output,
-) -> Result<Exit, Failure> {
-    output.report(&completions(arguments, definition)).map(|()| Exit::Done)
+/// Writes the script that completes command lines.
+pub fn write_completions(arguments: &CompletionArguments, output: Output) -> Result<Exit, Failure> {
+    let shell = arguments.shell.to_string();
+    let shells = Shells::builtins();
+    let known = shells.completer(&shell).ok_or_else(|| io::Error::other(format!("{shell} completes nothing")))?;
+    let mut script = Vec::new();
+    known.write_registration(ASKING, "callstack", "callstack", "callstack", &mut script)?;
+    let script = String::from_utf8_lossy(&script).into_owned();
+    output.report(&Completions { shell, script }).map(|()| Exit::Done)
 }
 
 /// Makes the man pages for a definition of the command line.
 pub fn write_man_pages(arguments: &ManArguments, definition: clap::Command, output: Output) -> Result<Exit, Failure> {
     output.report(&man(arguments, definition)?).map(|()| Exit::Done)
-}
-
-fn completions(arguments: &CompletionArguments, mut definition: clap::Command) -> Completions {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut definition, "callstack", &mut script);
-    Completions { shell: arguments.shell.to_string(), script: String::from_utf8_lossy(&script).into_owned() }
 }
 
 fn man(arguments: &ManArguments, definition: clap::Command) -> Result<ManPages, Failure> {
