@@ -68,6 +68,8 @@ fn frames(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The stack that the typed command names, else that of the environment.
 fn named_stack() -> Option<OsString> {
-    let mut typed = env::args_os().skip_while(|argument| argument != "--stack").skip(1);
-    typed.next().or_else(|| env::var_os(FOLDER))
+    let typed: Vec<OsString> = env::args_os().collect();
+    let value = |argument: &OsString| argument.to_str()?.strip_prefix("--stack=").map(OsString::from);
+    let behind = |pair: &[OsString]| (pair[0] == "--stack").then(|| pair[1].clone());
+    typed.windows(2).find_map(behind).or_else(|| typed.iter().find_map(value)).or_else(|| env::var_os(FOLDER))
 }
