@@ -50,7 +50,8 @@ fn frames(typed: &OsStr) -> Vec<CompletionCandidate> {
     let found = stack.read(|tree| {
         let (unfinished, finished): (Vec<_>, Vec<_>) =
             tree.handles().partition(|handle| tree.node(*handle).status().is_unfinished());
-        let begins = |text: &str| text.to_lowercase().starts_with(&typed.to_lowercase());
+        let typed = typed.to_lowercase();
+        let begins = |text: &str| text.to_lowercase().starts_with(&typed);
         let names = unfinished.into_iter().chain(finished.into_iter().rev()).flat_map(|handle| {
             let title = one_line(tree.node(handle).title()).to_string();
             let is_word = !typed.is_empty() && title.chars().all(|character| character.is_alphanumeric());

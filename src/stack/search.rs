@@ -39,8 +39,11 @@ impl Stack {
         if query.logs && self.keeps_logs() {
             let known: HashSet<Handle> = found.iter().map(|found| found.handle).collect();
             let logged = self.read(|tree| {
-                let is_below = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
-                tree.handles().filter(|handle| is_below(handle) && !known.contains(handle)).collect::<Vec<_>>()
+                let is_below = |handle: Handle| below.is_none_or(|below| tree.is_ancestor(below, handle));
+                let are_stored = self.inner.stored_logs.is_some();
+                let has_log = |handle: Handle| are_stored || tree.node(handle).record().log_path.is_some();
+                let is_left = |handle: &Handle| !known.contains(handle) && is_below(*handle) && has_log(*handle);
+                tree.handles().filter(is_left).collect::<Vec<_>>()
             })?;
             for handle in logged {
                 found.extend(self.found_in_log(handle, &words)?);
@@ -51,9 +54,6 @@ impl Stack {
 
     /// The newest entry of a frame's log that has all the words.
     fn found_in_log(&self, handle: Handle, words: &Words) -> Result<Option<Found>> {
-        if self.read(|tree| tree.node(handle).record().log_path.is_none())? && self.inner.stored_logs.is_none() {
-            return Ok(None);
-        }
         let query = LogQuery { search: words.longest().map(str::to_owned), ..LogQuery::default() };
         let page = self.log(handle).read(&query)?;
         for line in page.lines.iter().rev() {

@@ -37,7 +37,7 @@ pub struct Overview {
     pub waiting: Vec<Handle>,
     /// Number of completed frames in the trees that are not finished, or below the frame.
     pub completed: usize,
-    /// Number of frames there, without invalidated ones and attempts that were begun anew.
+    /// Number of frames there, without invalidated ones and attempts that another one replaces.
     pub frames: usize,
     /// The sums of the requests to models there, an entry for each model.
     pub usage: Vec<ModelUsage>,

@@ -63,7 +63,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Activated, Fail
     activate(&stack, handle, arguments.anyway, folder.same_stack())
 }
 
-/// Begins a frame, or goes on with it. `anyway`: whatever it waits for, and whoever works on it.
+/// Begins or continues a frame. `anyway`: also if it waits for others, or if another holder works on it.
 pub fn activate(stack: &Stack, handle: Handle, anyway: bool, same_stack: SameStack) -> Result<Activated, Failure> {
     let from = stack.read(|tree| tree.node(handle).status())?;
     if !anyway {

@@ -1,11 +1,13 @@
 //! A frame in a list: its handle, status and title.
 
+use std::io;
+
 use callstack_core::text::{floor_char_boundary, one_line};
 use callstack_core::{FrameStatus, Handle, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::output::{Line, of_status};
+use crate::output::{FAINT, Line, Page, count, of_status};
 
 /// Number of bytes of a title from which the line of a page is made.
 const LOOKED_AT: usize = 4 * 1024;
@@ -35,6 +37,12 @@ impl FrameLine {
         self.line_with(indentation, &self.title)
     }
 
+    /// Writes the frame as an entry of a list, with the frame above it.
+    pub fn write_entry(&self, page: &mut Page<'_>, parent: Option<Handle>) -> io::Result<()> {
+        let parent = parent.map(|parent| format!("  (below {parent})")).unwrap_or_default();
+        page.line_with_end(self.line(0), Line::new().styled(FAINT, parent))
+    }
+
     /// The frame as a line for a page of limited width. Titles can have megabytes, so only their beginning is looked at.
     pub fn beginning(&self, indentation: usize) -> Line {
         let title = &self.title[..floor_char_boundary(&self.title, LOOKED_AT)];
@@ -48,5 +56,13 @@ impl FrameLine {
             .styled(of_status(self.status), self.status.mark())
             .plain(format!(" {} ", self.handle))
             .said(title)
+    }
+}
+
+/// Writes how many further frames a list leaves out.
+pub fn left_out(page: &mut Page<'_>, more: usize) -> io::Result<()> {
+    match more {
+        0 => Ok(()),
+        more => page.line(Line::new().plain(format!("... and {}", count(more, "more frame")))),
     }
 }

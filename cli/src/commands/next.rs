@@ -60,8 +60,7 @@ impl Report for Next {
             page.line(Line::new().plain("No planned frame can begin."))?;
             return next(page, &self.same_stack, "callstack status");
         };
-        let parent = self.parent.map(|parent| format!("  (below {parent})")).unwrap_or_default();
-        page.line_with_end(frame.line(0), Line::new().styled(FAINT, parent))?;
+        frame.write_entry(page, self.parent)?;
         if !self.criteria.trim().is_empty() {
             page.text(4, &self.criteria)?;
         }

@@ -7,10 +7,10 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::frame_line::FrameLine;
+use super::frame_line::{FrameLine, left_out};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{FAINT, Line, Page, Report, count};
+use crate::output::{Line, Page, Report};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -67,12 +67,8 @@ impl Report for Ready {
             return page.line(Line::new().plain("No planned frame can begin."));
         }
         for ReadyFrame { frame, parent, .. } in &self.frames {
-            let parent = parent.map(|parent| format!("  (below {parent})")).unwrap_or_default();
-            page.line_with_end(frame.line(0), Line::new().styled(FAINT, parent))?;
+            frame.write_entry(page, *parent)?;
         }
-        match self.more {
-            0 => Ok(()),
-            more => page.line(Line::new().plain(format!("... and {}", count(more, "more frame")))),
-        }
+        left_out(page, self.more)
     }
 }

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::next;
+use super::frame_line::left_out;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
-use crate::output::{FAINT, Line, Page, Report, count, of_status};
+use crate::output::{FAINT, Line, Page, Report, of_status};
 use crate::same_stack::SameStack;
 
 #[derive(Args)]
@@ -65,9 +66,7 @@ impl Report for Search {
                 page.line(Line::new().styled(FAINT, name).said(&found.excerpt))?;
             }
         }
-        if self.found.more > 0 {
-            page.line(Line::new().plain(format!("... and {}", count(self.found.more, "more frame"))))?;
-        }
+        left_out(page, self.found.more)?;
         let step = match first.line {
             Some(line) => format!("callstack log {} --from {line} --to {line}", first.handle),
             None => format!("callstack show {}", first.handle),

@@ -40,7 +40,7 @@ pub struct Status {
     frame: Option<FrameLine>,
     /// Number of completed frames in the unfinished trees, or below the frame.
     completed: usize,
-    /// Number of frames there, without invalidated ones and attempts that were begun anew.
+    /// Number of frames there, without invalidated ones and attempts that another one replaces.
     of: usize,
     /// Frames in progress with work of their own.
     running: Vec<Standing>,

@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use callstack_core::frame::{ModelUsage, TimedRequest};
 use callstack_core::text::{from_json, one_line};
 use callstack_core::{Frame, FrameStatus, Handle};
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{PROGRAM, Run, VERSION, label, short};
 use crate::chart::ChartFrame;
+use crate::output::timestamp;
 
 const SCHEMA_VERSION: &str = "ATIF-v1.8";
 
@@ -422,7 +422,7 @@ impl Step {
     fn new(time: u64, source: Source, message: String) -> Self {
         Self {
             step_id: 0,
-            timestamp: timestamp(time),
+            timestamp: iso_time(time),
             source,
             model_name: None,
             message,
@@ -499,7 +499,6 @@ fn known_model(model: &str) -> Option<String> {
 }
 
 /// A time as ISO 8601, all with three digits of the second's fraction; `None` for one beyond the year 9999.
-fn timestamp(milliseconds: u64) -> Option<String> {
-    let time = i64::try_from(milliseconds).ok()?;
-    Timestamp::from_millisecond(time).ok().map(|time| format!("{time:.3}"))
+fn iso_time(milliseconds: u64) -> Option<String> {
+    timestamp(milliseconds).map(|time| format!("{time:.3}"))
 }

@@ -8,13 +8,12 @@ use callstack_core::FrameStatus;
 use callstack_core::context::escape;
 use callstack_core::frame::ModelUsage;
 use callstack_core::text::one_line;
-use jiff::Timestamp;
 use unicode_width::UnicodeWidthChar;
 
 use super::{Run, label};
 use crate::chart::palette::{self, Color};
 use crate::chart::{Bar, Chart, ChartFrame};
-use crate::output::{count, duration, number};
+use crate::output::{count, duration, number, timestamp};
 
 const WIDTH: f64 = 1000.0;
 const MARGIN: f64 = 16.0;
@@ -180,8 +179,7 @@ fn summary(run: &Run<'_>) -> String {
     if chart.to > chart.from {
         parts.push(duration(chart.to - chart.from));
     }
-    let begin = i64::try_from(chart.from).ok().and_then(|time| Timestamp::from_millisecond(time).ok());
-    if let Some(begin) = begin.filter(|_| chart.from > 0) {
+    if let Some(begin) = timestamp(chart.from).filter(|_| chart.from > 0) {
         parts.push(format!("from {} UTC", begin.strftime("%Y-%m-%d %H:%M")));
     }
     parts.join(" · ")

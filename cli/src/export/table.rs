@@ -2,7 +2,8 @@
 
 use callstack_core::frame::ModelUsage;
 use callstack_core::{Handle, Tree};
-use jiff::Timestamp;
+
+use crate::output::timestamp;
 
 /// The columns of the table.
 const COLUMNS: [&str; 16] = [
@@ -67,8 +68,7 @@ fn harmless(cell: String) -> String {
 }
 
 fn time(milliseconds: u64) -> String {
-    let time = i64::try_from(milliseconds).ok().and_then(|time| Timestamp::from_millisecond(time).ok());
-    time.map(|time| time.to_string()).unwrap_or_default()
+    timestamp(milliseconds).map(|time| time.to_string()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub use file::{WrittenFile, refuse_own_file, write_file};
 pub use json::EscapedJson;
-pub use moment::{duration, moment, past};
+pub use moment::{duration, moment, past, timestamp};
 pub use page::{Line, Lines, Medium, Page, count, money, number, us_dollars};
 pub use reader::wait_for_reader;
 pub use style::{EMPHASIS, FAINT, of_status};

@@ -19,10 +19,14 @@ pub fn past(milliseconds: u64) -> String {
     }
 }
 
+/// A time in milliseconds since the Unix epoch as a date; `None` for one beyond the year 9999.
+pub fn timestamp(milliseconds: u64) -> Option<Timestamp> {
+    i64::try_from(milliseconds).ok().and_then(|time| Timestamp::from_millisecond(time).ok())
+}
+
 /// A time in milliseconds since the Unix epoch, in the time zone of the user: `2026-11-23 14:03:07`.
 pub fn moment(milliseconds: u64) -> String {
-    let time = i64::try_from(milliseconds).ok().and_then(|time| Timestamp::from_millisecond(time).ok());
-    match time {
+    match timestamp(milliseconds) {
         Some(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         // Beyond the year 9999: a damaged or invented time.
         None => format!("{milliseconds} ms"),

@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callstack_core::Stack;
+use callstack_core::{Stack, Tree};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
@@ -27,12 +27,13 @@ pub fn is_possible() -> bool {
 /// Keeps the title up to date, for as long as it is polled.
 pub async fn keep(folder: Arc<StackFolder>) {
     let _kept = Kept::new();
-    let (mut stack, mut shown) = (None, String::new());
+    let (mut stack, mut known, mut shown) = (None, None, String::new());
     loop {
         let folder = folder.clone();
-        let looked = spawn_blocking(move || look(&folder, stack)).await;
-        let Ok((opened, line)) = looked else { return };
-        stack = opened;
+        let looked = spawn_blocking(move || look(&folder, stack, known)).await;
+        let Ok((opened, now)) = looked else { return };
+        (stack, known) = (opened, now);
+        let line = known.as_ref().map(|known| known.line.clone()).unwrap_or_default();
         if line != shown {
             // In one call, between what the agent writes.
             write(&format!("\u{1b}]2;{line}\u{7}"));
@@ -44,14 +45,24 @@ pub async fn keep(folder: Arc<StackFolder>) {
 
 type Opened = Option<ManuallyDrop<Stack>>;
 
-/// The line for the frame that is active now. Without a stack it is empty.
-fn look(folder: &StackFolder, opened: Opened) -> (Opened, String) {
+/// The line for the active frame at a revision of the stack.
+struct Known {
+    revision: u64,
+    line: String,
+}
+
+/// The line for the frame that is active now. It is made again only if the stack has changed. `None`: there is no stack.
+fn look(folder: &StackFolder, opened: Opened, known: Option<Known>) -> (Opened, Option<Known>) {
     let opened = opened.or_else(|| folder.has_stack().then(|| folder.open_to_read().ok()).flatten());
-    let line = opened.as_ref().and_then(|stack| {
+    let now = opened.as_ref().and_then(|stack| {
         let _ = stack.refresh();
-        stack.read(|tree| status_line::of(tree, None)).ok()
+        let line = |tree: &Tree| match known {
+            Some(known) if known.revision == tree.revision() => known,
+            _ => Known { revision: tree.revision(), line: status_line::of(tree, None) },
+        };
+        stack.read(line).ok()
     });
-    (opened, line.unwrap_or_default())
+    (opened, now)
 }
 
 /// The title that the terminal had before.
