@@ -1,17 +1,20 @@
 //! Full text search over the frames of a tree: titles, tasks, criteria, results, decisions, artifacts, questions and chunks.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use crate::frame::{FrameRef, FrameStatus, Handle};
+use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
 use crate::steps::step;
 use crate::text::one_line;
-use crate::tree::{Scan, Tree};
 
 /// How much of a text an excerpt shows before and behind the first word that was found, in characters.
 const BEFORE: usize = 40;
 const BEHIND: usize = 100;
 /// The most words of a query.
 const MOST_WORDS: usize = 16;
+/// The characters of a word that an index keeps. A word that is longer is compared when the frame is read.
+const INDEXED_CHARACTERS: usize = 40;
 
 /// What is searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,19 +141,30 @@ pub(crate) struct Words(Vec<String>);
 impl Words {
     /// The words of a text; at most 16.
     pub(crate) fn of(text: &str) -> Self {
-        Self(words(text).map(|(_, word)| word).take(MOST_WORDS).collect())
+        let mut words: Vec<String> = words(text).map(|(_, word)| word).collect();
+        // The beginning of another word says nothing more.
+        let is_told = |index: usize, word: &String| {
+            let others = words.iter().enumerate().filter(|(other, _)| *other != index);
+            { others }.any(|(other, longer)| longer.starts_with(word.as_str()) && (longer != word || other < index))
+        };
+        let told: Vec<bool> = words.iter().enumerate().map(|(index, word)| is_told(index, word)).collect();
+        let mut told = told.iter();
+        words.retain(|_| !told.next().expect("one for each word"));
+        words.truncate(MOST_WORDS);
+        Self(words)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn longest(&self) -> Option<&str> {
-        self.0.iter().map(String::as_str).max_by_key(|word| word.len())
+    /// The words as an index has them.
+    pub(crate) fn indexed(&self) -> Vec<String> {
+        self.0.iter().map(|word| indexed(word).to_owned()).collect()
     }
 
     /// Which of the words a text has, and where the first one stands.
-    pub(crate) fn found_in(&self, text: &str) -> (Vec<bool>, usize) {
+    fn found_in(&self, text: &str) -> (Vec<bool>, usize) {
         let mut found = vec![false; self.0.len()];
         let mut first = None;
         for (place, word) in words(text) {
@@ -165,15 +179,64 @@ impl Words {
     }
 }
 
-/// The words of a text in small letters, each with its place.
+/// The distinct words of texts, for an index.
+pub(crate) fn words_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut distinct = BTreeSet::new();
+    for (_, word) in texts.into_iter().flat_map(words) {
+        distinct.insert(indexed(&word).to_owned());
+    }
+    distinct.into_iter().collect()
+}
+
+/// As much of a word as an index keeps.
+fn indexed(word: &str) -> &str {
+    word.char_indices().nth(INDEXED_CHARACTERS).map_or(word, |(end, _)| &word[..end])
+}
+
+/// The words of a text in small letters, each with its place. Where a script has no blanks between words, they are the pairs of
+/// characters that follow each other, and the last character.
 fn words(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     let mut place = 0;
-    text.split_inclusive(|character: char| !character.is_alphanumeric()).filter_map(move |part| {
+    let parts = text.split_inclusive(|character: char| !character.is_alphanumeric()).filter_map(move |part| {
         let start = place;
         place += part.len();
         let word = part.trim_end_matches(|character: char| !character.is_alphanumeric());
-        (!word.is_empty()).then(|| (start, word.to_lowercase()))
+        (!word.is_empty()).then_some((start, word))
+    });
+    parts.flat_map(|(start, word)| {
+        let mut words = Vec::new();
+        let mut rest = word;
+        while let Some(first) = rest.chars().next() {
+            let is_same = |character: char| is_unspaced(character) == is_unspaced(first);
+            let end = rest.find(|character| !is_same(character)).unwrap_or(rest.len());
+            let (run, behind) = rest.split_at(end);
+            let place = start + word.len() - rest.len();
+            match is_unspaced(first) {
+                false => words.push((place, run.to_lowercase())),
+                true => pairs(run, |from, pair| words.push((place + from, pair.to_owned()))),
+            }
+            rest = behind;
+        }
+        words
     })
+}
+
+/// The pairs of characters of a run, and its last character; each with its place.
+fn pairs(run: &str, mut each: impl FnMut(usize, &str)) {
+    let mut starts: Vec<usize> = run.char_indices().map(|(start, _)| start).collect();
+    starts.push(run.len());
+    starts.windows(2).enumerate().for_each(|(index, start)| {
+        let end = starts.get(index + 2).copied().unwrap_or(run.len());
+        each(start[0], &run[start[0]..end]);
+    });
+}
+
+/// True for the letters of scripts that put no blanks between words: Han, Hiragana, Katakana, Thai, Lao, Burmese and Khmer.
+fn is_unspaced(character: char) -> bool {
+    matches!(character,
+        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3005}'..='\u{3007}'
+        | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}')
 }
 
 /// A part of a text around a place, on one line.
@@ -185,71 +248,87 @@ pub(crate) fn excerpt(text: &str, place: usize) -> String {
     format!("{before}{}{behind}", one_line(&text[start..end]))
 }
 
-/// The frames below a frame, or all, that have the words, in no order.
-pub(crate) fn frames(tree: &Tree, words: &Words, below: Option<Handle>) -> Vec<Found> {
-    let mut scan = Scan::of(tree);
-    let found = tree.handles().filter_map(|handle| {
-        step();
-        if below.is_some_and(|below| !tree.is_ancestor(below, handle)) {
-            return None;
-        }
-        frame(scan.at(handle), handle, words)
-    });
-    found.collect()
+/// What a search has seen of a frame so far.
+pub(crate) struct Seen {
+    /// For each word, the weight of the best text that has it; 0: none has it.
+    weights: Vec<u32>,
+    shown: Option<Shown>,
 }
 
-/// The frame, if it has all the words.
-fn frame(tree: &Tree, handle: Handle, words: &Words) -> Option<Found> {
-    let record = tree.node(handle).record();
-    let mut best: Vec<u32> = vec![0; words.0.len()];
-    let mut shown: Option<(u32, SearchField, &str, usize)> = None;
-    let mut look = |field: SearchField, text| {
+/// The text that has most of the words.
+struct Shown {
+    weight: u32,
+    field: SearchField,
+    excerpt: String,
+    line: Option<usize>,
+}
+
+impl Seen {
+    /// A look at the record of a frame.
+    pub(crate) fn of(record: &Frame, words: &Words) -> Self {
+        step();
+        let mut seen = Self { weights: vec![0; words.0.len()], shown: None };
+        texts(record).for_each(|(field, text)| seen.look(field, None, text, words));
+        seen
+    }
+
+    /// A look at the entry of a line of the frame's log.
+    pub(crate) fn look_at_entry(&mut self, line: usize, text: &str, words: &Words) {
+        self.look(SearchField::Log, Some(line), text, words);
+    }
+
+    fn look(&mut self, field: SearchField, line: Option<usize>, text: &str, words: &Words) {
         let (found, place) = words.found_in(text);
         let weight = found.iter().filter(|found| **found).count() as u32 * field.weight();
-        for (best, _) in best.iter_mut().zip(&found).filter(|(_, found)| **found) {
+        for (best, _) in self.weights.iter_mut().zip(&found).filter(|(_, found)| **found) {
             *best = (*best).max(field.weight());
         }
-        if weight > shown.as_ref().map_or(0, |(most, ..)| *most) {
-            shown = Some((weight, field, text, place));
+        if weight > self.shown.as_ref().map_or(0, |shown| shown.weight) {
+            self.shown = Some(Shown { weight, field, excerpt: excerpt(text, place), line });
         }
-    };
-    look(SearchField::Title, &*record.title);
-    record.results.iter().chain(&record.results_compacted).for_each(|text| look(SearchField::Results, text));
-    record.decisions.iter().for_each(|text| look(SearchField::Decision, text));
-    look(SearchField::Criteria, &record.success_criteria);
-    for question in &record.questions {
-        look(SearchField::Question, &question.question);
-        question.answer.iter().for_each(|text| look(SearchField::Question, text));
     }
-    record.artifacts.iter().for_each(|text| look(SearchField::Artifact, text));
-    look(SearchField::Task, &record.task);
-    record.heap.iter().for_each(|chunk| look(SearchField::Heap, &chunk.content));
-    let (_, field, text, place) = shown?;
-    best.iter().all(|best| *best > 0).then(|| Found {
-        handle,
-        status: record.status,
-        title: record.title.clone(),
-        field,
-        excerpt: excerpt(text, place),
-        line: None,
-        score: (best.iter().sum(), record.updated_at),
-    })
-}
 
-impl Found {
-    /// A frame in whose log the words were found.
-    pub(crate) fn in_log(tree: &Tree, handle: Handle, line: usize, excerpt: String, words: &Words) -> Self {
-        let record = tree.node(handle).record();
-        Self {
+    /// The words that no text has had.
+    pub(crate) fn missing<'a>(&self, words: &'a Words) -> Vec<&'a str> {
+        let weighed = words.0.iter().zip(&self.weights);
+        weighed.filter(|(_, weight)| **weight == 0).map(|(word, _)| &**word).collect()
+    }
+
+    /// True if some text has each of the words.
+    pub(crate) fn has_all(&self) -> bool {
+        self.weights.iter().all(|weight| *weight > 0)
+    }
+
+    /// The frame, if it has all words.
+    pub(crate) fn found(self, handle: Handle, record: &Frame) -> Option<Found> {
+        let has_all = self.has_all();
+        let Shown { field, excerpt, line, .. } = self.shown?;
+        has_all.then(|| Found {
             handle,
             status: record.status,
             title: record.title.clone(),
-            field: SearchField::Log,
+            field,
             excerpt,
-            line: Some(line),
-            score: (words.0.len() as u32 * SearchField::Log.weight(), record.updated_at),
-        }
+            line,
+            score: (self.weights.iter().sum(), record.updated_at),
+        })
     }
+}
+
+/// The texts of a frame in which words are looked for.
+pub(crate) fn texts(record: &Frame) -> impl Iterator<Item = (SearchField, &str)> {
+    let results = record.results.iter().chain(&record.results_compacted).map(|text| (SearchField::Results, &**text));
+    let questions =
+        record.questions.iter().flat_map(|question| [Some(&*question.question), question.answer.as_deref()]);
+    [(SearchField::Title, &*record.title)]
+        .into_iter()
+        .chain(results)
+        .chain(record.decisions.iter().map(|text| (SearchField::Decision, &**text)))
+        .chain([(SearchField::Criteria, &*record.success_criteria)])
+        .chain(questions.flatten().map(|text| (SearchField::Question, text)))
+        .chain(record.artifacts.iter().map(|text| (SearchField::Artifact, &**text)))
+        .chain([(SearchField::Task, &*record.task)])
+        .chain(record.heap.iter().map(|chunk| (SearchField::Heap, &*chunk.content)))
 }
 
 /// The best of what was found: those with the words in the most telling texts, and of equal ones the newest.
@@ -272,6 +351,30 @@ mod tests {
         assert_eq!(Words::of("größ").found_in("Die Größe").0, [true]);
         assert_eq!(Words::of("tals").found_in("totals").0, [false]);
         assert!(Words::of(" -- \u{0} ").is_empty());
+    }
+
+    #[test]
+    fn words_of_scripts_without_blanks_are_found_anywhere() {
+        assert_eq!(words_of(["購物車ab総計 x"]), ["ab", "x", "物車", "総計", "計", "購物", "車"]);
+        for query in ["物車", "車", "購物車", "総", "A"] {
+            let words = Words::of(query);
+            assert!(words.found_in("購物車ab総計 x").0.iter().all(|found| *found), "{query}");
+        }
+        assert!(Words::of("車購").found_in("購物車").0.contains(&false));
+        assert_eq!(Words::of("ตะกร้า").found_in("ใส่ตะกร้าสินค้า").1, "ใส่".len());
+    }
+
+    #[test]
+    fn words_that_others_begin_with_are_looked_for_once() {
+        assert_eq!(Words::of("car CART cart carts pay").0, ["carts", "pay"]);
+        assert_eq!(Words::of(&(10..40).map(|word| format!("w{word} ")).collect::<String>()).0.len(), MOST_WORDS);
+    }
+
+    #[test]
+    fn an_index_keeps_the_beginning_of_a_long_word() {
+        let long = "é".repeat(60);
+        assert_eq!(words_of([&*long, "b a b"]), ["a".to_owned(), "b".to_owned(), "é".repeat(40)]);
+        assert_eq!(Words::of(&long).indexed(), ["é".repeat(40)]);
     }
 
     #[test]

@@ -68,7 +68,7 @@ use crate::frame::{Actor, Event, Repair, StackState};
 use crate::store::folder::Folder;
 use crate::store::layout;
 use crate::store::mirror::PATIENCE;
-use crate::store::{HistoryReader, LogReader};
+use crate::store::{HistoryReader, LogReader, WordIndex};
 #[cfg(feature = "session")]
 use crate::tree::decide_each;
 use crate::tree::{Command, Commit, Tree, decide_as};
@@ -137,6 +137,8 @@ struct Inner {
     mirror: Mutex<MirrorView>,
     /// Reads the history without the journal's lock. `None` if the store has no reader.
     history: Option<Box<dyn HistoryReader>>,
+    /// The index for searches, if the store keeps one.
+    word_index: Option<Arc<dyn WordIndex>>,
     /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
     /// The last revision of the plan at which groups were looked for that are done.

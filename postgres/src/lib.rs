@@ -42,6 +42,7 @@ mod store;
 mod tls;
 mod transaction;
 mod url;
+mod words;
 
 pub use listener::Listener;
 pub use options::PostgresOptions;

@@ -97,13 +97,36 @@ CREATE TABLE callstack.logs (
     PRIMARY KEY (stack, handle, line)
 );
 
+-- The words of frames and of their logs, for searches: the frames with a word that one search has added.
+CREATE TABLE callstack.words (
+    tenant int NOT NULL,
+    stack bigint NOT NULL,
+    word text COLLATE "C" NOT NULL,
+    part bigint NOT NULL,
+    is_log boolean NOT NULL,
+    frames bigint[] NOT NULL,
+    PRIMARY KEY (stack, word, part, is_log)
+);
+
+-- What the words are of: the history up to a revision, in the row with the handle 0, and lines of logs.
+CREATE TABLE callstack.indexed (
+    tenant int NOT NULL,
+    stack bigint NOT NULL,
+    handle bigint NOT NULL,
+    revision bigint NOT NULL DEFAULT 0,
+    mark bigint NOT NULL DEFAULT 0,
+    parts bigint NOT NULL DEFAULT 0,
+    lines bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (stack, handle)
+);
+
 -- A stack that is new is not in the statistics of the server, which would then take its rows for very few, and read all of them to find
 -- one. Without statistics of this column it takes a stack for a share of the table, and looks for the other columns too.
 DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{events,heads,frames,base_frames,logs}'::text[] LOOP
+    FOREACH name IN ARRAY '{events,heads,frames,base_frames,logs,words,indexed}'::text[] LOOP
         EXECUTE format('ALTER TABLE callstack.%I ALTER COLUMN stack SET STATISTICS 0', name);
     END LOOP;
 END $$;
@@ -197,7 +220,7 @@ DECLARE
     is_writable constant text := 'tenant = ANY ((SELECT callstack.writable_tenants())::int[])';
     is_of_stack text;
 BEGIN
-    FOREACH name IN ARRAY '{stacks,events,heads,frames,base_frames,logs}'::text[] LOOP
+    FOREACH name IN ARRAY '{stacks,events,heads,frames,base_frames,logs,words,indexed}'::text[] LOOP
         is_of_stack := CASE name WHEN 'stacks' THEN '' ELSE format(' AND EXISTS (SELECT FROM callstack.stacks '
             'WHERE stacks.id = %1$I.stack AND stacks.tenant = %1$I.tenant)', name) END;
         EXECUTE format('ALTER TABLE callstack.%I ENABLE ROW LEVEL SECURITY', name);
@@ -223,8 +246,9 @@ BEGIN
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA callstack TO %I', role);
     IF writes THEN
         EXECUTE format('GRANT INSERT (tenant, name), DELETE, UPDATE (revision, writer, snapshot, base) ON callstack.stacks TO %I', role);
-        EXECUTE format('GRANT INSERT, DELETE ON callstack.events, callstack.logs TO %I', role);
-        EXECUTE format('GRANT INSERT, UPDATE, DELETE ON callstack.heads, callstack.frames, callstack.base_frames TO %I', role);
+        EXECUTE format('GRANT INSERT, DELETE ON callstack.events, callstack.logs, callstack.words TO %I', role);
+        EXECUTE format('GRANT INSERT, UPDATE, DELETE ON callstack.heads, callstack.frames, callstack.base_frames, '
+            'callstack.indexed TO %I', role);
     END IF;
     INSERT INTO callstack.tenants (name) VALUES (tenant) ON CONFLICT DO NOTHING;
     INSERT INTO callstack.members SELECT known, id, allow.writes FROM callstack.tenants AS tenants

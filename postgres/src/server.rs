@@ -124,7 +124,7 @@ impl PostgresServer {
         let Some(store) = self.existing_store(tenant, stack)? else { return Ok(false) };
         let place = &shown_stack(self.pool.shown(), tenant, stack);
         let (_, id) = store.place_in_server();
-        let tables = ["events", "heads", "frames", "base_frames", "logs"];
+        let tables = ["events", "heads", "frames", "base_frames", "logs", "words", "indexed"];
         let statements = tables.map(|table| format!("DELETE FROM callstack.{table} WHERE stack = {id};")).concat();
         self.pool.change(|connection, deadline| {
             // Waits for a command that runs, and lets no other one begin.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callstack_core::archive::{Archive, ArchivedFrame};
-use callstack_core::store::{CompactedEvents, CompactionLimits, Snapshot};
+use callstack_core::store::{CompactedEvents, CompactionLimits, Snapshot, WordIndex};
 use callstack_core::{Durability, Error, Event, EventQuery, Handle, HistoryReader, LogReader, Result, Store};
 use tokio_postgres::SimpleQueryRow;
 use tokio_postgres::types::Type;
@@ -18,6 +18,7 @@ use crate::logs::{self, PostgresLogs};
 use crate::pool::{Pool, Use};
 use crate::reader::PostgresReader;
 use crate::transaction::{FRAMES, LARGE, Mark, Newest, News, Open, Part, Proof, StackRow, Transaction, random};
+use crate::words::PostgresWords;
 
 /// The channel of the notifications. Their text is the number of the stack.
 pub(crate) const CHANNEL: &str = "callstack";
@@ -379,6 +380,10 @@ impl Store for PostgresStore {
 
     fn logs(&self) -> Option<Arc<dyn LogReader>> {
         Some(Arc::new(PostgresLogs::new(self.own_reader())))
+    }
+
+    fn word_index(&self) -> Option<Arc<dyn WordIndex>> {
+        Some(Arc::new(PostgresWords::new(self.pool.clone(), self.stack, self.own_reader())))
     }
 
     fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {

@@ -281,7 +281,9 @@ impl Queue {
     /// Removes the logs of frames.
     pub(crate) fn remove_logs(&mut self, frames: &[Handle]) {
         let frames: Vec<i64> = frames.iter().map(|frame| frame.number().into()).collect();
-        self.add(REMOVE_LOGS, vec![(Box::new(frames), Type::INT8_ARRAY)], 0);
+        for sql in [REMOVE_LOGS, REMOVE_INDEXED_LOGS] {
+            self.add(sql, vec![(Box::new(frames.clone()), Type::INT8_ARRAY)], 0);
+        }
     }
 
     /// Adds frames of a snapshot. Those of the base are copied before they change.
@@ -453,6 +455,10 @@ const KEEP_WHOLE_BASE: &str = "INSERT INTO callstack.base_frames SELECT * FROM c
 const CLEAR_FRAMES: &str = "DELETE FROM callstack.frames WHERE tenant = $1 AND stack = $2";
 
 const REMOVE_LOGS: &str = "DELETE FROM callstack.logs WHERE tenant = $1 AND stack = $2 AND handle = ANY ($3)";
+
+/// Lines that are written later are new to the index of words.
+const REMOVE_INDEXED_LOGS: &str =
+    "DELETE FROM callstack.indexed WHERE tenant = $1 AND stack = $2 AND handle > 0 AND handle = ANY ($3)";
 
 const KEEP_BASE: &str = "INSERT INTO callstack.base_frames SELECT * FROM callstack.frames \
     WHERE tenant = $1 AND stack = $2 AND changed <= $3 AND handle = ANY ($4) ON CONFLICT DO NOTHING";

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use callstack_core::search::SearchQuery;
 use callstack_core::{
     Durability, Error, EventQuery, LogLimits, LogQuery, MemoryStore, NewFrame, PopStatus, Stack, StackOptions, Store,
 };
@@ -216,6 +217,8 @@ fn roles_use_their_tenants_and_no_others() {
     open(&format!("{url}/theirs/shop")).push(NewFrame::new("News")).unwrap();
     assert_eq!(theirs.add_decision("f1", "No").unwrap_err().code(), "read_only");
     assert!(theirs.refresh().unwrap());
+    // Who may not write the index reads the frames.
+    assert_eq!(theirs.search(&SearchQuery::new("news")).unwrap().frames.len(), 1);
     let connections = PostgresServer::connect(&as_role("reader"), PostgresOptions::default()).unwrap();
     assert_eq!(connections.remove("theirs", "shop").unwrap_err().code(), "read_only");
     assert!(revoke(&url, &role("reader"), "own").unwrap());
@@ -672,4 +675,28 @@ fn a_process_that_stops_in_a_command_holds_up_the_others_for_a_while_only() {
     assert_eq!(stack.check_history().unwrap(), [""; 0]);
     stack.refresh().unwrap();
     assert_eq!(stack.frame(root).unwrap().decisions, ["decision 3", "of another"]);
+}
+
+#[test]
+fn searches_find_what_a_look_at_all_frames_finds() {
+    let server = Server::shared();
+    let database = server.database();
+    let url = format!("{database}/team/searched");
+    let stacks = [(); 2].map(|()| open(&url));
+    support::searches::follow(&stacks, 60, 1);
+    let words = || server.sql(database_of(&database), "SELECT count(*) FROM callstack.words");
+    assert_ne!(words().trim(), "0", "the index is used");
+    // Row-level security lets a role use the index of the table only with such operators.
+    let leaks = "SELECT count(*) FROM pg_proc WHERE proname IN ('text_ge', 'text_lt', 'int8eq') AND NOT proleakproof";
+    assert_eq!(server.sql(database_of(&database), leaks).trim(), "0");
+    stacks[0].compact_history(0).unwrap();
+    support::searches::follow(&[open(&url), open(&url)], 20, 2);
+    let frame = stacks[0].push(NewFrame::new("Logged").root()).unwrap();
+    stacks[0].log(frame).append(&[json!("first"), json!("second")]).unwrap();
+    stacks[0].pop(frame, PopStatus::Completed, "Done").unwrap();
+    let find = |word: &str| stacks[0].search(&SearchQuery::new(word).logs(true)).unwrap().frames.len();
+    assert_eq!(find("second"), 1);
+    stacks[0].prune_logs(LogLimits::default().bytes(0)).unwrap();
+    stacks[0].log(frame).append(&[json!("third")]).unwrap();
+    assert_eq!((find("second"), find("third")), (0, 1));
 }

@@ -195,6 +195,7 @@ impl Stack {
             log_folder: folder,
             stored_logs: journal.store.as_ref().and_then(|store| store.logs()),
             history: journal.store.as_ref().and_then(|store| store.reader()),
+            word_index: journal.store.as_ref().and_then(|store| store.word_index()),
             mirror: Mutex::new(journal.mirror_view(&tree)),
             journal: ReentrantMutex::new(RefCell::new(journal)),
             tree,

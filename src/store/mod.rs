@@ -17,6 +17,7 @@ pub(crate) mod mirror;
 mod patience;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod word_index;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub use sqlite::DatabaseHealth;
 pub(crate) use sqlite::damaged_database;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
+pub use word_index::{GrownLog, IndexedHistory, IndexedWords, WordIndex, WordSource};
 
 /// File name of the database in a stack's folder.
 pub(crate) const DATABASE: &str = "stack.db";
@@ -84,6 +86,11 @@ pub trait Store: Send {
     /// The frames of the newest snapshot, read beside the transactions of this store. With it, the finished trees of a stack
     /// need not be in memory. The default is `None`: the stack holds all frames.
     fn archive(&self) -> Option<Arc<dyn Archive>> {
+        None
+    }
+
+    /// An index for searches, which needs neither a transaction nor the store. The default is `None`: a search reads all frames.
+    fn word_index(&self) -> Option<Arc<dyn WordIndex>> {
         None
     }
 

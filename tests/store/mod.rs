@@ -13,6 +13,7 @@ mod logs;
 mod panics;
 mod places;
 mod processes;
+mod searches;
 #[cfg(all(unix, feature = "tools"))]
 mod with_less;
 #[cfg(feature = "tools")]

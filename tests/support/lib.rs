@@ -15,6 +15,7 @@ pub mod model;
 #[cfg(feature = "sqlite")]
 pub mod processes;
 pub mod promises;
+pub mod searches;
 #[cfg(feature = "tokenizer")]
 pub mod tokenizers;
 pub mod workers;

@@ -19,6 +19,7 @@ mod locks;
 mod reader;
 mod schema;
 mod snapshot;
+mod words;
 
 use std::fmt;
 use std::fs::File;
@@ -34,7 +35,9 @@ use rusqlite::{Connection, OpenFlags, params};
 use super::file_errors::writing;
 use super::folder::{Access, FileState, Folder, TIMES_ARE_EXACT};
 use super::patience::Patience;
-use super::{BUSY_TIMEOUT, CompactedEvents, CompactionLimits, Durability, EventQuery, HistoryReader, Snapshot, Store};
+use super::{
+    BUSY_TIMEOUT, CompactedEvents, CompactionLimits, Durability, EventQuery, HistoryReader, Snapshot, Store, WordIndex,
+};
 use crate::archive::{Archive, ArchivedFrame};
 use crate::error::{Error, Result};
 use crate::frame::Event;
@@ -47,6 +50,7 @@ use identity::{Difference, Files, Paths};
 use locks::{Hold, Lock, Locked, LogState};
 use reader::{Mark, SqliteReader, read_events};
 use snapshot::SqliteArchive;
+use words::SqliteWords;
 
 /// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database, unless somebody reads. Such a
 /// commit takes some milliseconds, so it should be one of more than a thousand.
@@ -461,6 +465,10 @@ impl Store for SqliteStore {
         Some(Arc::new(SqliteArchive::new(reader, Arc::downgrade(&self.writer), &self.path)))
     }
 
+    fn word_index(&self) -> Option<Arc<dyn WordIndex>> {
+        Some(Arc::new(SqliteWords::new(&self.folder, &self.name)))
+    }
+
     fn snapshot(&mut self, patience: Duration) -> Result<Option<Snapshot>> {
         let (found, last) = self.look(patience, |store| {
             let found = snapshot::head(&store.connection(), &store.path)?;
@@ -643,19 +651,23 @@ fn connect(folder: &Folder, name: &str, more: OpenFlags) -> Result<Connection> {
         .refused(&path)
         .map_err(|error| if folder.is_taken(name) { error } else { cause(folder, name).unwrap_or(error) })?;
     connection.busy_timeout(Duration::ZERO).refused(&path)?;
+    // Only `checkpoint` moves the write-ahead log, with the locks.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).refused(&path)?;
+    distrust(&connection).refused(&path)?;
+    connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(())).refused(&path)?;
+    connection.query_row(&format!("PRAGMA journal_size_limit = {LOG_LIMIT}"), [], |_| Ok(())).refused(&path)?;
+    Ok(connection)
+}
+
+/// The file may come from a stranger. The library uses no triggers and no views.
+fn distrust(connection: &Connection) -> rusqlite::Result<()> {
     let settings = [
-        // Only `checkpoint` moves the write-ahead log, with the locks.
-        (DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
-        // The file may come from a stranger. The library uses no triggers and no views.
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
         (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
         (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
     ];
-    settings.iter().try_for_each(|(setting, on)| connection.set_db_config(*setting, *on).map(drop)).refused(&path)?;
-    connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(())).refused(&path)?;
-    connection.query_row(&format!("PRAGMA journal_size_limit = {LOG_LIMIT}"), [], |_| Ok(())).refused(&path)?;
-    Ok(connection)
+    settings.iter().try_for_each(|(setting, on)| connection.set_db_config(*setting, *on).map(drop))
 }
 
 /// Sets the connection up, and brings the schema up to date. If it is not current, call this with the write lock.

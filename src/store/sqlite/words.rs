@@ -1,0 +1,272 @@
+//! The word index of a folder: `stack.db-words`, an SQLite database with a full text table.
+//!
+//! It is a file of its own, so that neither a command nor the history depends on it: it is written by searches, can be deleted at any
+//! time, and is made again if it is not as this version writes it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::time::Duration;
+
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params, params_from_iter,
+};
+
+use super::distrust;
+use super::errors::{Refused, damaged};
+use super::snapshot::handle_in;
+use crate::error::{Error, Result};
+use crate::frame::Handle;
+use crate::store::file_errors::reading;
+use crate::store::folder::{Access, Folder, Kind};
+use crate::store::{GrownLog, IndexedHistory, IndexedWords, WordIndex, WordSource};
+use crate::text::fnv;
+
+/// What the name of the index adds to that of the database.
+const SUFFIX: &str = "-words";
+/// SQLite's `application_id` of an index: "CSTW" in ASCII.
+const APPLICATION_ID: i64 = 0x4353_5457;
+/// The version of the tables and of the rule for words.
+const VERSION: i64 = 1;
+/// Maximum wait for another search that writes.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The size of a beginning of a log by which it is known, in bytes.
+const BEGINNING: u64 = 1_024;
+/// The bits of a row's number that are the frame. Those before them count the parts of its log; 0 is its record.
+const FRAME_BITS: u32 = 32;
+
+/// The tables. The words of a part are its row in `words`; the table does not keep the texts, and tells words apart by the blanks
+/// between them. `logs` has for each log its lines and its size at the last look, a hash of its beginning, and the number of its parts.
+const TABLES: [(&str, &str); 3] = [
+    (
+        "history",
+        "CREATE TABLE history (id INTEGER PRIMARY KEY, revision INTEGER NOT NULL, mark INTEGER NOT NULL) STRICT",
+    ),
+    (
+        "logs",
+        "CREATE TABLE logs (
+        frame INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        lines INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        beginning INTEGER NOT NULL,
+        parts INTEGER NOT NULL
+    ) STRICT",
+    ),
+    (
+        "words",
+        "CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, detail=none, tokenize='ascii')",
+    ),
+];
+/// The tables in which the full text table keeps its content.
+const SHADOWS: [&str; 4] = ["words_config", "words_data", "words_docsize", "words_idx"];
+
+/// The index of the database in a folder. It is opened by each call.
+pub(super) struct SqliteWords {
+    folder: Folder,
+    name: String,
+}
+
+impl SqliteWords {
+    pub(super) fn new(folder: &Folder, database: &str) -> Self {
+        Self { folder: folder.clone(), name: format!("{database}{SUFFIX}") }
+    }
+
+    /// Opens the index. One that is damaged, or of another version, is begun again.
+    fn open(&self) -> Result<Connection> {
+        match self.open_sound() {
+            Err(Error::Damaged { .. }) => {
+                self.remove()?;
+                self.open_sound()
+            }
+            opened => opened,
+        }
+    }
+
+    fn remove(&self) -> Result<()> {
+        ["-journal", ""].iter().try_for_each(|suffix| self.folder.remove(&format!("{}{suffix}", self.name)))
+    }
+
+    fn open_sound(&self) -> Result<Connection> {
+        let path = &self.folder.path_of(&self.name);
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let file = format!("{}{suffix}", self.name);
+            let is_fit = matches!(self.folder.kind(&file)?, None | Some(Kind::File));
+            // A write-ahead log is not this library's.
+            if !is_fit || matches!(suffix, "-wal" | "-shm") && self.folder.is_taken(&file) {
+                return Err(Error::io("open", self.folder.path_of(&file).display().to_string(), "it is in the way"));
+            }
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let connection = Connection::open_with_flags(self.folder.sqlite_path(&self.name), flags).refused(path)?;
+        connection.busy_timeout(PATIENCE).refused(path)?;
+        distrust(&connection).refused(path)?;
+        self.check_or_make(&connection)?;
+        Ok(connection)
+    }
+
+    /// Checks that the tables are those of this version, and makes them in an empty file.
+    fn check_or_make(&self, connection: &Connection) -> Result<()> {
+        let path = &self.folder.path_of(&self.name);
+        let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let tables = |transaction: &Connection| -> rusqlite::Result<Vec<(String, Option<String>)>> {
+            let sql = "SELECT name, sql FROM sqlite_schema WHERE type <> 'index' OR sql IS NOT NULL ORDER BY name";
+            let mut statement = transaction.prepare(sql)?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        };
+        if number("PRAGMA application_id").refused(path)? == 0 {
+            let making = Transaction::new_unchecked(connection, TransactionBehavior::Immediate).refused(path)?;
+            // Another process may have made them meanwhile.
+            if tables(&making).refused(path)?.is_empty() {
+                TABLES.iter().try_for_each(|(_, sql)| making.execute_batch(sql)).refused(path)?;
+                making.pragma_update(None, "application_id", APPLICATION_ID).refused(path)?;
+                making.pragma_update(None, "user_version", VERSION).refused(path)?;
+            }
+            making.commit().refused(path)?;
+        }
+        let is_ours = number("PRAGMA application_id").refused(path)? == APPLICATION_ID
+            && number("PRAGMA user_version").refused(path)? == VERSION;
+        let found = tables(connection).refused(path)?;
+        let is_known = |(name, sql): &(String, Option<String>)| {
+            SHADOWS.contains(&name.as_str())
+                || TABLES.iter().any(|(table, made)| name == table && sql.as_deref() == Some(*made))
+        };
+        match is_ours && found.len() == TABLES.len() + SHADOWS.len() && found.iter().all(is_known) {
+            true => Ok(()),
+            false => Err(damaged(path, "it is no index of this version")),
+        }
+    }
+
+    /// Runs code with the index. One that turns out to be damaged is removed, so that the next search makes it again.
+    fn with<T>(&self, run: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let done = self.open().and_then(|connection| run(&connection).refused(&self.folder.path_of(&self.name)));
+        if matches!(done, Err(Error::Damaged { .. })) {
+            self.remove()?;
+        }
+        done
+    }
+
+    /// A hash of the first line of a log, or of its beginning.
+    fn beginning_of(&self, log: &str) -> Result<u64> {
+        let Some(file) = self.folder.file(log, Access::Read)? else { return Ok(0) };
+        let mut line = Vec::new();
+        let read = BufReader::new(file.take(BEGINNING)).read_until(b'\n', &mut line);
+        read.map_err(reading(&self.folder.path_of(log)))?;
+        Ok(fnv(line.into_iter().map(u64::from)))
+    }
+}
+
+impl WordIndex for SqliteWords {
+    fn indexed(&self) -> Result<Option<IndexedHistory>> {
+        self.with(indexed_in)
+    }
+
+    fn grown_logs(&self) -> Result<Vec<GrownLog>> {
+        struct Known {
+            frame: Handle,
+            name: String,
+            lines: usize,
+            size: u64,
+            beginning: u64,
+        }
+        let rows: Vec<Known> = self.with(|connection| {
+            let mut statement = connection.prepare("SELECT frame, name, lines, size, beginning FROM logs")?;
+            let rows = statement.query_map([], |row| {
+                Ok(Known {
+                    frame: handle_in(row, 0)?,
+                    name: row.get(1)?,
+                    lines: usize::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
+                    size: row.get::<_, i64>(3)?.cast_unsigned(),
+                    beginning: row.get::<_, i64>(4)?.cast_unsigned(),
+                })
+            })?;
+            rows.collect()
+        })?;
+        let mut grown = Vec::new();
+        for row in rows {
+            let size = self.folder.size(&row.name);
+            if size == row.size || size == 0 {
+                continue;
+            }
+            let beginning = self.beginning_of(&row.name)?;
+            let is_same = beginning == row.beginning && size > row.size;
+            let lines = if is_same { row.lines } else { 0 };
+            grown.push(GrownLog { frame: row.frame, lines, state: [size, beginning] });
+        }
+        Ok(grown)
+    }
+
+    fn add(&self, before: Option<IndexedHistory>, after: IndexedHistory, words: Vec<IndexedWords>) -> Result<bool> {
+        self.with(|connection| {
+            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            match before {
+                None => {
+                    transaction.execute_batch("DELETE FROM logs; INSERT INTO words (words) VALUES ('delete-all')")?
+                }
+                Some(_) if indexed_in(&transaction)? != before => return Ok(false),
+                Some(_) => {}
+            }
+            words.into_iter().try_for_each(|words| add(&transaction, words))?;
+            let sql = "INSERT INTO history VALUES (0, ?1, ?2) ON CONFLICT DO UPDATE SET revision = ?1, mark = ?2";
+            transaction.execute(sql, [after.revision.cast_signed(), after.mark.cast_signed()])?;
+            transaction.commit()?;
+            Ok(true)
+        })
+    }
+
+    fn find(&self, words: &[String], logs: bool) -> Result<Vec<Handle>> {
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        // A word has no quotation mark. Words may stand in different parts of a frame.
+        let queries: Vec<String> = match logs {
+            true => words.iter().map(|word| format!("\"{word}\"*")).collect(),
+            false => vec![words.iter().map(|word| format!("\"{word}\"*")).collect::<Vec<_>>().join(" ")],
+        };
+        let parts = if logs { "" } else { " AND rowid < 1 << 32" };
+        let select =
+            |index: usize| format!("SELECT rowid & 0xffffffff FROM words WHERE words MATCH ?{}{parts}", index + 1);
+        let sql = (0..queries.len()).map(select).collect::<Vec<_>>().join(" INTERSECT ");
+        self.with(|connection| {
+            let mut statement = connection.prepare(&sql)?;
+            let found = statement.query_map(params_from_iter(&queries), |row| handle_in(row, 0))?;
+            found.collect()
+        })
+    }
+}
+
+/// The part of the history that the index has.
+fn indexed_in(connection: &Connection) -> rusqlite::Result<Option<IndexedHistory>> {
+    let read = |row: &Row<'_>| {
+        let [revision, mark] = [row.get::<_, i64>(0)?, row.get(1)?].map(i64::cast_unsigned);
+        Ok(IndexedHistory { revision, mark })
+    };
+    connection.query_row("SELECT revision, mark FROM history", [], read).optional()
+}
+
+fn add(connection: &Connection, IndexedWords { source, words }: IndexedWords) -> rusqlite::Result<()> {
+    let part = match source {
+        WordSource::Record { frame, log } => {
+            connection
+                .prepare_cached("DELETE FROM words WHERE rowid = ?1")
+                .and_then(|mut statement| statement.execute([frame.number()]))?;
+            if let Some(name) = log {
+                let sql = "INSERT INTO logs VALUES (?1, ?2, 0, 0, 0, 0) ON CONFLICT DO UPDATE SET name = ?2";
+                connection.prepare_cached(sql)?.execute(params![frame.number(), name])?;
+            }
+            i64::from(frame.number())
+        }
+        WordSource::Log { log: GrownLog { frame, state: [size, beginning], .. }, lines } => {
+            let sql = "UPDATE logs SET lines = ?2, size = ?3, beginning = ?4, parts = parts + 1 WHERE frame = ?1 RETURNING parts";
+            let lines = i64::try_from(lines).unwrap_or(i64::MAX);
+            let values = params![frame.number(), lines, size.cast_signed(), beginning.cast_signed()];
+            let part: i64 = connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?;
+            part << FRAME_BITS | i64::from(frame.number())
+        }
+    };
+    let mut insert = connection.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
+    insert.execute(params![part, words.join(" ")]).map(drop)
+}
