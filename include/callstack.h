@@ -727,7 +727,8 @@ CallstackCode callstack_info(const Callstack *stack,
  * Makes a new frame with the status in_progress, and makes it the active frame.
  *
  * - `frame`: a JSON object, `{"title": "API routes", "successCriteria": "CRUD works",
- *   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md. Return the paths.", "priority": 1, "limits": {"maxTokens": 90000},
+ *   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md. Return the paths.", "priority": 1, "labels": ["backend"],
+ *   "assignee": "anna", "limits": {"maxTokens": 90000},
  *   "sessionID": "ses_7", "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}`. Only `title` is required.
  *   - `task`: the full instruction, at most 100,000 characters. Only the frame's own context shows it.
  *   - `priority`: from 0, before all others, to 4. Default: that of the frame above, or 2.
@@ -827,7 +828,7 @@ CallstackCode callstack_identify(Callstack *stack,
  *
  * - `frame`: the frame.
  * - `edit`: JSON: what changes, every key is optional. `{"title": "Routes", "successCriteria": "CRUD works",
- *   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md", "priority": 1, "dependsOn": ["f3"], "parent": "f1", "before":
+ *   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md", "priority": 1, "labels": ["backend"], "assignee": "anna", "dependsOn": ["f3"], "parent": "f1", "before":
  *   "f4"}`. `priority`: null gives it that of the frame above. `dependsOn` is the whole new
  *   list. `parent` moves the frame and all below it; null makes it a root. `before` moves it before a sibling; null makes it
  *   the last one.
@@ -1382,7 +1383,7 @@ CallstackCode callstack_as_actor(Callstack *stack,
  * free unless a person or a host does something.
  *
  * - `below`: only frames below this one; NULL: all frames.
- * - `out_left`: a JSON object, `{"free": 3, "held": 2, "later": 0, "waiting": 40, "begun": 1, "blocked": 0}`: frames that a worker can
+ * - `out_left`: a JSON object, `{"free": 3, "held": 2, "later": 0, "waiting": 40, "begun": 1, "blocked": 0, "assigned": 0}`: frames that a worker can
  *   hold now; that workers hold; that they have put back; that wait for others; that are in progress and no worker's; blocked ones.
  *
  * Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.

@@ -15,7 +15,8 @@ use crate::tree::Command;
 /// Makes a new frame with the status in_progress, and makes it the active frame.
 ///
 /// - `frame`: a JSON object, `{"title": "API routes", "successCriteria": "CRUD works",
-///   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md. Return the paths.", "priority": 1, "limits": {"maxTokens": 90000},
+///   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md. Return the paths.", "priority": 1, "labels": ["backend"],
+///   "assignee": "anna", "limits": {"maxTokens": 90000},
 ///   "sessionID": "ses_7", "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}`. Only `title` is required.
 ///   - `task`: the full instruction, at most 100,000 characters. Only the frame's own context shows it.
 ///   - `priority`: from 0, before all others, to 4. Default: that of the frame above, or 2.
@@ -168,7 +169,7 @@ pub unsafe extern "C" fn callstack_identify(
 ///
 /// - `frame`: the frame.
 /// - `edit`: JSON: what changes, every key is optional. `{"title": "Routes", "successCriteria": "CRUD works",
-///   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md", "priority": 1, "dependsOn": ["f3"], "parent": "f1", "before":
+///   "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md", "priority": 1, "labels": ["backend"], "assignee": "anna", "dependsOn": ["f3"], "parent": "f1", "before":
 ///   "f4"}`. `priority`: null gives it that of the frame above. `dependsOn` is the whole new
 ///   list. `parent` moves the frame and all below it; null makes it a root. `before` moves it before a sibling; null makes it
 ///   the last one.

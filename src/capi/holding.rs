@@ -193,7 +193,7 @@ pub unsafe extern "C" fn callstack_as_actor(
 /// free unless a person or a host does something.
 ///
 /// - `below`: only frames below this one; NULL: all frames.
-/// - `out_left`: a JSON object, `{"free": 3, "held": 2, "later": 0, "waiting": 40, "begun": 1, "blocked": 0}`: frames that a worker can
+/// - `out_left`: a JSON object, `{"free": 3, "held": 2, "later": 0, "waiting": 40, "begun": 1, "blocked": 0, "assigned": 0}`: frames that a worker can
 ///   hold now; that workers hold; that they have put back; that wait for others; that are in progress and no worker's; blocked ones.
 ///
 /// Errors: _UNKNOWN_FRAME, _AMBIGUOUS_FRAME.

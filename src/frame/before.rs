@@ -81,6 +81,8 @@ const KEYS: &[&str] = &[
     "successCriteriaCompacted",
     "task",
     "priority",
+    "labels",
+    "assignee",
     "placeholder",
     "correctedAt",
     "registers",
@@ -105,6 +107,8 @@ const REIMPORTED: &[&str] = &[
     "successCriteriaCompacted",
     "task",
     "priority",
+    "labels",
+    "assignee",
     "noWork",
     "origin",
 ];
@@ -127,9 +131,17 @@ pub(crate) fn changed_keys(change: &Change) -> Option<&'static [&'static str]> {
         Change::Reopened { .. } => &["status", "questions", "deliveredAt", "summaryRequest", "holder"],
         Change::Asked { .. } | Change::Summarized { .. } => &["results", "resultsCompacted", "questions"],
         Change::Answered { .. } => &["results", "resultsCompacted", "questions", "holder"],
-        Change::Edited { .. } | Change::Identified { .. } => {
-            &["title", "successCriteria", "successCriteriaCompacted", "task", "priority", "placeholder", "correctedAt"]
-        }
+        Change::Edited { .. } | Change::Identified { .. } => &[
+            "title",
+            "successCriteria",
+            "successCriteriaCompacted",
+            "task",
+            "priority",
+            "labels",
+            "assignee",
+            "placeholder",
+            "correctedAt",
+        ],
         Change::Held { .. } | Change::Released { .. } => &["holder"],
         Change::RegistersChanged { .. } => &["registers"],
         Change::ArtifactAdded { .. } => &["artifacts"],

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{FrameRef, Priority};
 
 /// The changes of a frame. A field that is `None` (in JSON a missing key) keeps its value. Of a frame that has begun only a person can
-/// change something, and only its words: title, criteria, task; and its priority.
+/// change something, and only its words: title, criteria, task; and its priority, labels and assignee.
 ///
 /// ```
 /// use callstack_core::{FrameEdit, NewFrame, Stack};
@@ -25,10 +25,10 @@ use super::{FrameRef, Priority};
 ///
 /// ```json
 /// {"title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD", "task": "As in docs/api.md",
-///  "priority": 1, "dependsOn": ["Schema"], "parent": "f1", "before": "f4"}
+///  "priority": 1, "labels": ["backend"], "assignee": "anna", "dependsOn": ["Schema"], "parent": "f1", "before": "f4"}
 /// ```
 ///
-/// `"priority": null` gives the frame the priority of the one above it, `"parent": null` makes it a root, and `"before": null` the last
+/// `"priority": null` gives the frame the priority of the one above it, `"assignee": null` leaves it to anybody, `"parent": null` makes it a root, and `"before": null` the last
 /// of its siblings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -50,6 +50,12 @@ pub struct FrameEdit {
     /// The new priority; `Some(None)`: that of the frame above.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub priority: Option<Option<Priority>>,
+    /// The new labels, instead of those so far ([`Frame::labels`](super::Frame::labels)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
+    /// Who is to do the work from now on; `Some(None)`: anybody.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub assignee: Option<Option<String>>,
     /// All frames whose results the frame needs, instead of those so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<Vec<FrameRef>>,
@@ -103,6 +109,20 @@ impl FrameEdit {
         self
     }
 
+    /// Sets all labels.
+    #[must_use]
+    pub fn labels(mut self, labels: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.labels = Some(labels.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets who is to do the work; `None`: anybody.
+    #[must_use]
+    pub fn assignee(mut self, assignee: Option<String>) -> Self {
+        self.assignee = Some(assignee);
+        self
+    }
+
     /// Sets all dependencies.
     #[must_use]
     pub fn depends_on(mut self, dependencies: impl IntoIterator<Item = impl Into<FrameRef>>) -> Self {
@@ -144,7 +164,12 @@ impl FrameEdit {
         words.into_iter().any(Option::is_some)
     }
 
-    /// True if it changes more than what a person can correct in a frame that has begun: its words and its priority.
+    /// True if it changes the priority, the labels or the assignee.
+    pub(crate) fn changes_marks(&self) -> bool {
+        self.priority.is_some() || self.labels.is_some() || self.assignee.is_some()
+    }
+
+    /// True if it changes more than what a person can correct in a frame that has begun: its words and its marks.
     pub(crate) fn changes_plan(&self) -> bool {
         self.depends_on.is_some() || self.moves()
     }

@@ -475,7 +475,7 @@ pub struct Finished {
 
 /// What is left to do: the numbers of unfinished frames, each counted once.
 ///
-/// In JSON: `{"free": 3, "held": 2, "later": 0, "waiting": 40, "begun": 1, "blocked": 0}`.
+/// In JSON: `{"free": 3, "held": 2, "later": 0, "waiting": 40, "begun": 1, "blocked": 0, "assigned": 0}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -493,4 +493,6 @@ pub struct WorkLeft {
     pub begun: usize,
     /// Blocked frames that wait for an answer, or for somebody who goes on with them.
     pub blocked: usize,
+    /// Planned frames that can begin, but are assigned: only persons and the worker of that name begin them.
+    pub assigned: usize,
 }

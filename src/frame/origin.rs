@@ -57,6 +57,12 @@ pub struct Checksums {
     /// Of the priority.
     #[serde(skip_serializing_if = "is_none")]
     pub priority: u64,
+    /// Of the labels.
+    #[serde(skip_serializing_if = "is_none")]
+    pub labels: u64,
+    /// Of the name of who is to do it.
+    #[serde(skip_serializing_if = "is_none")]
+    pub assignee: u64,
     /// Of the IDs of what it depends on.
     #[serde(skip_serializing_if = "is_none")]
     pub depends_on: u64,

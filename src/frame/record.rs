@@ -18,7 +18,7 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// The complete record of a frame, with the JSON names of the specification (`FrameMetadata` in its
 /// implementation document).
 ///
-/// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`task`, `priority`, `correctedAt`, `begunAt`, `dependsOn`,
+/// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`task`, `priority`, `labels`, `assignee`, `correctedAt`, `begunAt`, `dependsOn`,
 /// `placeholder`, `deliveredAt`, `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `limits`, `costs`, `heap`, `registers`,
 /// `retryOf`, `childOrder`, `noWork`, `origin`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
 ///
@@ -53,6 +53,13 @@ pub struct Frame {
     /// How urgent the frame is. `None`: as the frame above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
+    /// Words of a team for the frame, such as `backend`, by which lists are filtered. At most [`Frame::MOST_LABELS`], each at most
+    /// [`Frame::LONGEST_LABEL`] characters. Contexts do not show them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Who is to do the work. Workers of other names leave the frame to them. Contexts do not show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assignee: Option<String>,
     /// Time at which a person has corrected the words of the frame while it was open, in milliseconds since the Unix epoch. Conversations
     /// may hold the words before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,7 +159,8 @@ pub struct Frame {
 /// The documented keys of a frame's file: those of a frame in JSON, the revision, and the handle.
 #[rustfmt::skip]
 const KEYS: &[&str] = &[
-    "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "task", "priority", "correctedAt", "results",
+    "sessionID", "parentSessionID", "status", "title", "successCriteria", "successCriteriaCompacted", "task", "priority", "labels",
+    "assignee", "correctedAt", "results",
     "resultsCompacted", "createdAt", "begunAt", "updatedAt", "artifacts", "decisions", "dependsOn", "logPath",
     "invalidationReason", "invalidatedAt", "plannedChildren", "placeholder", "deliveredAt", "forgottenAt",
     "questions", "holder", "summaryRequest", "usage", "limits", "costs", "heap", "registers", "retryOf", "childOrder", "noWork",
@@ -181,6 +189,10 @@ impl Frame {
     pub const LONGEST_ID: usize = 1_000;
     /// Maximum length of a task, in characters.
     pub const LONGEST_TASK: usize = 100_000;
+    /// Maximum length of a label, in characters.
+    pub const LONGEST_LABEL: usize = 100;
+    /// Maximum number of labels.
+    pub const MOST_LABELS: usize = 50;
 
     /// The title and criteria.
     pub fn identity(&self) -> Identity {
@@ -528,8 +540,8 @@ impl<'de> Deserialize<'de> for Parent {
 ///
 /// ```json
 /// {"sessionID": "ses_7", "title": "API routes", "successCriteria": "CRUD works", "successCriteriaCompacted": "CRUD",
-///  "task": "The routes of docs/api.md, in src/routes.rs. Return the paths.", "priority": 1, "limits": {"maxTokens": 90000},
-///  "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}
+///  "task": "The routes of docs/api.md, in src/routes.rs. Return the paths.", "priority": 1, "labels": ["backend"],
+///  "assignee": "anna", "limits": {"maxTokens": 90000}, "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}
 /// ```
 ///
 /// Without `parent`, [`Parent::Auto`] chooses the parent; `"parent": null` makes the frame a root.
@@ -545,6 +557,10 @@ pub struct NewFrame {
     pub task: String,
     /// How urgent the frame is. `None`: as the frame above it.
     pub priority: Option<Priority>,
+    /// Words of a team for the frame ([`Frame::labels`]). Default: none.
+    pub labels: Vec<String>,
+    /// Who is to do the work ([`Frame::assignee`]). Default: anybody.
+    pub assignee: Option<String>,
     /// What the frame may do and spend. Default: what the frame above may.
     pub limits: FrameLimits,
     /// The parent. Default [`Parent::Auto`].
@@ -570,6 +586,9 @@ struct FlatNewFrame {
     task: String,
     priority: Option<Priority>,
     #[serde(default)]
+    labels: Vec<String>,
+    assignee: Option<String>,
+    #[serde(default)]
     limits: FrameLimits,
     #[serde(default)]
     parent: Parent,
@@ -586,6 +605,8 @@ impl From<FlatNewFrame> for NewFrame {
             identity: Identity { title, success_criteria, success_criteria_compacted },
             task: frame.task,
             priority: frame.priority,
+            labels: frame.labels,
+            assignee: frame.assignee,
             limits: frame.limits,
             parent: frame.parent,
             caller: frame.caller,
@@ -630,6 +651,18 @@ impl NewFrame {
         self
     }
 
+    /// Adds a label.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.labels.push(label.into());
+        self
+    }
+
+    /// Sets who is to do the work.
+    pub fn assignee(mut self, assignee: impl Into<String>) -> Self {
+        self.assignee = Some(assignee.into());
+        self
+    }
+
     /// Sets what the frame may do and spend.
     pub fn limits(mut self, limits: FrameLimits) -> Self {
         self.limits = limits;
@@ -671,6 +704,8 @@ mod tests {
             parent_session_id: Some(String::new()),
             task: "text".into(),
             priority: Some(Priority::NORMAL),
+            labels: vec![String::new()],
+            assignee: Some(String::new()),
             corrected_at: Some(1),
             begun_at: Some(1),
             results: Some(String::new()),

@@ -306,6 +306,8 @@ fn read_frame(key: String, value: Value, repairs: &mut Vec<Repair>) -> Option<Fr
         success_criteria_compacted: fields.text("successCriteriaCompacted").unwrap_or_default(),
         task: fields.text("task").unwrap_or_default(),
         priority: fields.read("priority", "a number from 0 to 4"),
+        labels: fields.texts("labels").unwrap_or_default(),
+        assignee: fields.text("assignee"),
         corrected_at: fields.number("correctedAt"),
         results,
         results_compacted: fields.text("resultsCompacted"),

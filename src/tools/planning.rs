@@ -199,11 +199,11 @@ impl AgentTool for Edit {
             title: self.title,
             success_criteria: self.success_criteria,
             success_criteria_compacted: self.success_criteria_compacted,
-            task: None,
             priority: self.priority.map(Some),
             depends_on: self.depends_on.map(|names| names.into_iter().map(FrameRef::from).collect()),
             parent: self.parent.map(|name| Some(FrameRef::from(name))),
             before: self.before.map(|name| (!name.is_empty()).then(|| FrameRef::from(name))),
+            ..FrameEdit::default()
         };
         caller.stack.edit(frame, edit)?;
         Ok(Reply::Text(caller.in_the_plan(frame, "edited")))

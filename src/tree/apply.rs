@@ -149,7 +149,7 @@ impl Tree {
     fn misfit_of_edit(&self, handle: Handle, edit: &FrameEdit, is_correction: bool) -> Option<String> {
         let node = self.node(handle);
         let is_editable = node.status() == FrameStatus::Planned || is_correction && node.status().is_open();
-        if !is_editable && (edit.changes_words() || edit.priority.is_some() || edit.depends_on.is_some()) {
+        if !is_editable && (edit.changes_words() || edit.changes_marks() || edit.depends_on.is_some()) {
             return Some(format!("it edits {handle}, which is {}", node.status()));
         }
         self.misfit_of_place(handle, edit)
@@ -538,6 +538,9 @@ impl Tree {
             self.nodes[handle.index()].frame.priority = priority;
             self.note_unfinished(handle);
         }
+        let frame = &mut self.nodes[handle.index()].frame;
+        edit.labels.iter().for_each(|labels| frame.labels.clone_from(labels));
+        edit.assignee.iter().for_each(|assignee| frame.assignee.clone_from(assignee));
         if edit.changes_words() {
             let node = &mut self.nodes[handle.index()];
             if let Some(before) = &mut node.before {
@@ -578,7 +581,7 @@ impl Tree {
             }
         }
         // The place of a frame is no part of its content, so a move alone does not change its times.
-        if edit.changes_words() || edit.priority.is_some() || edit.depends_on.is_some() {
+        if edit.changes_words() || edit.changes_marks() || edit.depends_on.is_some() {
             self.touch_at(handle, time);
         } else {
             self.touch(handle);

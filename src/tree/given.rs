@@ -111,7 +111,15 @@ pub(super) fn left_by(tree: &Tree, before: &TreeBefore) -> Vec<u64> {
                 node.children().iter().filter(is_done).count(),
                 record.held_by().map(|holder| holder.generation)
             ),
-            (node.parent(), node.dependencies(), record.priority, &record.limits, &record.log_path)
+            (
+                node.parent(),
+                node.dependencies(),
+                record.priority,
+                &record.labels,
+                &record.assignee,
+                &record.limits,
+                &record.log_path
+            )
         ]))
     });
     changed.chain(added).collect()

@@ -453,7 +453,10 @@ fn workers_hold_frames_and_old_holds_are_refused() {
         let plan = r#"{"title": "Cart", "parent": null}"#;
         ask(|out, error| callstack_plan(stack, p(plan), plan.len(), out, error)).unwrap();
         let left = || parsed(ask(|out, error| callstack_work_left(stack, NULL, 0, out, error)).unwrap());
-        assert_eq!(left(), json!({"free": 1, "held": 0, "later": 0, "waiting": 0, "begun": 0, "blocked": 0}));
+        assert_eq!(
+            left(),
+            json!({"free": 1, "held": 0, "later": 0, "waiting": 0, "begun": 0, "blocked": 0, "assigned": 0})
+        );
         let hold = |worker: &str, lease, frame: Option<&str>| {
             let (frame, length) = frame.map_or((NULL, 0), |frame| (p(frame), frame.len()));
             ask(|out, error| callstack_hold(stack, p(worker), worker.len(), lease, NULL, 0, frame, length, out, error))

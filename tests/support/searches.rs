@@ -62,7 +62,7 @@ fn change(stack: &Stack, random: &mut Random) {
     let text = text(random);
     match (random.below(8), some(random)) {
         (0 | 1, _) | (_, None) => {
-            drop(stack.push(NewFrame::new(&text).id(format!("s/{}", random.next())).root()).unwrap())
+            let _ = stack.push(NewFrame::new(&text).id(format!("s/{}", random.next())).root()).unwrap();
         }
         (2, Some(parent)) => drop(stack.plan(NewFrame::new("Planned").task(&text).below(parent))),
         (3, Some(frame)) => drop(stack.pop(frame, PopStatus::Completed, &*text)),

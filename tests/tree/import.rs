@@ -160,7 +160,7 @@ fn beads_parents_blockers_and_times() {
     let child = frame(&imported, "b-2");
     assert_eq!(child.parent_session_id.as_deref(), Some("b-1"));
     assert_eq!((child.depends_on.as_slice(), child.success_criteria.as_str()), (&["b-3".to_owned()][..], "Short"));
-    assert_eq!(child.extra["labels"], json!(["x"]));
+    assert_eq!(child.labels, ["x"]);
     assert_eq!(child.extra["dependencies"].as_array().unwrap().len(), 1, "the related one is kept as it was");
     let done = frame(&imported, "b-3");
     assert_eq!((done.results.as_deref(), done.updated_at), (Some("It works"), 1_767_398_400_000));

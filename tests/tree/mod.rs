@@ -8,6 +8,7 @@ mod field;
 mod holding;
 mod import;
 mod import_model;
+mod marks;
 mod outlines;
 mod overview;
 mod plan_text;

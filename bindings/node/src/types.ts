@@ -93,6 +93,10 @@ export interface NewFrame {
   task?: string
   /** How urgent it is. Default: as the frame above it, or 2. */
   priority?: Priority
+  /** Words of a team for it, at most 50 of at most 100 characters. Contexts do not show them. */
+  labels?: string[]
+  /** Who is to do the work. Workers of other names leave the frame to them. */
+  assignee?: string
   /** What it may do and spend. Default: what the frame above may. */
   limits?: FrameLimits
   /** The ID of the frame: the ID of the host's session. Default: a new ID of the form `plan-…`. */
@@ -179,6 +183,10 @@ export interface FrameEdit {
   task?: string
   /** How urgent it is; null: as the frame above it. */
   priority?: Priority | null
+  /** All labels, instead of those so far. */
+  labels?: string[]
+  /** Who is to do the work; null: anybody. */
+  assignee?: string | null
   /** All frames whose results it needs, instead of those so far. */
   dependsOn?: FrameRef[]
   /** The new parent; null makes the frame a root. It becomes the last child unless `before` says otherwise. */
@@ -238,6 +246,10 @@ export interface FrameRecord {
   task?: string
   /** How urgent it is. Absent: as the frame above it. */
   priority?: Priority
+  /** Words of a team for it. */
+  labels?: string[]
+  /** Who is to do the work. */
+  assignee?: string
   /** When a person has corrected the words of the frame while it was open. */
   correctedAt?: number
   /** The results in full. */
@@ -684,6 +696,8 @@ export interface WorkLeft {
   begun: number
   /** Blocked frames. */
   blocked: number
+  /** Planned frames that can begin, but are assigned: only persons and the worker of that name begin them. */
+  assigned: number
 }
 
 /** The answer of a retry. */
@@ -743,6 +757,8 @@ export type PlanField =
   | "criteria"
   | "task"
   | "priority"
+  | "labels"
+  | "assignee"
   | "dependsOn"
   | "parent"
   | "results"

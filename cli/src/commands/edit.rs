@@ -17,7 +17,7 @@ use crate::same_stack::SameStack;
 #[derive(Args)]
 pub struct Arguments {
     /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be planned. Of a frame that has begun the title, the
-    /// criteria, the task and the priority can be corrected; the history keeps the ones before.
+    /// criteria, the task, the priority, the labels and the assignee can be corrected; the history keeps the ones before.
     frame: FrameRef,
     #[command(flatten)]
     changes: Changes,
@@ -43,6 +43,18 @@ struct Changes {
     /// As urgent as the frame above.
     #[arg(long)]
     no_priority: bool,
+    /// A label that it gets. Can be repeated.
+    #[arg(long, value_name = "LABEL", alias = "label")]
+    add_label: Vec<String>,
+    /// A label that it loses. Can be repeated.
+    #[arg(long, value_name = "LABEL")]
+    remove_label: Vec<String>,
+    /// Who is to do the work. Workers of other names leave the frame to them.
+    #[arg(long, value_name = "NAME", conflicts_with = "no_assignee")]
+    assignee: Option<String>,
+    /// Anybody can do the work.
+    #[arg(long)]
+    no_assignee: bool,
     /// A frame whose results this one needs. Can be repeated. These dependencies replace all earlier ones.
     #[arg(long, value_name = "FRAME", conflicts_with = "no_dependencies")]
     depends_on: Vec<FrameRef>,
@@ -87,9 +99,11 @@ impl Report for Edited {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure> {
-    let edit = arguments.changes.edit()?;
+    let labels = Labels { added: arguments.changes.add_label.clone(), removed: arguments.changes.remove_label.clone() };
+    let mut edit = arguments.changes.edit()?;
     let stack = folder.open_to_write()?;
     let handle = stack.resolve(arguments.frame)?;
+    edit.labels = labels.of(&stack.frame(handle)?.labels);
     stack.edit(handle, edit)?;
     Ok(stack.read(|tree| Edited {
         frame: ChangedFrame::of(tree, handle),
@@ -99,6 +113,21 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure
         },
         same_stack: folder.same_stack(),
     })?)
+}
+
+/// Labels that a frame gets and loses.
+struct Labels {
+    added: Vec<String>,
+    removed: Vec<String>,
+}
+
+impl Labels {
+    /// All labels of a frame that has these. `None`: they stay.
+    fn of(self, labels: &[String]) -> Option<Vec<String>> {
+        let is_kept = |label: &&String| !self.removed.contains(label);
+        let all = labels.iter().filter(is_kept).cloned().chain(self.added.iter().cloned());
+        (!self.added.is_empty() || !self.removed.is_empty()).then(|| all.collect())
+    }
 }
 
 impl Changes {
@@ -116,7 +145,9 @@ impl Changes {
         edit.depends_on = (self.no_dependencies || !self.depends_on.is_empty()).then_some(self.depends_on);
         edit.parent = self.below.map(Some).or(self.root.then_some(None));
         edit.before = self.before.map(Some).or(self.last.then_some(None));
-        if edit == FrameEdit::default() {
+        edit.assignee = self.assignee.map(Some).or(self.no_assignee.then_some(None));
+        let has_labels = !self.add_label.is_empty() || !self.remove_label.is_empty();
+        if edit == FrameEdit::default() && !has_labels {
             return Err(misused("no change is given").next("`callstack edit --help` lists what can be changed"));
         }
         Ok(edit)

@@ -7,6 +7,7 @@ use callstack_core::{FrameStatus, Handle, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::marks;
 use crate::output::{FAINT, Line, Page, count, of_status};
 
 /// Number of bytes of a title from which the line of a page is made.
@@ -19,12 +20,19 @@ pub struct FrameLine {
     pub handle: Handle,
     pub status: FrameStatus,
     pub title: String,
+    /// Words of a team for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Who is to do it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assignee: Option<String>,
 }
 
 impl FrameLine {
     pub fn of(tree: &Tree, handle: Handle) -> Self {
         let node = tree.node(handle);
-        Self { handle, status: node.status(), title: node.title().to_owned() }
+        let (labels, assignee) = (node.record().labels.clone(), node.record().assignee.clone());
+        Self { handle, status: node.status(), title: node.title().to_owned(), labels, assignee }
     }
 
     /// The frame in a table.
@@ -37,10 +45,13 @@ impl FrameLine {
         self.line_with(indentation, &self.title)
     }
 
-    /// Writes the frame as an entry of a list, with the frame above it.
+    /// Writes the frame as an entry of a list, with its marks and the frame above it.
     pub fn write_entry(&self, page: &mut Page<'_>, parent: Option<Handle>) -> io::Result<()> {
-        let parent = parent.map(|parent| format!("  (below {parent})")).unwrap_or_default();
-        page.line_with_end(self.line(0), Line::new().styled(FAINT, parent))
+        let marks = marks::shown(self.assignee.as_deref(), &self.labels);
+        let parent = parent.map(|parent| format!("(below {parent})")).unwrap_or_default();
+        let end: String =
+            [marks, parent].iter().filter(|part| !part.is_empty()).map(|part| format!("  {part}")).collect();
+        page.line_with_end(self.line(0), Line::new().styled(FAINT, end))
     }
 
     /// The frame as a line for a page of limited width. Titles can have megabytes, so only their beginning is looked at.

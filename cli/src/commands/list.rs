@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::frame_line::{FrameLine, left_out};
+use super::marks::Marked;
 use super::tree::{Statuses, statuses};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -24,6 +25,8 @@ pub struct Arguments {
     /// Frames of all statuses.
     #[arg(long, short, conflicts_with = "status")]
     all: bool,
+    #[command(flatten)]
+    marked: Marked,
     /// Maximum number of frames: the first ones.
     #[arg(long, short = 'n', value_name = "FRAMES")]
     limit: Option<usize>,
@@ -61,7 +64,9 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameList, Fai
     Ok(stack.read(|tree| {
         let tops = below.map_or_else(|| tree.roots().to_vec(), |below| tree.children(below).to_vec());
         let all = tops.iter().flat_map(|top| tree.subtree(*top));
-        let handles: Vec<Handle> = all.filter(|handle| chosen.contains(&tree.node(*handle).status())).collect();
+        let handles: Vec<Handle> = all
+            .filter(|handle| chosen.contains(&tree.node(*handle).status()) && arguments.marked.fits(tree, *handle))
+            .collect();
         let shown = handles.len().min(arguments.limit.unwrap_or(usize::MAX));
         let frames = handles[..shown]
             .iter()

@@ -24,6 +24,7 @@ mod init;
 mod invalidate;
 mod list;
 mod log;
+mod marks;
 mod next;
 mod plan;
 mod plan_editor;

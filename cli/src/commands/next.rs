@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::changed::next;
 use super::frame_line::FrameLine;
+use super::marks::Marked;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -23,6 +24,8 @@ pub struct Arguments {
     /// Begin it.
     #[arg(long, short)]
     begin: bool,
+    #[command(flatten)]
+    marked: Marked,
 }
 
 impl Arguments {
@@ -48,6 +51,9 @@ pub struct Next {
     begun: bool,
     /// Number of others that can begin.
     more: usize,
+    /// The options by which it was chosen.
+    #[serde(skip)]
+    options: String,
     #[serde(skip)]
     same_stack: SameStack,
 }
@@ -69,7 +75,7 @@ impl Report for Next {
         }
         match self.begun {
             true => next(page, &self.same_stack, format_args!("callstack done {} RESULTS", frame.handle)),
-            false => next(page, &self.same_stack, "callstack next --begin"),
+            false => next(page, &self.same_stack, format_args!("callstack next --begin{}", self.options)),
         }
     }
 }
@@ -77,18 +83,18 @@ impl Report for Next {
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Next, Failure> {
     if !arguments.begin {
         let stack = folder.open_to_read()?;
-        let frame = stack.read(chosen)?;
-        return Ok(stack.read(|tree| Next::of(tree, frame, false, folder.same_stack()))?);
+        let frame = stack.read(|tree| chosen(tree, &arguments.marked))?;
+        return Ok(stack.read(|tree| Next::of(tree, frame, false, &arguments.marked, folder.same_stack()))?);
     }
     let stack = folder.open_to_write()?;
-    let frame = begin(&stack)?;
-    Ok(stack.read(|tree| Next::of(tree, frame, frame.is_some(), folder.same_stack()))?)
+    let frame = begin(&stack, &arguments.marked)?;
+    Ok(stack.read(|tree| Next::of(tree, frame, frame.is_some(), &arguments.marked, folder.same_stack()))?)
 }
 
 /// Begins the next frame. If others begin that one meanwhile, the next one after it.
-fn begin(stack: &Stack) -> Result<Option<Handle>, Failure> {
+fn begin(stack: &Stack, marked: &Marked) -> Result<Option<Handle>, Failure> {
     for _ in 0..MOST_TRIES {
-        let Some(frame) = stack.read(chosen)? else { return Ok(None) };
+        let Some(frame) = stack.read(|tree| chosen(tree, marked))? else { return Ok(None) };
         match stack.begin(frame) {
             Ok(()) => return Ok(Some(frame)),
             Err(Error::Transition { .. } | Error::NotReady { .. } | Error::NotPlanned { .. }) => drop(stack.refresh()?),
@@ -100,8 +106,8 @@ fn begin(stack: &Stack) -> Result<Option<Handle>, Failure> {
 }
 
 impl Next {
-    fn of(tree: &Tree, frame: Option<Handle>, begun: bool, same_stack: SameStack) -> Self {
-        let others = tree.ready().filter(|handle| Some(*handle) != frame).count();
+    fn of(tree: &Tree, frame: Option<Handle>, begun: bool, marked: &Marked, same_stack: SameStack) -> Self {
+        let others = tree.ready().filter(|handle| Some(*handle) != frame && marked.fits(tree, *handle)).count();
         let criteria = frame.map(|handle| tree.node(handle).record().dense_criteria().to_owned());
         Self {
             frame: frame.map(|handle| FrameLine::of(tree, handle)),
@@ -109,14 +115,16 @@ impl Next {
             criteria: criteria.unwrap_or_default(),
             begun,
             more: others,
+            options: marked.options(),
             same_stack,
         }
     }
 }
 
 /// The first frame that can begin: in the tree of the active frame, if one can there.
-fn chosen(tree: &Tree) -> Option<Handle> {
+fn chosen(tree: &Tree, marked: &Marked) -> Option<Handle> {
+    let ready = || tree.ready().filter(|handle| marked.fits(tree, *handle));
     let root = tree.active().map(|active| tree.root(active));
-    let of_task = root.and_then(|root| tree.ready().find(|handle| tree.root(*handle) == root));
-    of_task.or_else(|| tree.ready().next())
+    let of_task = root.and_then(|root| ready().find(|handle| tree.root(*handle) == root));
+    of_task.or_else(|| ready().next())
 }

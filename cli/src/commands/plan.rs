@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(value_name = "TITLE", required_unless_present_any = ["file", "edit"])]
     titles: Vec<String>,
     /// Read the frames from a file, or from the standard input with `-`: a title on each line, a check list in Markdown, or a JSON list of
-    /// titles and of objects with the keys title, successCriteria, successCriteriaCompacted, task, priority, dependsOn and sessionID. dependsOn can name
+    /// titles and of objects with the keys title, successCriteria, successCriteriaCompacted, task, priority, labels, assignee, dependsOn and sessionID. dependsOn can name
     /// other frames of the list by their titles.
     #[arg(long, value_name = "FILE", conflicts_with = "titles")]
     file: Option<PathBuf>,
@@ -42,7 +42,7 @@ pub struct Arguments {
     place: Place,
     /// Edit the plan as a check list in the editor of $VISUAL or $EDITOR: titles, order, places, dependencies, new and removed frames. With
     /// --below only what is below that frame; with --file the edited list comes from a file, without an editor.
-    #[arg(long, conflicts_with_all = ["titles", "chain", "root", "new", "criteria", "criteria_compacted", "task", "priority", "depends_on"])]
+    #[arg(long, conflicts_with_all = ["titles", "chain", "root", "new", "criteria", "criteria_compacted", "task", "priority", "labels", "assignee", "depends_on"])]
     edit: bool,
     /// Each frame needs the results of the one before it.
     #[arg(long)]
@@ -110,7 +110,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Planned, Failur
     if let Some(text) = text.as_deref().filter(|text| import::is_checklist(text)) {
         if chain || task.has_words() || task.has_order() {
             return Err(misused(
-                "a check list has its own order and words: --chain, --depends-on, --priority, criteria and task are for titles",
+                "a check list has its own order and words: --chain, --depends-on, --priority, --label, --assignee, criteria and task are for titles",
             ));
         }
         let Imported { frames, problems, .. } = import::checklist(text)?;
@@ -206,6 +206,9 @@ struct Entry {
     task: String,
     priority: Option<Priority>,
     #[serde(default)]
+    labels: Vec<String>,
+    assignee: Option<String>,
+    #[serde(default)]
     depends_on: Vec<FrameRef>,
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
@@ -216,6 +219,8 @@ impl From<Entry> for NewFrame {
         let Entry { title, success_criteria, success_criteria_compacted, depends_on, session_id, .. } = entry;
         let mut frame = NewFrame::new(title).task(entry.task);
         frame.priority = entry.priority;
+        frame.labels = entry.labels;
+        frame.assignee = entry.assignee;
         frame.identity.success_criteria = success_criteria;
         frame.identity.success_criteria_compacted = success_criteria_compacted;
         frame.depends_on = depends_on;

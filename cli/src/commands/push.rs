@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, next};
+use super::marks::Marks;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
@@ -55,6 +56,8 @@ pub struct Task {
     /// A frame whose results this one needs. Can be repeated.
     #[arg(long, value_name = "FRAME")]
     depends_on: Vec<FrameRef>,
+    #[command(flatten)]
+    marks: Marks,
 }
 
 /// Where new frames stand.
@@ -126,9 +129,9 @@ impl Task {
         self.criteria.is_some() || self.criteria_compacted.is_some() || self.task.is_some()
     }
 
-    /// True if it says when the frame is done, beside others.
+    /// True if it says when the frame is done, beside others, and by whom.
     pub fn has_order(&self) -> bool {
-        !self.depends_on.is_empty() || self.priority.is_some()
+        !self.depends_on.is_empty() || self.priority.is_some() || self.marks.are_given()
     }
 
     /// The frame with this task, as far as it is given.
@@ -143,7 +146,7 @@ impl Task {
         task.into_iter().for_each(|task| frame.task = task);
         frame.priority = self.priority.or(frame.priority);
         frame.depends_on.extend(self.depends_on.iter().cloned());
-        Ok(frame)
+        Ok(self.marks.of(frame))
     }
 }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::frame_line::{FrameLine, left_out};
+use super::marks::Marked;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::output::{Line, Page, Report};
@@ -17,6 +18,8 @@ pub struct Arguments {
     /// Only frames below this one.
     #[arg(long, value_name = "FRAME")]
     below: Option<FrameRef>,
+    #[command(flatten)]
+    marked: Marked,
     /// Maximum number of frames: the first ones.
     #[arg(long, value_name = "FRAMES")]
     limit: Option<usize>,
@@ -48,7 +51,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Ready, Failure
     let below = arguments.below.as_ref().map(|below| stack.resolve(below.clone())).transpose()?;
     Ok(stack.read(|tree| {
         let is_below = |handle: &Handle| below.is_none_or(|below| tree.is_ancestor(below, *handle));
-        let handles: Vec<Handle> = tree.ready().filter(is_below).collect();
+        let handles: Vec<Handle> =
+            tree.ready().filter(is_below).filter(|handle| arguments.marked.fits(tree, *handle)).collect();
         let shown = handles.len().min(arguments.limit.unwrap_or(usize::MAX));
         let frames = handles[..shown].iter().map(|handle| {
             let node = tree.node(*handle);

@@ -218,6 +218,12 @@ impl FrameDetails {
         if let Some(priority) = self.record.priority {
             page.field("priority", Style::new(), &priority.to_string())?;
         }
+        if let Some(assignee) = &self.record.assignee {
+            page.field("assignee", Style::new(), assignee)?;
+        }
+        if !self.record.labels.is_empty() {
+            page.field("labels", Style::new(), &self.record.labels.join(", "))?;
+        }
         page.field("created", Style::new(), &past(self.record.created_at))?;
         if let Some(begun_at) = begun_at {
             page.field("begun", Style::new(), &past(*begun_at))?;

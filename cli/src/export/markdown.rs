@@ -81,6 +81,12 @@ fn item(tree: &Tree, handle: Handle, level: usize, text: &mut String) {
     let record = tree.node(handle).record();
     let mark = if record.status == FrameStatus::Completed { "x" } else { " " };
     let _ = write!(text, "{}- [{mark}] **{}** ({handle})", "  ".repeat(level.min(LEVELS)), inline(&record.title));
+    if let Some(assignee) = &record.assignee {
+        let _ = write!(text, " for {}", inline(assignee));
+    }
+    if !record.labels.is_empty() {
+        let _ = write!(text, " *{}*", inline(&record.labels.join(", ")));
+    }
     let said = match record.status {
         FrameStatus::Completed => record.dense_results().to_owned(),
         FrameStatus::Failed => format!("failed: {}", record.dense_results()),

@@ -6,7 +6,7 @@ use callstack_core::{Handle, Tree};
 use crate::output::timestamp;
 
 /// The columns of the table.
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 18] = [
     "handle",
     "parent",
     "level",
@@ -17,6 +17,8 @@ const COLUMNS: [&str; 16] = [
     "artifacts",
     "decisions",
     "depends_on",
+    "labels",
+    "assignee",
     "created",
     "updated",
     "requests",
@@ -48,6 +50,8 @@ pub fn table(tree: &Tree, frame: Option<Handle>) -> Result<String, csv::Error> {
             record.artifacts.join("\n"),
             record.decisions.join("\n"),
             depends_on.join(" "),
+            record.labels.join("\n"),
+            record.assignee.clone().unwrap_or_default(),
             time(record.created_at),
             time(record.updated_at),
             usage.requests.to_string(),

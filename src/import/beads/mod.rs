@@ -16,8 +16,8 @@ use super::collector::Group;
 use super::fate::{self, CANCELLED, FAILED, Fate};
 use super::{Collector, Imported, Texts, take_text, task_frame, task_of, time};
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus, Priority};
-use crate::text::{has_half_characters, readable_json};
+use crate::frame::{Frame, FrameStatus, Holder, Priority};
+use crate::text::{beginning, has_half_characters, one_line, readable_json};
 
 /// ID of the root frame, the parent of all issues without a parent.
 const ROOT: &str = "beads";
@@ -52,6 +52,7 @@ const KEYS: [&str; 12] = [
 /// | `acceptance_criteria`, or else `description` | success criteria |
 /// | `description` beside acceptance criteria, `design`, `notes` | task |
 /// | `priority` | priority |
+/// | `labels`, `assignee` | labels, assignee |
 /// | `close_reason`, if the issue is closed | results |
 /// | `closed_at`, or else `updated_at` | time of the last change |
 ///
@@ -258,6 +259,8 @@ impl Plan {
             ["design", "notes"].map(|key| take_text(&mut issue, key, place, collector).unwrap_or_default());
         let parts = [("", description.as_str()), ("Design: ", design.as_str()), ("Notes: ", notes.as_str())];
         let priority = take_priority(&mut issue, place, collector);
+        let labels = take_labels(&mut issue, place, collector);
+        let assignee = take_assignee(&mut issue, place, collector);
         let reason = take_text(&mut issue, "close_reason", place, collector).unwrap_or_default();
         let times = take_times(&mut issue, place, collector);
         let [created_at, closed_at, updated_at] = times.map(|(key, text)| read_time(key, text, place, collector));
@@ -285,6 +288,8 @@ impl Plan {
         }
         frame.task = task_of(&parts, place, collector);
         frame.priority = priority;
+        frame.labels = labels;
+        frame.assignee = assignee;
         frame.no_work = fates.iter().find_map(|fate| match fate {
             Fate::NoWork(word) | Fate::NoWorkBelow(word) => Some((*word).to_owned()),
             _ => None,
@@ -589,6 +594,36 @@ fn take_criteria(issue: &mut Map<String, Value>, place: &str, collector: &mut Co
     let [criteria, description] =
         ["acceptance_criteria", "description"].map(|key| take_text(issue, key, place, collector).unwrap_or_default());
     if criteria.trim().is_empty() { (description, String::new()) } else { (criteria, description) }
+}
+
+/// The labels of an issue: distinct ones that are not too long.
+fn take_labels(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Vec<String> {
+    let Some(value) = issue.remove("labels").filter(|value| !value.is_null()) else { return Vec::new() };
+    let Some(values) = value.as_array() else {
+        collector.report(place, "`labels` is no list; left out");
+        return Vec::new();
+    };
+    let mut labels: Vec<String> = Vec::new();
+    for value in values {
+        let label = value.as_str().map(|label| one_line(label.trim())).unwrap_or_default();
+        if label.is_empty() || label.chars().count() > Frame::LONGEST_LABEL || labels.len() == Frame::MOST_LABELS {
+            collector.report(place, format!("the label `{}` is left out", beginning(&value.to_string(), 100)));
+        } else if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    labels
+}
+
+/// Who is to do an issue.
+fn take_assignee(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Option<String> {
+    let name = take_text(issue, "assignee", place, collector)?;
+    let name = Some(one_line(name.trim())).filter(|name| !name.is_empty())?;
+    if name.chars().count() > Holder::LONGEST_NAME {
+        collector.report(place, "the name of its assignee is too long; left out");
+        return None;
+    }
+    Some(name)
 }
 
 fn take_priority(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Option<Priority> {

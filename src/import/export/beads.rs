@@ -152,6 +152,12 @@ impl Records for Issues<'_> {
         if let Some(priority) = record.priority {
             issue.push(("priority", json!(priority)));
         }
+        if !record.labels.is_empty() {
+            issue.push(("labels", json!(record.labels)));
+        }
+        if let Some(assignee) = &record.assignee {
+            issue.push(("assignee", json!(assignee)));
+        }
         issue.push(("issue_type", json!("task")));
         issue.push(("created_at", json!(time::rfc3339(record.created_at))));
         issue.extend(outcome(record, false).into_iter().filter(|(_, value)| !value.is_null()));

@@ -181,6 +181,11 @@ impl<'a> Updater<'a, '_> {
                     values.insert("task".into(), json!(task));
                 }
                 PlanField::Priority => drop(values.insert("priority".into(), json!(file.priority))),
+                PlanField::Labels => {
+                    let labels = Some(&file.labels).filter(|labels| !labels.is_empty());
+                    values.insert("labels".into(), json!(labels));
+                }
+                PlanField::Assignee => drop(values.insert("assignee".into(), json!(file.assignee))),
                 PlanField::DependsOn => {
                     depends_on = Some(file.depends_on.iter().filter_map(|id| handles.get(id)).copied().collect());
                 }

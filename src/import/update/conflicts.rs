@@ -45,12 +45,15 @@ impl Sides<'_> {
         let text = |text: &str| beginning(&one_line(text), SHOWN).to_owned();
         let names = |ids: &[String]| if ids.is_empty() { none() } else { text(&ids.join(", ")) };
         let priority = |frame: &Frame| frame.priority.map_or_else(none, |priority| priority.to_string());
+        let assignee = |frame: &Frame| frame.assignee.as_deref().map_or_else(none, text);
         let results = |frame: &Frame| text(frame.results.as_deref().unwrap_or_default());
         match field {
             PlanField::Title => (text(&file.title), text(&record.title)),
             PlanField::Criteria => (text(&file.success_criteria), text(&record.success_criteria)),
             PlanField::Task => (text(&file.task), text(&record.task)),
             PlanField::Priority => (priority(file), priority(record)),
+            PlanField::Labels => (names(&file.labels), names(&record.labels)),
+            PlanField::Assignee => (assignee(file), assignee(record)),
             PlanField::DependsOn => {
                 (names(&file.depends_on), names(&node.dependencies().iter().map(id).collect::<Vec<_>>()))
             }

@@ -8,11 +8,13 @@ use crate::import::collector::is_made;
 use crate::tree::{TAKEN_BACK, Tree};
 
 /// The fields that have checksums of their own. The status has that of what the frame waits for, and the order has none.
-pub(super) const FIELDS: [PlanField; 7] = [
+pub(super) const FIELDS: [PlanField; 9] = [
     PlanField::Title,
     PlanField::Criteria,
     PlanField::Task,
     PlanField::Priority,
+    PlanField::Labels,
+    PlanField::Assignee,
     PlanField::DependsOn,
     PlanField::Parent,
     PlanField::Results,
@@ -26,6 +28,8 @@ impl Checksums {
             PlanField::Criteria => self.criteria,
             PlanField::Task => self.task,
             PlanField::Priority => self.priority,
+            PlanField::Labels => self.labels,
+            PlanField::Assignee => self.assignee,
             PlanField::DependsOn => self.depends_on,
             PlanField::Parent => self.parent,
             PlanField::Results => self.results,
@@ -41,6 +45,8 @@ impl Checksums {
             PlanField::Criteria => self.criteria = other.criteria,
             PlanField::Task => self.task = other.task,
             PlanField::Priority => self.priority = other.priority,
+            PlanField::Labels => self.labels = other.labels,
+            PlanField::Assignee => self.assignee = other.assignee,
             PlanField::DependsOn => self.depends_on = other.depends_on,
             PlanField::Parent => self.parent = other.parent,
             PlanField::Results => self.results = other.results,
@@ -84,6 +90,8 @@ fn checksums(frame: &Frame, depends_on: &[String], parent: &str, wait: u64) -> C
         criteria: checksum(&frame.success_criteria),
         task: checksum(&frame.task),
         priority: checksum(&priority),
+        labels: checksum(&frame.labels.join("\n")),
+        assignee: checksum(frame.assignee.as_deref().unwrap_or_default()),
         depends_on: checksum(&depends_on.join("\n")),
         parent: checksum(parent),
         results: checksum(frame.results.as_deref().unwrap_or_default()),

@@ -113,6 +113,10 @@ pub enum PlanField {
     Task,
     /// The priority.
     Priority,
+    /// The labels.
+    Labels,
+    /// Who is to do it.
+    Assignee,
     /// The frames whose results it needs.
     DependsOn,
     /// The frame above it.
@@ -133,6 +137,8 @@ impl PlanField {
             PlanField::Criteria => "criteria",
             PlanField::Task => "task",
             PlanField::Priority => "priority",
+            PlanField::Labels => "labels",
+            PlanField::Assignee => "assignee",
             PlanField::DependsOn => "dependencies",
             PlanField::Parent => "parent",
             PlanField::Results => "results",

@@ -1,6 +1,7 @@
 //! Commands that create frames: push, plan, ensure, import; and the identity of placeholder frames.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::mem;
 
 use serde_json::Map;
 
@@ -9,8 +10,8 @@ use super::memory::inherited_registers;
 use super::{check_length, check_name, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Actor, Change, Frame, FrameLimits, FrameRef, FrameStatus, Handle, HolderKind, Identity, NewFrame, Parent, Question,
-    Target,
+    Actor, Change, Frame, FrameLimits, FrameRef, FrameStatus, Handle, Holder, HolderKind, Identity, NewFrame, Parent,
+    Question, Target,
 };
 use crate::text::one_line;
 use crate::tree::links::Links;
@@ -111,6 +112,8 @@ impl Draft<'_> {
             success_criteria_compacted: frame.success_criteria_compacted.clone(),
             task: frame.task.clone(),
             priority: frame.priority,
+            labels: frame.labels.clone(),
+            assignee: frame.assignee.clone(),
             limits: frame.limits.clone(),
             depends_on: node.dependencies().iter().copied().map(id).collect(),
             questions: questions.into_iter().collect(),
@@ -257,14 +260,14 @@ fn check_links(tree: &Tree, frames: &[Frame]) -> Result<Vec<usize>> {
     }
 }
 
-fn new_frame(tree: &Tree, new: NewFrame, status: FrameStatus) -> Result<Frame> {
+fn new_frame(tree: &Tree, mut new: NewFrame, status: FrameStatus) -> Result<Frame> {
     let parent = open_parent(tree, &new.parent, new.caller.as_deref(), status)?;
     let depends_on = new
         .depends_on
         .iter()
         .map(|dependency| Ok(tree.node(tree.resolve_near(dependency, parent)?).session_id().to_owned()))
         .collect::<Result<Vec<_>>>()?;
-    check_new(tree, &new)?;
+    check_new(tree, &mut new)?;
     check_new_limits(tree, &new, parent)?;
     Ok(record(tree, new, parent, depends_on, status))
 }
@@ -279,12 +282,13 @@ fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children
     };
     let depends_on = children.iter().enumerate().map(|(index, child)| {
         let ids = child.depends_on.iter().map(resolve).collect::<Result<Vec<_>>>();
-        ids.map_err(|error| in_list(index, child, error))
+        ids.map_err(|error| in_list(index, &child.identity.title, error))
     });
     let depends_on = depends_on.collect::<Result<Vec<_>>>()?;
-    let made = children.into_iter().zip(depends_on).enumerate().map(|(index, (child, depends_on))| {
-        let refused = |error| in_list(index, &child, error);
-        check_new(tree, &child).map_err(refused)?;
+    let made = children.into_iter().zip(depends_on).enumerate().map(|(index, (mut child, depends_on))| {
+        let title = child.identity.title.clone();
+        let refused = |error| in_list(index, &title, error);
+        check_new(tree, &mut child).map_err(refused)?;
         check_new_limits(tree, &child, parent).map_err(refused)?;
         Ok(record(tree, child, parent, depends_on, FrameStatus::Planned))
     });
@@ -292,8 +296,8 @@ fn planned_children(tree: &Tree, parent: &Parent, caller: Option<&str>, children
 }
 
 /// The error of a child of a list.
-fn in_list(index: usize, child: &NewFrame, error: Error) -> Error {
-    Error::Child { number: index + 1, title: one_line(&child.identity.title), error: Box::new(error) }
+fn in_list(index: usize, title: &str, error: Error) -> Error {
+    Error::Child { number: index + 1, title: one_line(title), error: Box::new(error) }
 }
 
 /// The children of a list by their IDs and titles.
@@ -348,13 +352,18 @@ fn record(tree: &Tree, new: NewFrame, parent: Option<Handle>, depends_on: Vec<St
         success_criteria_compacted: new.identity.success_criteria_compacted,
         task: new.task,
         priority: new.priority,
+        labels: new.labels,
+        assignee: new.assignee,
         limits: (new.limits != FrameLimits::default()).then(|| Box::new(new.limits)),
         depends_on,
         ..Frame::default()
     }
 }
 
-fn check_new(tree: &Tree, new: &NewFrame) -> Result<()> {
+/// Checks what a new frame says, and brings its labels and its assignee into their form.
+fn check_new(tree: &Tree, new: &mut NewFrame) -> Result<()> {
+    new.labels = labels_of(mem::take(&mut new.labels))?;
+    new.assignee = assignee_of(new.assignee.take())?;
     check_id(tree, new.session_id.as_deref().unwrap_or_default())?;
     not_empty("title", &new.identity.title)
 }
@@ -362,6 +371,33 @@ fn check_new(tree: &Tree, new: &NewFrame) -> Result<()> {
 fn check_new_limits(tree: &Tree, new: &NewFrame, parent: Option<Handle>) -> Result<()> {
     let handle = parent.or_else(|| Handle::from_index(tree.len()));
     handle.map_or(Ok(()), |handle| check_limits(tree, &new.limits, handle, parent))
+}
+
+/// Labels without repetitions, in their order.
+pub(super) fn labels_of(labels: Vec<String>) -> Result<Vec<String>> {
+    let mut distinct: Vec<String> = Vec::new();
+    for label in labels {
+        let label = one_line(label.trim());
+        check_name("label", &label, Frame::LONGEST_LABEL)?;
+        if !distinct.contains(&label) {
+            distinct.push(label);
+        }
+    }
+    match distinct.len() {
+        count if count > Frame::MOST_LABELS => Err(Error::Setting {
+            name: "labels".into(),
+            value: format!("{count} labels"),
+            expected: "at most 50 labels",
+        }),
+        _ => Ok(distinct),
+    }
+}
+
+/// The name of who is to do the work.
+pub(super) fn assignee_of(assignee: Option<String>) -> Result<Option<String>> {
+    let name = assignee.map(|name| one_line(name.trim()));
+    name.iter().try_for_each(|name| check_name("assignee", name, Holder::LONGEST_NAME))?;
+    Ok(name)
 }
 
 /// Refuses a task that is too long.

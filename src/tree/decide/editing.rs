@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::adding::{check_parent, check_task};
+use super::adding::{assignee_of, check_parent, check_task, labels_of};
 use super::not_empty;
 use crate::error::{Error, Result};
 use crate::frame::{Change, Frame, FrameEdit, FrameRef, FrameStatus, Handle};
@@ -11,7 +11,7 @@ use crate::tree::links::{Fault, reference};
 use crate::tree::{Draft, Tree};
 
 impl Draft<'_> {
-    /// Edits a planned frame, or lets a person correct the words and the priority of an open one. The event has only what changes.
+    /// Edits a planned frame, or lets a person correct the words and the marks of an open one. The event has only what changes.
     pub(super) fn edit(&mut self, handle: Handle, edit: FrameEdit) -> Result<()> {
         let (tree, node) = (self.tree, self.tree.node(handle));
         let can_be_edited = match node.status() {
@@ -28,6 +28,8 @@ impl Draft<'_> {
         let Place { parent, before, depends_on } = Place::after(tree, handle, &edit)?;
         let above = node.parent();
         let frame = node.record();
+        let labels = edit.labels.map(labels_of).transpose()?;
+        let assignee = edit.assignee.map(assignee_of).transpose()?;
         let differs = |new: Option<String>, old: &str| new.filter(|new| new != old);
         // As texts, which are equal to those that are read from a store.
         let name = |handle: Handle| FrameRef::Text(handle.to_string());
@@ -37,6 +39,8 @@ impl Draft<'_> {
             success_criteria_compacted: differs(edit.success_criteria_compacted, &frame.success_criteria_compacted),
             task: differs(edit.task, &frame.task),
             priority: edit.priority.filter(|new| *new != frame.priority),
+            labels: labels.filter(|new| *new != frame.labels),
+            assignee: assignee.filter(|new| *new != frame.assignee),
             depends_on: depends_on
                 .filter(|new| new != node.dependencies())
                 .map(|new| new.into_iter().map(name).collect()),
@@ -125,7 +129,7 @@ impl Tree {
     }
 }
 
-/// The edit that takes the words and the priority of a frame back to what they are before an edit.
+/// The edit that takes the words and the marks of a frame back to what they are before an edit.
 fn words_before(frame: &Frame, edit: &FrameEdit) -> FrameEdit {
     let before = |new: &Option<String>, old: &String| new.as_ref().map(|_| old.clone());
     FrameEdit {
@@ -134,6 +138,8 @@ fn words_before(frame: &Frame, edit: &FrameEdit) -> FrameEdit {
         success_criteria_compacted: before(&edit.success_criteria_compacted, &frame.success_criteria_compacted),
         task: before(&edit.task, &frame.task),
         priority: edit.priority.map(|_| frame.priority),
+        labels: edit.labels.as_ref().map(|_| frame.labels.clone()),
+        assignee: edit.assignee.as_ref().map(|_| frame.assignee.clone()),
         ..FrameEdit::default()
     }
 }

@@ -28,7 +28,7 @@ impl Draft<'_> {
                 return Err(tree.not_free(handle, obstacle));
             }
         }
-        if let Some(handle) = named.or_else(|| tree.free_for_workers(below, now)) {
+        if let Some(handle) = named.or_else(|| tree.free_for_workers(&name, below, now)) {
             if tree.node(handle).status() != FrameStatus::InProgress {
                 self.begin_unseen(handle);
             }

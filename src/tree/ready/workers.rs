@@ -7,16 +7,18 @@ use crate::steps::step;
 use crate::tree::Tree;
 
 impl Tree {
-    /// The first frame that is free for a worker: of those that workers have had the one that waits longest, else the first planned one
-    /// that can begin.
-    pub(in crate::tree) fn free_for_workers(&self, below: Option<Handle>, now: u64) -> Option<Handle> {
+    /// The first frame that is free for a worker of this name: of those that workers have had the one that waits longest, else the first
+    /// planned one that can begin and is not assigned to others.
+    pub(in crate::tree) fn free_for_workers(&self, name: &str, below: Option<Handle>, now: u64) -> Option<Handle> {
         let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
         let left = self.with_workers().filter(is_below).filter(|handle| self.can_hold(*handle, now).is_ok());
         let left =
             left.min_by_key(|handle| (self.node(*handle).record().worker().map_or(0, Holder::free_since), *handle));
         let can_begin = |handle: &Handle| {
             step();
-            self.can_begin(*handle, Parts::First).is_ok()
+            let is_for_others =
+                self.node(*handle).record().assignee.as_deref().is_some_and(|assignee| assignee != name);
+            !is_for_others && self.can_begin(*handle, Parts::First).is_ok()
         };
         left.or_else(|| self.planned_in_order(below).find(can_begin))
     }
@@ -102,8 +104,13 @@ impl Tree {
             let frame = self.node(*handle).record();
             frame.no_work.is_none() || frame.status == FrameStatus::Blocked
         };
+        let frame = |handle: Handle| self.node(handle).record();
         for handle in self.unfinished().filter(is_below).filter(is_work) {
             *match self.can_hold(handle, now) {
+                // Only a planned frame is left to somebody: what workers have begun they end.
+                Ok(()) if frame(handle).status == FrameStatus::Planned && frame(handle).assignee.is_some() => {
+                    &mut left.assigned
+                }
                 Ok(()) => &mut left.free,
                 Err(Obstacle::Held) => &mut left.held,
                 Err(Obstacle::Later) => &mut left.later,

@@ -246,6 +246,10 @@ class NewFrame(TypedDict):
     task: NotRequired[str]
     #: How urgent it is. Default: as the frame above it, or 2.
     priority: NotRequired[Priority]
+    #: Words of a team for it, at most 50 of at most 100 characters. Contexts do not show them.
+    labels: NotRequired[list[str]]
+    #: Who is to do the work. Workers of other names leave the frame to them.
+    assignee: NotRequired[str]
     #: What it may do and spend. Default: what the frame above may.
     limits: NotRequired[FrameLimits]
     #: The ID of the frame: the ID of the host's session. Default: a new ID of the form `plan-…`.
@@ -269,6 +273,10 @@ class FrameEdit(TypedDict, total=False):
     task: str
     #: How urgent it is; None: as the frame above it.
     priority: Priority | None
+    #: All labels, instead of those so far.
+    labels: list[str]
+    #: Who is to do the work; None: anybody.
+    assignee: str | None
     #: All frames whose results it needs, instead of those so far.
     dependsOn: list[FrameRef]
     #: The new parent; None makes the frame a root. It becomes the last child unless `before` says otherwise.
@@ -423,6 +431,8 @@ class WorkLeft(TypedDict):
     begun: int
     #: Blocked frames.
     blocked: int
+    #: Planned frames that can begin, but are assigned: only persons and the worker of that name begin them.
+    assigned: int
 
 
 class SummaryRequest(TypedDict):
@@ -516,6 +526,10 @@ class FrameRecord(TypedDict):
     task: NotRequired[str]
     #: How urgent it is. Absent: as the frame above it.
     priority: NotRequired[Priority]
+    #: Words of a team for it.
+    labels: NotRequired[list[str]]
+    #: Who is to do the work.
+    assignee: NotRequired[str]
     #: When a person has corrected the words of the frame while it was open.
     correctedAt: NotRequired[int]
     #: The results in full.
@@ -737,7 +751,7 @@ class ImportProblem(TypedDict):
 
 
 PlanField: TypeAlias = Literal[
-    "title", "criteria", "task", "priority", "dependsOn", "parent", "results", "status", "order"
+    "title", "criteria", "task", "priority", "labels", "assignee", "dependsOn", "parent", "results", "status", "order"
 ]
 """A part of a frame that the file of its plan can change."""
 

@@ -81,11 +81,11 @@ impl Worked {
         self.lost += other.lost;
     }
 
-    /// True if something is left of which nothing can begin: it waits for frames that are blocked, that persons or hosts have, or that have
-    /// ended without completion.
+    /// True if something is left of which nothing can begin: it waits for frames that are blocked, that persons or hosts have or are
+    /// assigned to, or that have ended without completion.
     pub(super) fn is_stuck(&self) -> bool {
-        let WorkLeft { free, held, later, waiting, blocked, .. } = self.left;
-        let is_left = blocked + waiting + self.by_hand.len() + self.in_the_way.len() > 0;
+        let WorkLeft { free, held, later, waiting, blocked, assigned, .. } = self.left;
+        let is_left = blocked + waiting + assigned + self.by_hand.len() + self.in_the_way.len() > 0;
         free + held + later == 0 && is_left
     }
 }
@@ -95,7 +95,7 @@ impl Report for Worked {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let mut done = count(self.completed, "frame") + " completed";
-        let WorkLeft { free, held, later, waiting, begun, blocked, .. } = self.left;
+        let WorkLeft { free, held, later, waiting, begun, blocked, assigned, .. } = self.left;
         let add = |text: &mut String, parts: &[(usize, &str)]| {
             for (number, what) in parts.iter().filter(|(number, _)| *number > 0) {
                 let separator = if text.is_empty() { "" } else { ", " };
@@ -123,6 +123,7 @@ impl Report for Worked {
                 (waiting, "waiting for others"),
                 (begun, "begun by persons or hosts"),
                 (blocked, "blocked"),
+                (assigned, "assigned to others"),
             ],
         );
         match left.is_empty() {

@@ -1,0 +1,67 @@
+//! Labels and the assignee of frames: options that set them, options by which lists are filtered, and how lists show them.
+
+use callstack_core::{Handle, NewFrame, Tree};
+use clap::Args;
+
+use super::changed::quoted;
+
+/// Sets the marks of new frames.
+#[derive(Args)]
+pub struct Marks {
+    /// A label of the frame, such as `backend`. Can be repeated.
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<String>,
+    /// Who is to do the work. Workers of other names leave the frame to them.
+    #[arg(long, value_name = "NAME")]
+    assignee: Option<String>,
+}
+
+impl Marks {
+    pub fn are_given(&self) -> bool {
+        !self.labels.is_empty() || self.assignee.is_some()
+    }
+
+    /// The frame with these marks.
+    pub fn of(&self, mut frame: NewFrame) -> NewFrame {
+        frame.labels.extend(self.labels.iter().cloned());
+        frame.assignee = self.assignee.clone().or(frame.assignee);
+        frame
+    }
+}
+
+/// Chooses frames by their marks.
+#[derive(Args, Default)]
+pub struct Marked {
+    /// Only frames with this label. If it is repeated, with all of them.
+    #[arg(long = "label", short = 'l', value_name = "LABEL")]
+    labels: Vec<String>,
+    /// Only frames that are assigned to this one; `none`: to nobody.
+    #[arg(long, value_name = "NAME")]
+    assignee: Option<String>,
+}
+
+impl Marked {
+    /// The options on a command line, each behind a blank.
+    pub fn options(&self) -> String {
+        let labels = self.labels.iter().map(|label| format!(" --label {}", quoted(label)));
+        labels.chain(self.assignee.iter().map(|name| format!(" --assignee {}", quoted(name)))).collect()
+    }
+
+    /// True if a frame has all these marks.
+    pub fn fits(&self, tree: &Tree, handle: Handle) -> bool {
+        let record = tree.node(handle).record();
+        let has = |label: &String| record.labels.iter().any(|own| own.to_lowercase() == label.to_lowercase());
+        let is_assigned = match self.assignee.as_deref() {
+            None => true,
+            Some("none") => record.assignee.is_none(),
+            Some(name) => record.assignee.as_ref().is_some_and(|own| own.to_lowercase() == name.to_lowercase()),
+        };
+        is_assigned && self.labels.iter().all(has)
+    }
+}
+
+/// The marks of a frame on one line, such as `@anna #backend`. Can be empty.
+pub fn shown(assignee: Option<&str>, labels: &[String]) -> String {
+    let assignee = assignee.map(|name| format!("@{name}"));
+    assignee.into_iter().chain(labels.iter().map(|label| format!("#{label}"))).collect::<Vec<_>>().join(" ")
+}
