@@ -94,6 +94,21 @@ pub struct ModelUsage {
 }
 
 impl ModelUsage {
+    /// The sums of requests, an entry for each model.
+    ///
+    /// ```
+    /// use callstack_core::frame::{ModelRequest, ModelUsage};
+    ///
+    /// let requests = ["small", "large", "small"].map(ModelRequest::new);
+    /// let sums = ModelUsage::sums(&requests);
+    /// assert_eq!((sums.len(), sums[0].model.as_str(), sums[0].requests), (2, "small", 2));
+    /// ```
+    pub fn sums<'a>(requests: impl IntoIterator<Item = &'a ModelRequest>) -> Vec<Self> {
+        let mut sums = Vec::new();
+        requests.into_iter().for_each(|request| add_usage(&mut sums, &Self::from(request)));
+        sums
+    }
+
     /// All tokens of the prompts.
     pub fn input(&self) -> u64 {
         self.uncached_input.saturating_add(self.cache_read).saturating_add(self.cache_write)

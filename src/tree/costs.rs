@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Tree;
-use crate::frame::{Frame, Handle, tools_of_all};
+use crate::frame::{Frame, Handle, ModelUsage, tools_of_all};
 
 /// What frames have cost, without an estimate of their newest requests.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,6 +58,14 @@ impl Tree {
     pub(super) fn tools_of(&self, handle: Handle) -> Option<Vec<String>> {
         let limits = self.lineage(handle).filter_map(|frame| self.node(frame).record().limits.as_deref());
         tools_of_all(limits.filter_map(|limits| limits.tools.as_deref()))
+    }
+
+    /// What requests to models have cost, in millionths of a US dollar: what their host has told, or else an estimate by what
+    /// conversations have cost. 0 if nothing is known.
+    pub fn cost_of(&self, usage: &[ModelUsage]) -> u64 {
+        let told = usage.iter().fold(0_u64, |sum, usage| sum.saturating_add(usage.cost_micro_usd));
+        let weight = usage.iter().fold(0_u64, |sum, usage| sum.saturating_add(usage.weight()));
+        self.estimated(Cost { told, open: if told > 0 { 0 } else { weight } })
     }
 
     /// What a frame and all frames below it have cost, in millionths of a US dollar, with an estimate of what came since.

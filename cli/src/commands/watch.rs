@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Write each change as a line, also on a terminal.
     #[arg(long)]
     lines: bool,
+    /// On the full screen, let the mouse select frames and scroll. Terminals then select text with Shift.
+    #[arg(long, conflicts_with = "lines")]
+    mouse: bool,
 }
 
 impl Arguments {
@@ -69,7 +72,7 @@ impl Report for Change {
 pub fn run(arguments: &Arguments, folder: &StackFolder, output: Output) -> Result<Exit, Failure> {
     match arguments.wants_lines(output) {
         true => write_lines(arguments, folder, output),
-        false => full_screen::run(folder),
+        false => full_screen::run(folder, arguments.mouse),
     }
 }
 

@@ -145,6 +145,11 @@ impl Line {
         self.spans.iter().map(|span| (span.style, span.text.as_str()))
     }
 
+    /// The same line once more.
+    pub fn copied(&self) -> Self {
+        self.parts().fold(Self::new(), |copy, (style, part)| copy.styled(style, part))
+    }
+
     /// The line with at most this many columns. If it is too wide, it is cut and ends in `…`.
     pub fn cut(self, width: usize) -> Self {
         if self.width() <= width {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use callstack_core::{FrameStatus, NewFrame, PopStatus};
+use callstack_core::frame::ModelRequest;
+use callstack_core::{FrameStatus, NewFrame, NewHold, PopStatus};
 use pseudo_terminal::{STAND_IN, Screen, Terminal, text_of};
 
 use crate::scene::{DOWN, END, ENTER, ESCAPE, HOME, LEFT, PAGE_DOWN, RIGHT, Scene, TAB, UP, press};
@@ -352,7 +353,7 @@ fn the_help_scrolls_where_it_has_no_room() {
     terminal.wait_for_text("f4 Pay");
     shows(&mut terminal, "?", "scroll   any other key back");
     shows(&mut terminal, END, "quit; suspend");
-    shows(&mut terminal, UP, "this help; paint anew");
+    shows(&mut terminal, UP, "this help; draw again");
     shows(&mut terminal, HOME, "frame before, next frame");
     shows(&mut terminal, "q", "f4 Pay");
 }
@@ -417,4 +418,75 @@ fn the_drawn_part_of_a_terminal_has_a_largest_size() {
     let (width, height) = (text.lines().map(|line| line.chars().count()).max(), text.trim_end().lines().count());
     assert!(width.is_some_and(|width| (900..=1_000).contains(&width)), "{width:?} columns are drawn");
     assert_eq!(height, 500, "lines are drawn");
+}
+
+/// The sequence of a terminal for a click, or with `wheel` for a step of the wheel, at a column and row counted from 1.
+fn mouse(button: u8, column: usize, row: usize) -> String {
+    format!("\x1b[<{button};{column};{row}M")
+}
+
+/// The row of the screen that contains a text, counted from 1.
+fn row_with(terminal: &Terminal, text: &str) -> usize {
+    let shown = terminal.text();
+    let row = shown.lines().position(|line| line.contains(text));
+    1 + row.unwrap_or_else(|| panic!("no {text} in\n{shown}"))
+}
+
+#[test]
+fn the_mouse_selects_folds_and_scrolls_if_it_is_wanted() {
+    let (left, up, down) = (0, 64, 65);
+    let scene = Scene::of_history("cmd/shop");
+    let mut terminal = scene.watch_with(&["--mouse"], &[], WIDE);
+    terminal.wait_for_text("f4 Pay for the cart");
+    let row = row_with(&terminal, "f2 Shopping cart");
+    go(&mut terminal, &mouse(left, 5, row), "f2");
+    let row = row_with(&terminal, "f1 Build a shop");
+    go(&mut terminal, &mouse(left, 5, row), "f1");
+    shows(&mut terminal, &mouse(left, 5, row), "▸ [>] f1");
+    shows(&mut terminal, &mouse(left, 5, row), "▾ [>] f1");
+    go(&mut terminal, &mouse(down, 5, row), "f4");
+    go(&mut terminal, &mouse(up, 5, row), "f1");
+    // A leaf is shown in the details, where the wheel scrolls the text.
+    let row = row_with(&terminal, "f4 Pay for the cart");
+    go(&mut terminal, &mouse(left, 5, row), "f4");
+    press(&mut terminal, &mouse(left, 5, row));
+    shows(&mut terminal, "v", "<stack-context>");
+    hides(&mut terminal, &mouse(down, 90, 12), "<stack-context>");
+    shows(&mut terminal, &mouse(up, 90, 12), "<stack-context>");
+    // A sheet is closed by a click, and a question of the screen does not hear the mouse.
+    shows(&mut terminal, "?", "any key back");
+    hides(&mut terminal, &mouse(left, 5, 5), "any key back");
+    shows(&mut terminal, "/cart", "Enter keep");
+    press(&mut terminal, &mouse(left, 5, row));
+    shows(&mut terminal, "z", "cartz");
+    press(&mut terminal, "\x03");
+}
+
+#[test]
+fn a_sheet_tells_who_is_at_work_and_what_the_last_hour_has_cost() {
+    let scene = Scene::empty();
+    let stack = scene.stack();
+    let shop = stack.push(NewFrame::new("Shop")).unwrap();
+    let [cart, pay] = ["Cart", "Pay"].map(|title| stack.plan(NewFrame::new(title).below(shop)).unwrap());
+    let mut terminal = scene.watch(USUAL);
+    shows(&mut terminal, "c", "At work on 1 frame");
+    terminal.wait_for_text("no request to a model");
+    let hold = stack.hold(NewHold::new("build-1", 60_000).frame(cart)).unwrap().unwrap();
+    for (frame, model, output, cost_micro_usd) in
+        [(cart, "small", 40, 0), (cart, "large", 2_000, 1_500_000), (pay, "small", 3_000, 0)]
+    {
+        stack.record_usage(frame, ModelRequest { output, cost_micro_usd, ..ModelRequest::new(model) }).unwrap();
+    }
+    let screen = terminal.wait_for_text("together");
+    let text = text_of(&screen);
+    let line = |part: &str| text.lines().find(|line| line.contains(part)).unwrap_or_default().to_owned();
+    assert!(line("Cart  ").contains("worker `build-1`"), "{text}");
+    assert!(line("together").contains("3") && line("together").contains("5,040"), "{text}");
+    assert!(line("large").contains("1.5000 US dollars"), "{text}");
+    assert!(text.find("f3 Pay").unwrap() < text.rfind("f2 Cart").unwrap(), "the costliest first: {text}");
+    stack.as_actor(&hold).pop(cart, PopStatus::Completed, "done").unwrap();
+    terminal.wait_for("the frame above in hand", |screen| {
+        text_of(screen).lines().any(|line| line.contains("f1 Shop  by hand"))
+    });
+    shows(&mut terminal, ESCAPE, "follows the active frame");
 }

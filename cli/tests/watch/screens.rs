@@ -50,6 +50,11 @@ fn the_help() {
 }
 
 #[test]
+fn the_sheet_of_those_at_work() {
+    check_after("at-work", &["c"]);
+}
+
+#[test]
 fn the_views_of_a_frame() {
     check_after("details", &[UP, UP, ENTER]);
     check_after("context", &[UP, UP, ENTER, "v"]);

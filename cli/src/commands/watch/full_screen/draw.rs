@@ -1,8 +1,8 @@
-//! The drawing of the screen: header, tree, details, prompt, help and keys.
+//! The drawing of the screen: header, tree, details, prompt, sheets and keys.
 
 mod details;
 mod frame;
-mod help;
+mod sheet;
 mod tree;
 
 use ratatui::Frame;
@@ -16,8 +16,8 @@ pub fn draw(screen: &Screen<'_>, frame: &mut Frame<'_>) {
     let layout = screen.layout(frame.area().as_size());
     let mut canvas = Canvas::new(frame.buffer_mut(), screen.palette);
     frame::header(screen, &layout, &mut canvas);
-    if let Some(first) = view.help {
-        help::draw(first, &layout, &mut canvas);
+    if let Some(sheet) = view.sheet {
+        sheet::draw(screen, sheet, &layout, &mut canvas);
         frame::footer(screen, &layout, &mut canvas);
         return;
     }

@@ -1,9 +1,8 @@
-//! The list of the keys: its lines, and the room for them.
+//! The list of the keys: its lines.
 
 use ratatui::layout::Rect;
 
 use super::keys::HELP;
-use super::layout::Layout;
 use crate::output::{EMPHASIS, FAINT, Line};
 
 /// The width of the keys, in columns.
@@ -11,19 +10,9 @@ const KEYS: usize = 12;
 /// From this width on there are two columns of groups.
 const TWO_COLUMNS: u16 = 76;
 
-/// The number of lines of the help, and of those for which there is room.
-pub fn extent(layout: &Layout) -> (usize, usize) {
-    let area = area(layout);
-    let lines = columns(area).iter().map(Vec::len).max().unwrap_or(0);
-    (lines, usize::from(area.height))
-}
-
-/// The area of the lines.
-pub fn area(layout: &Layout) -> Rect {
-    let top = layout.header.bottom() + u16::from(layout.upper_rule.is_some());
-    let whole = layout.whole;
-    let height = layout.footer.y.saturating_sub(top);
-    Rect { x: whole.x + 1, y: top, width: whole.width.saturating_sub(2), height }
+/// The number of lines of the longest column.
+pub fn height(area: Rect) -> usize {
+    columns(area).iter().map(Vec::len).max().unwrap_or(0)
 }
 
 /// The groups of keys beside each other, or below each other.

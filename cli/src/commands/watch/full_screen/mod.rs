@@ -4,6 +4,7 @@
 //! are made when it changes; a redraw formats only what is on the screen.
 
 mod action;
+mod at_work;
 mod canvas;
 mod details;
 mod draw;
@@ -19,6 +20,7 @@ mod quiet;
 mod refusal;
 mod rows;
 mod screen;
+mod sheet;
 mod short;
 mod signals;
 mod terminal;
@@ -42,14 +44,14 @@ use terminal::{FullScreen, Input};
 /// The pause between two looks at the stack.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Shows the stack until the user quits, a signal ends the program, or the terminal has gone.
-pub fn run(folder: &StackFolder) -> Result<Exit, Failure> {
+/// Shows the stack until the user quits, a signal ends the program, or the terminal has gone. `has_mouse`: the mouse selects and scrolls.
+pub fn run(folder: &StackFolder, has_mouse: bool) -> Result<Exit, Failure> {
     let stack = folder.open_to_read()?;
     let palette = Palette::of(Medium::output());
     // The library of the terminal reads NO_COLOR too, but not --color.
     force_color_output(palette.has_colors());
     let signals = Signals::register()?;
-    let mut terminal = FullScreen::enter()?;
+    let mut terminal = FullScreen::enter(has_mouse)?;
     let mut screen = Screen::new(&stack, folder, palette)?;
     loop {
         let asked = signals.asked();

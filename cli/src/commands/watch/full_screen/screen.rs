@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use callstack_core::text::one_line;
 use callstack_core::{Error, Handle, Stack};
-use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
-use ratatui::layout::Size;
+use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::{Position, Size};
 
 use super::action::{Action, Shown, Waiting};
+use super::at_work::AtWork;
 use super::details::{Details, Tab};
 use super::filter::Filter;
 use super::help;
@@ -17,12 +18,16 @@ use super::palette::Palette;
 use super::prompt::{Act, MARGIN, Outcome, Prompt, Search};
 use super::quiet::Quiet;
 use super::refusal::Refusal;
+use super::sheet::{self, Content, Sheet};
 use super::times::Times;
 use super::view::{Notice, Pane, View, moved};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::folder::{DatabaseFile, StackFolder};
 use crate::output::Line;
+
+/// Number of lines by which a step of the wheel moves.
+const WHEEL: usize = 3;
 
 /// A wish of the user that the program fulfils outside of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +48,7 @@ pub struct Screen<'a> {
     pub view: View,
     pub times: Times,
     pub details: Details,
+    pub at_work: AtWork,
     pub palette: Palette,
     /// The time of the redraw, in milliseconds since the Unix epoch.
     pub now: u64,
@@ -74,6 +80,7 @@ impl<'a> Screen<'a> {
             view: View::new(),
             times: Times::default(),
             details: Details::new(path, folder.same_stack()),
+            at_work: AtWork::default(),
             palette,
             now: now(),
             trouble: None,
@@ -121,6 +128,19 @@ impl<'a> Screen<'a> {
         Layout::of(size, self.view.pane, lines.map(|lines| u16::try_from(lines).unwrap_or(u16::MAX)))
     }
 
+    /// The number of lines of the sheet, and of those for which there is room.
+    pub fn sheet_extent(&self, layout: &Layout) -> (usize, usize) {
+        let lines = self.view.sheet.map_or(0, |shown| self.sheet_lines(shown, layout));
+        (lines, usize::from(sheet::area(layout).height))
+    }
+
+    fn sheet_lines(&self, shown: Sheet, layout: &Layout) -> usize {
+        match shown.of {
+            Content::Keys => help::height(sheet::area(layout)),
+            Content::AtWork => self.at_work.lines().len(),
+        }
+    }
+
     /// The refusal that the user must see, unless it is a part of the prompt.
     pub fn current_refusal(&self) -> Option<&Refusal> {
         match &self.view.notice {
@@ -161,6 +181,7 @@ impl<'a> Screen<'a> {
             let is_end = self.view.tab.ends_with_newest() && self.view.is_at_end;
             self.view.scroll = if is_end { last } else { self.view.scroll.min(last) };
         }
+        self.follow_work(&layout);
         let drawn = Some(Drawn { size, second: self.now / 1_000 });
         if self.drawn == drawn {
             return false;
@@ -171,6 +192,17 @@ impl<'a> Screen<'a> {
         let shown: Vec<Handle> = rows.iter().map(|row| row.handle).collect();
         self.follow_times(&shown);
         true
+    }
+
+    /// Brings the sheet with who is at work up to date, if it is shown.
+    fn follow_work(&mut self, layout: &Layout) {
+        let Some(shown) = self.view.sheet.filter(|sheet| sheet.of == Content::AtWork) else { return };
+        let width = usize::from(sheet::area(layout).width);
+        if let Err(error) = self.at_work.update(self.stack, self.now, width) {
+            self.trouble = Some(self.refusal(error.into()));
+        }
+        let (lines, height) = self.sheet_extent(layout);
+        self.view.sheet = Some(Sheet { first: shown.first.min(lines.saturating_sub(height)), ..shown });
     }
 
     fn follow_times(&mut self, frames: &[Handle]) {
@@ -192,6 +224,10 @@ impl<'a> Screen<'a> {
                 true => None,
                 false => self.key(*key, size),
             },
+            Event::Mouse(mouse) => {
+                self.mouse(*mouse, size);
+                None
+            }
             Event::Paste(text) => {
                 self.view.prompt.as_mut().into_iter().for_each(|prompt| prompt.paste(text));
                 // A text that contains the mark of its end goes on as keys.
@@ -220,16 +256,52 @@ impl<'a> Screen<'a> {
             return None;
         }
         let wish = Wish::of(key);
-        let Some(first) = self.view.help.take() else { return self.fulfil(wish?, size) };
-        let (lines, height) = help::extent(&self.layout(size));
+        let (lines, height) = self.sheet_extent(&self.layout(size));
+        let Some(shown) = self.view.sheet.take() else { return self.fulfil(wish?, size) };
         match wish? {
             Wish::Move(step) if lines > height => {
-                self.view.help = Some(moved(first, step, lines - height, height));
+                self.view.sheet = Some(Sheet { first: moved(shown.first, step, lines - height, height), ..shown });
                 None
             }
             wish @ (Wish::Interrupt | Wish::Suspend | Wish::Repaint) => self.fulfil(wish, size),
-            // A key that closes the help does nothing else.
+            // A key that closes a sheet does nothing else.
             _ => None,
+        }
+    }
+
+    /// Does what a click or the wheel says. A question of the screen is answered by keys.
+    fn mouse(&mut self, mouse: MouseEvent, size: Size) {
+        let step = match mouse.kind {
+            MouseEventKind::ScrollUp => Some(Step::Up),
+            MouseEventKind::ScrollDown => Some(Step::Down),
+            MouseEventKind::Down(MouseButton::Left) => None,
+            _ => return,
+        };
+        if self.view.prompt.is_some() {
+            return;
+        }
+        self.view.notice = None;
+        let layout = self.layout(size);
+        if let Some(shown) = self.view.sheet.take() {
+            let (lines, height) = (self.sheet_lines(shown, &layout), usize::from(sheet::area(&layout).height));
+            let scrolled = |first, step| moved(first, step, lines.saturating_sub(height), height);
+            self.view.sheet = step
+                .map(|step| Sheet { first: (0..WHEEL).fold(shown.first, |first, _| scrolled(first, step)), ..shown });
+            return;
+        }
+        let at = Position::new(mouse.column, mouse.row);
+        let rows = layout.rows();
+        let is_in_details = layout.details.is_some_and(|details| details.contains(at));
+        match step {
+            None if rows.contains(at) => self.view.click(usize::from(at.y - rows.y)),
+            None if is_in_details => self.view.pane = Pane::Details,
+            None => {}
+            Some(step) => {
+                let pane = self.view.pane;
+                self.view.pane = if is_in_details { Pane::Details } else { Pane::Tree };
+                (0..WHEEL).for_each(|_| self.go(step, size));
+                self.view.pane = pane;
+            }
         }
     }
 
@@ -286,7 +358,8 @@ impl<'a> Screen<'a> {
                 self.ask(|frame| Action::Edit(frame, title(frame)));
             }
             Wish::Undo => self.ask(Action::Undo),
-            Wish::Help => view.help = Some(0),
+            Wish::Help => view.sheet = Some(Sheet::of(Content::Keys)),
+            Wish::AtWork => view.sheet = Some(Sheet::of(Content::AtWork)),
         }
         None
     }

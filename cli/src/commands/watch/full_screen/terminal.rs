@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event};
+use ratatui::crossterm::event::{
+    self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event,
+};
 use ratatui::crossterm::terminal::{
     self, BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
 };
@@ -66,14 +68,15 @@ pub struct FullScreen {
     picture: Picture,
     /// True while the terminal is in the modes of the full screen. The hook for panics leaves them too.
     is_entered: Arc<AtomicBool>,
+    has_mouse: bool,
 }
 
 impl FullScreen {
-    /// Enters the full screen.
+    /// Enters the full screen. `has_mouse`: the terminal tells what the mouse does, in place of selecting text.
     ///
     /// # Errors
     /// If the standard input is no terminal; those of the terminal.
-    pub fn enter() -> Result<Self, Failure> {
+    pub fn enter(has_mouse: bool) -> Result<Self, Failure> {
         if !io::stdin().is_terminal() {
             let message = "the full screen needs a terminal as the standard input, for the keys";
             return Err(Failure::new(Exit::Usage, "no_terminal", message)
@@ -89,7 +92,7 @@ impl FullScreen {
         let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, drawn_size()?)));
         let backend = CrosstermBackend::new(picture.clone());
         let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
-        let mut screen = Self { terminal, picture, is_entered };
+        let mut screen = Self { terminal, picture, is_entered, has_mouse };
         screen.enter_modes()?;
         Ok(screen)
     }
@@ -98,6 +101,9 @@ impl FullScreen {
         self.is_entered.store(true, Ordering::SeqCst);
         terminal::enable_raw_mode()?;
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide)?;
+        if self.has_mouse {
+            execute!(io::stdout(), EnableMouseCapture)?;
+        }
         self.repaint()
     }
 
@@ -189,7 +195,15 @@ fn drawn_size() -> io::Result<Size> {
 /// Gives the terminal back, once. Nothing can be done if that fails.
 fn leave(is_entered: &AtomicBool) {
     if is_entered.swap(false, Ordering::SeqCst) {
-        let _ = execute!(io::stdout(), EndSynchronizedUpdate, DisableBracketedPaste, LeaveAlternateScreen, Show);
+        let mut out = io::stdout();
+        let _ = execute!(
+            out,
+            EndSynchronizedUpdate,
+            DisableMouseCapture,
+            DisableBracketedPaste,
+            LeaveAlternateScreen,
+            Show
+        );
         let _ = terminal::disable_raw_mode();
     }
 }
@@ -211,7 +225,7 @@ mod tests {
         if env::var_os(PANICS).is_none() {
             return;
         }
-        let mut screen = FullScreen::enter().unwrap();
+        let mut screen = FullScreen::enter(true).unwrap();
         screen.draw(|frame| frame.render_widget("full screen", frame.area())).unwrap();
         // The test has seen the screen when it presses a key.
         while screen.wait(Duration::from_secs(1)) == Input::Nothing {}

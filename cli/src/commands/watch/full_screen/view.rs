@@ -9,6 +9,7 @@ use super::place::Place;
 use super::prompt::Prompt;
 use super::refusal::Refusal;
 use super::rows::{Fold, Row, Rows, is_folded_first};
+use super::sheet::Sheet;
 use super::short::beginning;
 
 /// The pane that keys move in.
@@ -44,8 +45,8 @@ pub struct View {
     pub is_at_end: bool,
     pub prompt: Option<Prompt>,
     pub notice: Option<Notice>,
-    /// The first line of the help on the screen, while it is shown.
-    pub help: Option<usize>,
+    /// What is shown over everything else.
+    pub sheet: Option<Sheet>,
     /// True if the rows must be made again.
     pub is_stale: bool,
 }
@@ -145,6 +146,18 @@ impl View {
                 self.scroll = moved(self.scroll.min(last), step, last, page);
                 self.is_at_end = self.scroll == last;
             }
+        }
+    }
+
+    /// Selects the frame in a line of the tree. The selected one is folded or unfolded, or shown in the details if nothing is below it.
+    pub fn click(&mut self, line: usize) {
+        let place = self.top + line;
+        self.pane = Pane::Tree;
+        match self.rows.rows.get(place).map(|row| row.fold) {
+            None => {}
+            Some(_) if self.place != Some(place) => self.go_to_row(place),
+            Some(Fold::Leaf) => self.pane = Pane::Details,
+            Some(_) => self.toggle_fold(),
         }
     }
 

@@ -22,8 +22,7 @@ pub fn draw(screen: &Screen<'_>, area: Rect, text: Rect, canvas: &mut Canvas<'_>
     }
     let lines = screen.details.lines().iter().skip(screen.view.scroll);
     for (line, y) in lines.zip(text.top()..text.bottom()) {
-        let copy = line.parts().fold(Line::new(), |copy, (style, part)| copy.styled(style, part));
-        canvas.line(Rect { y, height: 1, ..text }, copy);
+        canvas.line(Rect { y, height: 1, ..text }, line.copied());
     }
 }
 

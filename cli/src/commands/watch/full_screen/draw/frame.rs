@@ -5,7 +5,6 @@ use ratatui::layout::{Position, Rect};
 
 use super::super::canvas::Canvas;
 use super::super::filter::Filter;
-use super::super::help;
 use super::super::layout::{Layout, WITH_MARGIN};
 use super::super::palette::ALERT;
 use super::super::prompt::{MARGIN, MARK, Prompt};
@@ -33,7 +32,7 @@ const COUNTED: [FrameStatus; 6] = [
 ];
 
 /// The keys in the last line, the most important first.
-const KEYS: [(&str, &str); 16] = [
+const KEYS: [(&str, &str); 17] = [
     ("?", "help"),
     ("q", "quit"),
     ("/", "search"),
@@ -48,6 +47,7 @@ const KEYS: [(&str, &str); 16] = [
     ("e", "edit"),
     ("u", "undo"),
     ("f", "follow"),
+    ("c", "at work"),
     ("v", "view"),
     ("Tab", "details"),
 ];
@@ -163,13 +163,13 @@ pub fn footer(screen: &Screen<'_>, layout: &Layout, canvas: &mut Canvas<'_>) {
     }
     // Longer refusals are at the place of the prompt.
     let is_elsewhere = !screen.refusal_lines(usize::from(layout.whole.width)).is_empty();
-    if let Some(refusal) = screen.current_refusal().filter(|_| view.help.is_some() || !is_elsewhere) {
+    if let Some(refusal) = screen.current_refusal().filter(|_| view.sheet.is_some() || !is_elsewhere) {
         return canvas.line_with_end(area, refusal.line(), rest);
     }
     let keys = match &view.prompt {
         Some(prompt) => keys(prompt.keys(), usize::from(area.width)),
-        None if view.help.is_some() => {
-            let (lines, height) = help::extent(layout);
+        None if view.sheet.is_some() => {
+            let (lines, height) = screen.sheet_extent(layout);
             let all: &[(&str, &str)] = match lines > height {
                 true => &[("↑ ↓", "scroll"), ("any other key", "back")],
                 false => &[("any key", "back")],
