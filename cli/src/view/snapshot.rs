@@ -96,6 +96,9 @@ struct FrameNumbers {
     /// The attempt before this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     r: Option<u32>,
+    /// True if it is out of the plan, with everything below it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    o: bool,
 }
 
 /// The parts of a frame that share the room of the page.
@@ -238,6 +241,7 @@ impl FrameNumbers {
             c: frame.usage.total_cost_micro_usd,
             l: cut(&limits, LONGEST_LIMITS).0.to_owned(),
             r: node.retry_of().map(Handle::number),
+            o: tree.is_out_of_sight(frame.handle),
         }
     }
 }

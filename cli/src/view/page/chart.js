@@ -22,6 +22,8 @@ const LEAST_MARK = 20
 const LEAST_LETTERS = 2
 /** The part of the chart that remains in view at the largest zoom. */
 const SMALLEST_VIEW = 1e-7
+/** The length of the tip of an arrow. */
+const TIP = 7
 /** The pixels that a pointer moves before it drags. */
 const DRAG = 4
 
@@ -181,10 +183,56 @@ export class Chart {
     const first = Math.max(Math.floor((scroll.scrollTop - TOP) / ROW), 0)
     const last = Math.min(Math.ceil((scroll.scrollTop + height) / ROW), layout.rows.length)
     for (const row of layout.rows.slice(first, last)) this.drawRow(context, row, width)
+    if (this.selected) this.drawDependencies(context, this.selected, width)
     const box = this.selected && layout.boxes.get(this.selected)
     if (box) this.outline(context, box, width, this.theme.colors.accent, 2.5)
     const under = this.hovered && this.hovered !== this.selected && layout.boxes.get(this.hovered)
     if (under) this.outline(context, under, width, this.theme.colors.text, 1.5)
+  }
+
+  /**
+   * Draws an arrow from each bar that a frame needs, and to each bar that needs it.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Frame} frame
+   * @param {number} width
+   */
+  drawDependencies(context, frame, width) {
+    const { boxes } = this.layout
+    const own = boxes.get(frame)
+    if (!own) return
+    for (const [other, box] of boxes) {
+      if (frame.dependencies.includes(other.number)) this.arrow(context, box, own, width)
+      if (other.dependencies.includes(frame.number)) this.arrow(context, own, box, width)
+    }
+  }
+
+  /**
+   * An arrow from the end of a bar to the beginning of another one.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Box} from
+   * @param {Box} to
+   * @param {number} width
+   */
+  arrow(context, from, to, width) {
+    const [first, second] = [this.place(from, width), this.place(to, width)]
+    const [left, right] = [first.left + first.wide, second.left]
+    const [top, bottom] = [first.top + BAR / 2, second.top + BAR / 2]
+    // Where the second begins before the first has ended, the line still leaves and arrives to the right.
+    const bend = Math.max((right - left) / 2, ROW / 2)
+    for (const [color, line] of /** @type {const} */ ([
+      [this.theme.colors.card, 4],
+      [this.theme.colors.accent, 1.5],
+    ])) {
+      context.strokeStyle = color
+      context.lineWidth = line
+      context.beginPath()
+      context.moveTo(left, top)
+      context.bezierCurveTo(left + bend, top, right - bend, bottom, right, bottom)
+      context.lineTo(right - TIP, bottom - TIP / 2)
+      context.moveTo(right, bottom)
+      context.lineTo(right - TIP, bottom + TIP / 2)
+      context.stroke()
+    }
   }
 
   /**

@@ -54,9 +54,10 @@ export function showDetails(model, frame, select) {
   const others = links(model, "Needs", frame.dependencies, select)
   const further = frame.furtherDependencies
   if (further > 0) others.push(element("p", "cut", `and ${count(further, "further frame")}`))
+  const dependents = links(model, "Needed by", frame.dependents, select)
   const earlier = links(model, "Attempt after", frame.retryOf === null ? [] : [frame.retryOf], select)
   const above = links(model, "Below", frame.parent ? [frame.parent.number] : [], select)
-  content.push(...others, ...earlier, ...above)
+  content.push(...others, ...dependents, ...earlier, ...above)
   if (frame.isCut) content.push(element("p", "cut", "Texts were cut to keep this page small. This shows them whole:"))
   content.push(command(frame))
   replaceContent(panel, ...content)

@@ -150,7 +150,8 @@ class Page {
     parts.push(`revision ${number(model.revision)}`)
     byId("summary", HTMLParagraphElement).textContent = parts.join(" · ")
     this.chart.canvas.setAttribute("aria-label", `${count(model.frames.length, "frame")}, width by ${this.mode}`)
-    const hidden = model.frames.length - this.chart.layout.boxes.size
+    const { boxes } = this.chart.layout
+    const hidden = model.frames.filter((frame) => !(frame.isOut || boxes.has(frame))).length
     const unbegun = hidden === 1 ? "that has not begun" : "that have not begun"
     const reason = this.mode === "time" ? unbegun : "without tokens"
     const only =

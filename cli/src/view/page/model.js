@@ -23,6 +23,7 @@
  * @property {number[]} [d]
  * @property {number} [do]
  * @property {number} [r]
+ * @property {boolean} [o]
  * @property {[string, string][]} [x]
  * @property {boolean} [z]
  */
@@ -127,6 +128,10 @@ export class Frame {
     /** @type {number[]} */
     this.dependencies = []
     this.furtherDependencies = 0
+    /** @type {number[]} The frames that depend on it. */
+    this.dependents = []
+    /** True if it is out of the plan, with everything below it. */
+    this.isOut = false
     /** @type {number | null} */
     this.retryOf = null
     /** @type {[string, string][]} */
@@ -157,6 +162,7 @@ export class Frame {
     this.dependencies = data.d ?? []
     this.furtherDependencies = data.do ?? 0
     this.retryOf = data.r ?? null
+    this.isOut = data.o ?? false
     this.texts = data.x ?? []
     this.isCut = data.z ?? false
     this.parentNumber = data.p ?? null
@@ -258,6 +264,7 @@ export class Model {
     this.roots = []
     for (const frame of this.byNumber.values()) {
       frame.children = []
+      frame.dependents = []
       frame.setEnd(this.to)
     }
     const numbers = [...this.byNumber.keys()].sort((one, other) => one - other)
@@ -267,6 +274,7 @@ export class Model {
       frame.parent = frame.parentNumber === null ? null : (this.byNumber.get(frame.parentNumber) ?? null)
       const siblings = frame.parent ? frame.parent.children : this.roots
       siblings.push(frame)
+      for (const other of frame.dependencies) this.byNumber.get(other)?.dependents.push(frame.number)
     }
     arrange(this.roots, this.rootOrder)
     this.frames = []

@@ -1,6 +1,6 @@
 // @ts-check
 // All frames as a tree for keyboards and screen readers. Only the items in view are in the document.
-import { byId, duration, element, nameOf, short, statusMark } from "./words.js"
+import { byId, count, duration, element, nameOf, short, statusMark } from "./words.js"
 
 /** @typedef {import("./model.js").Frame} Frame */
 /** @typedef {import("./model.js").Model} Model */
@@ -36,6 +36,19 @@ export class Tree {
     this.selected = null
     /** @type {(frame: Frame) => boolean} */
     this.isDimmed = () => false
+    /** True: frames that are out of the plan are shown too. */
+    this.showsOut = false
+    this.out = byId("out", HTMLButtonElement)
+    this.out.addEventListener("click", () => {
+      this.showsOut = !this.showsOut
+      this.refresh()
+      const selected = this.selected
+      // The list always shows the selected frame.
+      if (selected && !this.showsOut && this.isHidden(selected)) {
+        const above = lineage(selected).find((frame) => !this.isHidden(frame))
+        if (above) this.hooks.selected(above)
+      }
+    })
     this.root.addEventListener("scroll", () => this.draw())
     this.root.addEventListener("keydown", (event) => this.press(event))
     this.root.addEventListener("click", (event) => this.click(event))
@@ -61,14 +74,34 @@ export class Tree {
   /** Finds the frames that are shown, after frames or what is expanded have changed. */
   refresh() {
     this.shown = []
-    const rest = [...this.model.roots].reverse()
+    const rest = this.visible(this.model.roots).reverse()
     for (let frame = rest.pop(); frame; frame = rest.pop()) {
       this.shown.push(frame)
-      if (this.expanded.has(frame.number)) for (const child of frame.children.toReversed()) rest.push(child)
+      if (this.expanded.has(frame.number)) rest.push(...this.visible(frame.children).reverse())
     }
+    const out = this.model.frames.filter((frame) => frame.isOut).length
+    this.out.hidden = out === 0
+    this.out.setAttribute("aria-pressed", String(this.showsOut))
+    this.out.textContent = `${this.showsOut ? "Hide" : "Show"} ${count(out, "frame")} out of the plan`
     const [least = 0, most = 0] = HEIGHTS
     this.root.style.height = `${Math.min(Math.max(this.shown.length * ITEM + 8, least), most)}px`
     this.draw()
+  }
+
+  /**
+   * Those of some frames that are not hidden.
+   * @param {Frame[]} frames
+   */
+  visible(frames) {
+    return frames.filter((frame) => this.showsOut || !frame.isOut)
+  }
+
+  /**
+   * True if a frame, or one above it, is out of the plan and not shown.
+   * @param {Frame} frame
+   */
+  isHidden(frame) {
+    return !this.showsOut && lineage(frame).some((above) => above.isOut)
   }
 
   /**
@@ -77,7 +110,8 @@ export class Tree {
    */
   select(frame) {
     this.selected = frame
-    let isNew = false
+    let isNew = this.isHidden(frame)
+    this.showsOut ||= isNew
     for (let above = frame.parent; above; above = above.parent) {
       isNew ||= !this.expanded.has(above.number)
       this.expanded.add(above.number)
@@ -118,22 +152,34 @@ export class Tree {
     item.setAttribute("role", "treeitem")
     item.style.top = `${place * ITEM}px`
     item.style.paddingLeft = `${8 + Math.min(frame.level, LEVELS) * 16}px`
-    const siblings = frame.parent?.children ?? this.model.roots
+    const siblings = this.visible(frame.parent?.children ?? this.model.roots)
     item.setAttribute("aria-level", String(frame.level + 1))
     item.setAttribute("aria-setsize", String(siblings.length))
     item.setAttribute("aria-posinset", String(siblings.indexOf(frame) + 1))
     item.setAttribute("aria-selected", String(frame === this.selected))
     const isExpanded = this.expanded.has(frame.number)
-    if (frame.children.length > 0) item.setAttribute("aria-expanded", String(isExpanded))
-    const twist = element("span", "twist", frame.children.length === 0 ? "" : isExpanded ? "▾" : "▸")
+    const hasChildren = this.visible(frame.children).length > 0
+    if (hasChildren) item.setAttribute("aria-expanded", String(isExpanded))
+    const twist = element("span", "twist", hasChildren ? (isExpanded ? "▾" : "▸") : "")
     twist.setAttribute("aria-hidden", "true")
     const name = element("span", "name", frame.title || "(no title)")
     const sizes = frame.bar ? [duration(frame.bar.to - frame.bar.from)] : []
+    const needed = frame.status === "planned" ? this.unfinished(frame.dependencies) : []
+    if (needed.length > 0) sizes.push(`after ${needed.join(", ")}`)
     if (frame.total.requests > 0) sizes.push(`${short(frame.total.tokens)} tokens`)
     const status = element("span", "unseen", nameOf(frame.status))
     item.append(twist, statusMark(frame.status), element("span", "handle", frame.handle), name, status)
     item.append(element("span", "size", sizes.join(" · ")))
     return item
+  }
+
+  /**
+   * The handles of those frames that are not completed.
+   * @param {number[]} numbers
+   */
+  unfinished(numbers) {
+    const frames = numbers.flatMap((number) => this.model.byNumber.get(number) ?? [])
+    return frames.filter((frame) => frame.status !== "completed").map((frame) => frame.handle)
   }
 
   /** @param {MouseEvent} event */
@@ -193,12 +239,12 @@ export class Tree {
       case "End":
         return this.shown.at(-1) ?? null
       case "ArrowRight":
-        if (frame.children.length === 0) return null
-        if (isExpanded) return frame.children[0] ?? null
+        if (this.visible(frame.children).length === 0) return null
+        if (isExpanded) return this.visible(frame.children)[0] ?? null
         this.toggle(frame, true)
         return null
       case "ArrowLeft":
-        if (!isExpanded || frame.children.length === 0) return frame.parent
+        if (!isExpanded || this.visible(frame.children).length === 0) return frame.parent
         this.toggle(frame, false)
         return null
       case "Enter":
@@ -216,8 +262,17 @@ export class Tree {
  * @param {Frame} ancestor
  */
 function isBelow(frame, ancestor) {
-  for (let above = frame.parent; above; above = above.parent) if (above === ancestor) return true
-  return false
+  return frame !== ancestor && lineage(frame).includes(ancestor)
+}
+
+/**
+ * A frame, its parent, and so on up to the root.
+ * @param {Frame} frame
+ */
+function lineage(frame) {
+  const frames = [frame]
+  for (let above = frame.parent; above; above = above.parent) frames.push(above)
+  return frames
 }
 
 /**

@@ -97,6 +97,7 @@ test("frames that come to a small stack are shown expanded, and moved ones move"
   stack.run("edit", "f5", "--before", "f1")
   await page.locator("#title", { hasText: "Second root and 1 more" }).waitFor({ timeout: PATIENCE })
   stack.run("invalidate", "f2", "It is not needed")
+  await page.getByRole("button", { name: "Show 2 frames out of the plan" }).click()
   await page.getByRole("treeitem", { name: "f4 Task invalidated" }).waitFor({ timeout: PATIENCE })
   assert.deepEqual(opened.problems, [])
 })

@@ -21,7 +21,7 @@ test("the page needs nothing but its file", async () => {
   assert.deepEqual(opened.problems, [])
   assert.equal(await opened.page.title(), "Release version 2 of the shop – callstack")
   assert.match((await textOf(opened.page.locator("#summary"))) ?? "", /^24 frames · 40m 0s · 89 requests · /)
-  assert.equal(await textOf(opened.page.locator("#note")), "3 frames that have not begun are only in the list.")
+  assert.equal(await textOf(opened.page.locator("#note")), "2 frames that have not begun are only in the list.")
 })
 
 test("clicks on bars, rows and items select the same frame everywhere", async () => {
@@ -80,7 +80,7 @@ test("keys move in the chart, zoom, and change the width", async () => {
   assert.equal(await selectedTitle(page), "Payment by card", "0 shows all again")
   await page.keyboard.press("t")
   assert.ok(await page.getByRole("radio", { name: "Tokens" }).isChecked())
-  assert.equal(await textOf(page.locator("#note")), "3 frames without tokens are only in the list.")
+  assert.equal(await textOf(page.locator("#note")), "2 frames without tokens are only in the list.")
   await page.keyboard.press("?")
   assert.ok(await page.getByRole("dialog", { name: "Keys" }).isVisible())
   await page.keyboard.press("Escape")
@@ -115,8 +115,8 @@ test("the tree is used with keys alone", async () => {
   const { page } = opened
   const tree = page.getByRole("tree")
   await tree.focus()
-  for (const key of ["Home", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown"])
-    await page.keyboard.press(key)
+  // One frame is out of the plan, and not in the list.
+  for (const key of ["Home", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown"]) await page.keyboard.press(key)
   assert.equal(await selectedTitle(page), "Payment by card")
   const item = page.getByRole("treeitem", { name: /f6 Payment by card/ })
   assert.equal(await item.getAttribute("aria-expanded"), "true")
@@ -194,4 +194,70 @@ test("prices make the list of the costliest frames one of money", async () => {
   assert.match(head, /Own cost/)
   const first = await textOf(opened.page.locator("#costliest tbody tr").first())
   assert.match(first, /\d+\.\d{4}$/)
+})
+
+test("what a frame needs, and what needs it, is drawn and linked", async () => {
+  using stack = new TestStack()
+  for (const [first, ...rest] of [
+    ["push", "Shop", "--new"],
+    ["push", "Schema"],
+    ["done", "f2", "Tables"],
+    ["push", "Routes", "--below", "f1", "--depends-on", "f2"],
+    ["plan", "Pages", "Search", "--below", "f1", "--depends-on", "f3"],
+  ]) {
+    stack.run(first ?? "", ...rest)
+  }
+  await using opened = await open(browser, stack.page())
+  const { page } = opened
+  await page.evaluate(`(() => {
+    window.arrows = 0
+    const { bezierCurveTo } = CanvasRenderingContext2D.prototype
+    CanvasRenderingContext2D.prototype.bezierCurveTo = function (...places) {
+      window.arrows += this.canvas.id === "flame" ? 1 : 0
+      return bezierCurveTo.apply(this, places)
+    }
+  })()`)
+  const arrowsAt = async (name: RegExp) => {
+    await page.evaluate("window.arrows = 0")
+    await page.getByRole("treeitem", { name }).click()
+    await settle(page)
+    return page.evaluate<number>("window.arrows")
+  }
+  // Each arrow is two lines: one on top of a broader one. Planned frames have no bars.
+  assert.equal(await arrowsAt(/f2 Schema/), 2)
+  assert.equal(await arrowsAt(/f3 Routes/), 2)
+  assert.equal(await arrowsAt(/f1 Shop/), 0)
+  assert.match(await textOf(page.getByRole("treeitem", { name: /f4 Pages/ })), /after f3/)
+  await page.getByRole("treeitem", { name: /f3 Routes/ }).click()
+  assert.match(await textOf(page.locator("#details")), /Needs.*f2 Schema.*Needed by.*f4 Pages.*f5 Search/s)
+  await page.getByRole("button", { name: "f5 Search" }).click()
+  assert.equal(await selectedTitle(page), "Search")
+  assert.deepEqual(opened.problems, [])
+})
+
+test("frames that are out of the plan are counted and out of sight", async () => {
+  using stack = new TestStack()
+  stack.run("push", "Shop", "--new")
+  stack.run("plan", "Pages", "Fax")
+  stack.run("plan", "Paper", "--below", "Fax")
+  stack.run("invalidate", "Fax", "Nobody has one", "--subtree")
+  await using opened = await open(browser, stack.page())
+  const { page } = opened
+  const items = page.getByRole("treeitem")
+  assert.deepEqual(await items.count(), 2)
+  const pages = page.getByRole("treeitem", { name: /f2 Pages/ })
+  assert.equal(await pages.getAttribute("aria-setsize"), "1")
+  await page.getByRole("button", { name: "Show 2 frames out of the plan" }).click()
+  assert.equal(await items.count(), 4)
+  assert.equal(await pages.getAttribute("aria-setsize"), "2")
+  await page.getByRole("treeitem", { name: /f4 Paper/ }).click()
+  await page.getByRole("button", { name: "Hide 2 frames out of the plan" }).click()
+  assert.equal(await items.count(), 2)
+  assert.equal(await selectedTitle(page), "Shop", "the selected frame is always in the list")
+  // A frame that is selected elsewhere is shown.
+  await page.getByRole("searchbox").fill("Fax")
+  await page.keyboard.press("Enter")
+  assert.equal(await selectedTitle(page), "Fax")
+  assert.equal(await items.count(), 4)
+  assert.deepEqual(opened.problems, [])
 })
