@@ -118,7 +118,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Run", &["run", "work", "agent", "runs", "mcp", "proxy", "init"]),
-    ("Files", &["import", "export", "copy", "compact", "postgres", "schema", "completions", "man"]),
+    ("Files", &["import", "export", "git", "copy", "compact", "postgres", "schema", "completions", "man"]),
 ];
 
 /// What `--help` says of a command that the system cannot have.

@@ -77,6 +77,22 @@ pub struct Checksums {
     pub wait: u64,
 }
 
+impl Checksums {
+    /// Those of what nobody knows: equal to those of no text.
+    pub(crate) const UNKNOWN: Self = Self {
+        title: LARGEST - 1,
+        criteria: LARGEST - 1,
+        task: LARGEST - 1,
+        priority: LARGEST - 1,
+        labels: LARGEST - 1,
+        assignee: LARGEST - 1,
+        depends_on: LARGEST - 1,
+        parent: LARGEST - 1,
+        results: LARGEST - 1,
+        wait: LARGEST - 1,
+    };
+}
+
 fn is_none(checksum: &u64) -> bool {
     *checksum == 0
 }

@@ -15,6 +15,7 @@ mod checklist;
 mod collector;
 mod export;
 mod fate;
+mod plan_file;
 mod plan_text;
 mod task_master;
 mod time;
@@ -37,6 +38,8 @@ pub use checklist::{checklist, is_checklist};
 use collector::Collector;
 pub(crate) use export::note_export;
 pub use export::{ExportedPlan, export};
+pub(crate) use plan_file::{LastPlanFile, read as read_plan_file};
+pub use plan_file::{PLAN_FILE, PLAN_FILE_FRAMES, plan_file};
 pub use plan_text::{PLAN_TEXT_LINES, PlanTextError, plan_commands, plan_text};
 pub use task_master::task_master;
 pub(crate) use update::bring_up_to_date;
@@ -61,6 +64,8 @@ pub struct Imported {
     /// more leaves it. False: it is the same one if they have most of their work in common, and the file has lost at most half of what is
     /// unfinished.
     pub is_same_plan: bool,
+    /// What a plan file of stacks has said last in this stack. `None`: the plan is from another file.
+    pub(crate) plan_file: Option<LastPlanFile>,
 }
 
 impl Imported {
@@ -151,6 +156,8 @@ pub enum Format {
     Beads,
     /// A check list in Markdown, with the feature `markdown`.
     Checklist,
+    /// The plan file of a stack: see [`plan_file()`].
+    PlanFile,
 }
 
 impl Format {
@@ -161,6 +168,9 @@ impl Format {
     /// [`Error::Json`] if the text has none of them, with the line of the first fault, or of a mark of a merge conflict.
     pub fn of(text: &str) -> Result<Self> {
         const WHAT: &str = "the file";
+        if plan_file::is_plan_file(text) {
+            return Ok(Format::PlanFile);
+        }
         let text = readable_json(text);
         let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
         let first = values.next().ok_or_else(|| Error::json(WHAT, "it is empty"))?;
@@ -228,6 +238,7 @@ pub fn read(text: &str) -> Result<(Tree, Vec<Problem>)> {
         Format::TaskMaster => task_master(text)?,
         Format::Checklist => list(text)?,
         Format::Beads => beads::issues(text)?,
+        Format::PlanFile => plan_file::read(text)?,
     };
     frames.sort_by_key(|frame| frame.created_at);
     // The imported links are valid already, so this makes no repairs.
@@ -261,6 +272,7 @@ pub fn frames(text: &str) -> Result<Imported> {
         Format::TaskMaster => task_master(text),
         Format::Checklist => list(text),
         Format::Beads => beads::issues(text),
+        Format::PlanFile => plan_file::read(text),
     }
 }
 
@@ -346,6 +358,7 @@ fn task_of<T: AsRef<str>>(parts: &[(&str, T)], place: &str, collector: &mut Coll
     shown.to_owned()
 }
 
+#[derive(Default)]
 struct Texts {
     title: String,
     criteria: String,

@@ -432,9 +432,10 @@ impl Turn<'_> {
     /// True if a frame is finished, or a command of this turn finishes it.
     fn is_finished(&self, handle: Handle) -> bool {
         let finishes = |action: &Action| match action {
-            Action::Command(Command::Pop { frame, status, .. }) => {
-                *frame == FrameRef::Handle(handle) && *status != PopStatus::Blocked
-            }
+            Action::Command(command) => matches!(
+                &**command,
+                Command::Pop { frame, status, .. } if *frame == FrameRef::Handle(handle) && *status != PopStatus::Blocked
+            ),
             _ => false,
         };
         self.tree.node(handle).status().is_finished() || self.actions.iter().any(finishes)

@@ -14,7 +14,7 @@ use crate::tree::Command;
 #[non_exhaustive]
 pub enum Action {
     /// Execute this command. If it is refused, log the error and continue with the next action.
-    Command(Command),
+    Command(Box<Command>),
     /// Execute [`Command::BeginCall`]. Only if that is accepted, pass the prompt to the host: another process can have begun
     /// the frame. Otherwise end the call: [`Turn`](super::Turn) answers it with the reason.
     Begin {

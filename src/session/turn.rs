@@ -48,7 +48,7 @@ impl<'a> Turn<'a> {
     }
 
     pub(super) fn command(&mut self, command: Command) {
-        self.act(Action::Command(command));
+        self.act(Action::Command(Box::new(command)));
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {
@@ -61,7 +61,12 @@ impl<'a> Turn<'a> {
 
     /// True if a session has a frame, or gets one by a command of this turn.
     pub(super) fn has_frame(&self, session_id: &str) -> bool {
-        let creates = |action: &Action| matches!(action, Action::Command(Command::Ensure { session_id: id, .. }) if id == session_id);
+        let creates = |action: &Action| match action {
+            Action::Command(command) => {
+                matches!(&**command, Command::Ensure { session_id: id, .. } if id == session_id)
+            }
+            _ => false,
+        };
         self.tree.by_id(session_id).is_some() || self.actions.iter().any(creates)
     }
 

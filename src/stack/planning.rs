@@ -96,6 +96,7 @@ impl Stack {
     pub fn bring_up_to_date(&self, plan: &Imported, below: Option<FrameRef>) -> Result<PlanUpdate> {
         let mut update = PlanUpdate::default();
         let actor = self.actor.as_deref();
+        let plan = &*self.with_last_plan_file(plan)?;
         self.commit(
             || (),
             |tree, (), now| {
@@ -108,6 +109,7 @@ impl Stack {
             },
         )?;
         self.end_waits();
+        self.note_plan_file(plan)?;
         Ok(update)
     }
 
@@ -224,6 +226,7 @@ impl Stack {
     /// # Errors
     /// As [`Stack::bring_up_to_date`].
     pub fn compare_plan(&self, plan: &Imported, below: Option<FrameRef>) -> Result<PlanUpdate> {
+        let plan = &*self.with_last_plan_file(plan)?;
         self.read(|tree| import::compare(tree, plan, below.map(|below| open(tree, &below)).transpose()?))?
     }
 

@@ -60,6 +60,13 @@ pub(crate) trait Source {
     fn owner(&self, session_id: &str) -> Result<Option<Handle>>;
     /// The revision: the number of events in the tree.
     fn revision(&self) -> u64;
+    /// The name of the plan file.
+    fn plan_name(&self) -> &'static str;
+    /// The text of the plan file.
+    ///
+    /// # Errors
+    /// Those of the database.
+    fn plan(&self) -> Result<String>;
     /// Writes the state as JSON.
     fn write_state(&self, writer: &mut dyn Write) -> io::Result<()>;
 }
@@ -345,12 +352,54 @@ impl Mirror {
             self.state_took = clock().saturating_sub(began);
             self.state_size = self.folder.size(STATE);
             self.changed = 0;
+            self.write_plan(source)?;
             self.revision = source.revision();
             self.is_foreign = false;
         }
         // The time after the write: a slow write is not due again immediately.
         self.tried_at = Some(clock());
         Ok(())
+    }
+
+    /// Writes the plan file, if there is one and it is as this stack has written it last. Who has changed it wants it imported first.
+    fn write_plan(&self, source: &impl Source) -> Result<()> {
+        // Most folders have none, and the text takes time.
+        if !self.folder.is_taken(&last_name(source.plan_name())) {
+            return Ok(());
+        }
+        let (name, text) = (source.plan_name(), source.plan()?);
+        match plan(&self.folder, name)? {
+            Some((written, Some(last))) if written == last && written != text => self.replace_plan(name, &text),
+            _ => Ok(()),
+        }
+    }
+
+    /// The file comes first: if the process ends in between, it counts as changed, and stays until it is imported.
+    fn replace_plan(&self, name: &str, text: &str) -> Result<()> {
+        [name.to_owned(), last_name(name)]
+            .iter()
+            .try_for_each(|name| self.folder.replace(name, |writer| writer.write_all(text.as_bytes())))
+    }
+
+    /// Begins to keep the plan in a file. One that is there stays as it is.
+    pub(crate) fn begin_plan(&self, source: &impl Source) -> Result<()> {
+        let (name, text) = (source.plan_name(), source.plan()?);
+        if self.folder.is_taken(name) { Ok(()) } else { self.replace_plan(name, &text) }
+    }
+
+    /// Takes note that this text of the plan file was imported, and writes the file.
+    pub(crate) fn accept_plan(&self, read: &str, source: &impl Source) -> Result<()> {
+        let (name, text) = (source.plan_name(), source.plan()?);
+        match plan(&self.folder, name)? {
+            Some((written, _)) if written == read => self.replace_plan(name, &text),
+            // It has changed again meanwhile. What was read is what both know.
+            _ => self.folder.replace(&last_name(name), |writer| writer.write_all(read.as_bytes())),
+        }
+    }
+
+    /// Removes the plan file.
+    pub(crate) fn end_plan(&self, name: &str) -> Result<()> {
+        [last_name(name), name.to_owned()].iter().try_for_each(|name| self.folder.remove(name))
     }
 
     /// Removes the `state.json` of a history that is gone, from which this one was begun.
@@ -392,4 +441,23 @@ impl Mirror {
         }
         Ok(())
     }
+}
+
+/// The plan file, and what this stack has written there, or read, last. `None`: there is no plan file.
+///
+/// # Errors
+/// [`Error::Io`] if something else has one of the names.
+pub(crate) fn plan(folder: &Folder, name: &str) -> Result<Option<(String, Option<String>)>> {
+    let text = folder.read(name)?.map(|text| String::from_utf8_lossy(&text).into_owned());
+    text.map(|text| Ok((text, last_plan(folder, name)?))).transpose()
+}
+
+/// What this stack has written into the plan file, or read there, last.
+pub(crate) fn last_plan(folder: &Folder, name: &str) -> Result<Option<String>> {
+    Ok(folder.read(&last_name(name))?.map(|text| String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The name of the copy of a plan file.
+fn last_name(name: &str) -> String {
+    format!(".last.{name}")
 }

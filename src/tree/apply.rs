@@ -12,8 +12,8 @@ use super::node::{Attempt, Before, Node, push_compact};
 use super::{Tree, set};
 use crate::error::{Error, Result};
 use crate::frame::{
-    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, ModelUsage, Question, Release,
-    Released, Target, add_usage,
+    Change, Event, Frame, FrameEdit, FrameRef, FrameStatus, Handle, Identity, Message, ModelUsage, Origin, Question,
+    Release, Released, Target, add_usage,
 };
 use crate::steps::step;
 
@@ -685,6 +685,11 @@ impl Tree {
             let frames = self.subtree(root).count();
             self.nodes.note_end(root, frames);
         }
+    }
+
+    /// Gives a frame of a copy another origin, with which a plan is compared. No event says it.
+    pub(crate) fn set_origin(&mut self, handle: Handle, origin: Origin) {
+        self.frame_mut(handle).origin = Some(Box::new(origin));
     }
 
     fn frame_mut(&mut self, handle: Handle) -> &mut Frame {

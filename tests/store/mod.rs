@@ -12,6 +12,7 @@ mod layout;
 mod logs;
 mod panics;
 mod places;
+mod plan_files;
 mod processes;
 mod searches;
 #[cfg(all(unix, feature = "tools"))]

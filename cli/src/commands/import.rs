@@ -104,6 +104,8 @@ enum PlanFormat {
     TaskMaster,
     Beads,
     Checklist,
+    /// The plan file of a stack, `plan.md`.
+    PlanFile,
     State,
     /// The events of a stack, from which it was made again.
     Events,
@@ -126,6 +128,7 @@ impl Report for ImportedPlan {
             PlanFormat::TaskMaster => "a plan of Task Master",
             PlanFormat::Beads => "issues of Beads",
             PlanFormat::Checklist => "a check list",
+            PlanFormat::PlanFile => "the plan file of a stack",
             PlanFormat::State => "a state",
             PlanFormat::Events => "the events of a stack",
         };
@@ -459,6 +462,7 @@ fn format_of(text: &str) -> Result<PlanFormat, Error> {
         Format::State => PlanFormat::State,
         Format::Beads => PlanFormat::Beads,
         Format::Checklist => PlanFormat::Checklist,
+        Format::PlanFile => PlanFormat::PlanFile,
         _ => PlanFormat::TaskMaster,
     })
 }

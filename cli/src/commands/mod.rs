@@ -17,6 +17,7 @@ mod event_line;
 mod export;
 mod fold;
 mod frame_line;
+mod git;
 mod heap;
 mod history;
 mod import;
@@ -136,6 +137,11 @@ pub enum StackCommand {
     /// What it has changed is as before; what it has added is removed from the plan. The commands of agents and workers are no commands of
     /// persons. Can be repeated: the last 20 are remembered.
     Undo,
+    /// Keeps the plan in a file for version control: `plan.md` in the folder of the stack.
+    ///
+    /// The file follows the stack. A file that others have changed stays until `callstack import` reads it: what only one side has changed is
+    /// taken over.
+    Git(git::Arguments),
     /// Records a decision in a frame.
     Decide(decide::Arguments),
     /// Records in a frame what its work has made.
@@ -316,6 +322,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Stop(arguments) => output.report_change(&stop::run(arguments, folder)?)?,
         StackCommand::Retry(arguments) => output.report_change(&retry::run(arguments, folder)?)?,
         StackCommand::Reopen(arguments) => output.report_change(&reopen::run(arguments, folder)?)?,
+        StackCommand::Git(arguments) => output.report_change(&git::run(&arguments, folder)?)?,
         StackCommand::Undo => output.report_change(&undo::run(folder)?)?,
         StackCommand::Invalidate(arguments) => output.report_change(&invalidate::run(arguments, folder)?)?,
         StackCommand::Tidy(arguments) => output.report_change(&tidy::run(arguments, folder)?)?,
@@ -365,6 +372,7 @@ fn schemas() -> Vec<schema::Named> {
         schema::of::<log::Log>(),
         schema::of::<next::Next>(),
         schema::of::<plan::Planned>(),
+        schema::of::<git::PlanInGit>(),
         schema::of::<plan_editor::PlanEdited>(),
         schema::of::<pop::Popped>(),
         #[cfg(feature = "postgres")]

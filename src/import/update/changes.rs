@@ -32,7 +32,7 @@ impl<'a> Updater<'a, '_> {
     pub(super) fn update(mut self) -> Result<PlanUpdate> {
         self.doubt = self.doubt();
         let was_known: HashSet<Handle> = self.known.handles.values().copied().collect();
-        let orders = order::in_file(self.plan);
+        let orders = order::in_file(&self.plan.frames);
         let reordered = order::reordered(&self.tree, &self.known.handles, &orders);
         let added = self.add(&orders)?;
         let plan = self.plan;

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Handle};
 use crate::import::Imported;
 use crate::import::collector::is_made;
+use crate::import::plan_file::PLAN_FILE;
 use crate::tree::{Scan, Tree};
 
 /// The frames of a stack that a plan is about.
@@ -28,10 +29,15 @@ impl Known {
     pub(super) fn of(tree: &Tree, plan: &Imported) -> Result<Self> {
         let taken = |id: &str, handle: Handle| Err(Error::DuplicateId { session_id: id.to_owned(), handle });
         let plans = Plans::of(tree);
-        let (mut known, is_new) = match plans.find(tree, plan) {
+        let found = match plan.plan_file.is_some() {
+            true => plans.named(PLAN_FILE),
+            false => plans.find(tree, plan),
+        };
+        let (mut known, is_new) = match found {
             Some(known) => (known, false),
             None => {
-                let name = plan.frames.first().map(|frame| frame.session_id.clone()).unwrap_or_default();
+                let first = plan.frames.first().map(|frame| frame.session_id.clone()).unwrap_or_default();
+                let name = if plan.plan_file.is_some() { PLAN_FILE.to_owned() } else { first };
                 let other = plans.plans.get(&name).and_then(|others| others.values().min());
                 if let Some(handle) = other {
                     return taken(&name, *handle);
@@ -107,6 +113,12 @@ impl Plans {
             }
         }
         Self { plans }
+    }
+
+    /// The plan of a name, if frames of it are here.
+    fn named(&self, name: &str) -> Option<Known> {
+        let handles = self.plans.get(name)?.clone();
+        Some(Known { plan: name.to_owned(), handles, adopted: HashSet::new() })
     }
 
     /// The plan with which a file has the most in common.

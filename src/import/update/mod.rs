@@ -18,8 +18,9 @@ use serde::Serialize;
 pub(super) use self::conflicts::Sides;
 pub(super) use self::known::Known;
 pub(super) use self::merge::{Here, Verdict, begun_here, said_by, status_verdict, verdict};
+pub(super) use self::order::in_file;
 use self::updater::Updater;
-use super::Imported;
+use super::{Imported, plan_file};
 use crate::error::Result;
 use crate::frame::{FrameStatus, Handle};
 use crate::tree::{Draft, Tree};
@@ -180,6 +181,10 @@ pub fn compare(tree: &Tree, plan: &Imported, below: Option<Handle>) -> Result<Pl
 
 /// Adds the events to a draft that bring the frames of a plan up to date, or add those of a new plan.
 pub(crate) fn bring_up_to_date(draft: &mut Draft<'_>, plan: &Imported, below: Option<Handle>) -> Result<PlanUpdate> {
-    let known = Known::of(draft.tree, plan)?;
-    Updater::new(draft, known, plan, below).update()
+    let tree = match &plan.plan_file {
+        Some(last) => plan_file::with_origins(draft.tree, plan, last),
+        None => draft.tree.clone(),
+    };
+    let known = Known::of(&tree, plan)?;
+    Updater::new(draft, tree, known, plan, below).update()
 }

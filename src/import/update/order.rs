@@ -7,19 +7,18 @@ use serde_json::Map;
 use super::updater::{Updater, named};
 use super::{Becomes, PlanChange, PlanConflict, PlanField};
 use crate::error::Result;
-use crate::frame::{Change, FrameEdit, Handle};
-use crate::import::Imported;
+use crate::frame::{Change, Frame, FrameEdit, Handle};
 use crate::tree::Tree;
 
 /// The entries of a file below each parent, in their order.
-pub(super) struct Orders<'a> {
+pub(in crate::import) struct Orders<'a> {
     levels: Vec<(Option<&'a str>, Vec<&'a str>)>,
     after: HashMap<&'a str, &'a str>,
 }
 
 impl<'a> Orders<'a> {
     /// The entry before one, with the same parent.
-    pub(super) fn after(&self, id: &str) -> Option<&'a str> {
+    pub(in crate::import) fn after(&self, id: &str) -> Option<&'a str> {
         self.after.get(id).copied()
     }
 
@@ -30,11 +29,11 @@ impl<'a> Orders<'a> {
 }
 
 /// The order in a file.
-pub(super) fn in_file(plan: &Imported) -> Orders<'_> {
-    let ids: HashSet<&str> = plan.frames.iter().map(|frame| frame.session_id.as_str()).collect();
+pub(in crate::import) fn in_file(frames: &[Frame]) -> Orders<'_> {
+    let ids: HashSet<&str> = frames.iter().map(|frame| frame.session_id.as_str()).collect();
     let mut levels: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
     let mut places: HashMap<Option<&str>, usize> = HashMap::new();
-    for frame in &plan.frames {
+    for frame in frames {
         let parent = frame.parent_session_id.as_deref().filter(|parent| ids.contains(parent));
         let place = *places.entry(parent).or_insert_with(|| {
             levels.push((parent, Vec::new()));

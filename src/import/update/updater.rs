@@ -6,7 +6,7 @@ use super::PlanUpdate;
 use super::known::Known;
 use crate::error::Result;
 use crate::frame::{Change, Event, Frame, FrameRef, Handle};
-use crate::import::Imported;
+use crate::import::{Imported, plan_file};
 use crate::tree::{Draft, Tree};
 
 /// Why nothing leaves the plan, although the file does not have it.
@@ -37,8 +37,13 @@ pub(super) struct Updater<'a, 'tree> {
 }
 
 impl<'a, 'tree> Updater<'a, 'tree> {
-    pub(super) fn new(draft: &'a mut Draft<'tree>, known: Known, plan: &'a Imported, below: Option<Handle>) -> Self {
-        let tree = draft.tree.clone();
+    pub(super) fn new(
+        draft: &'a mut Draft<'tree>,
+        tree: Tree,
+        known: Known,
+        plan: &'a Imported,
+        below: Option<Handle>,
+    ) -> Self {
         let file: HashMap<&str, &Frame> = plan.frames.iter().map(|frame| (frame.session_id.as_str(), frame)).collect();
         let ids = known.handles.iter().map(|(id, handle)| (*handle, id.clone())).collect();
         let top = below.or_else(|| top_before(&tree, plan, &known, &file));
@@ -51,8 +56,24 @@ impl<'a, 'tree> Updater<'a, 'tree> {
         let event = Event { revision, time: self.draft.now, handle, change };
         self.tree.check_next(&event)?;
         self.tree.apply(&event);
-        self.draft.push(handle, event.change);
+        if let Some(change) = self.of_stack(handle, event.change) {
+            self.draft.push(handle, change);
+        }
         Ok(())
+    }
+
+    /// A change as the stack keeps it. Only a copy of the tree has what a plan file said of the frames of this stack.
+    fn of_stack(&self, handle: Handle, change: Change) -> Option<Change> {
+        let is_lent = self.plan.plan_file.is_some()
+            && handle.index() < self.draft.tree.len()
+            && !plan_file::has_come_from_one(self.draft.tree.node(handle).record());
+        match change {
+            Change::Reimported { mut values, edit } if is_lent => {
+                values.remove("origin");
+                (!values.is_empty() || edit.is_some()).then_some(Change::Reimported { values, edit })
+            }
+            change => Some(change),
+        }
     }
 
     /// The parent of a frame within the file. `None`: it is at the top of the plan.

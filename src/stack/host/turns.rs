@@ -99,7 +99,7 @@ impl Carrying<'_> {
     /// Carries out an action. Returns the call that has to end because its frame could not be resumed, and the reason.
     fn carry_out(&mut self, action: Action) -> Option<(CallId, String)> {
         match action {
-            Action::Command(command) => self.command(command),
+            Action::Command(command) => self.command(*command),
             Action::Begin { call, handle, caller, session_id, prompt } => {
                 self.commit();
                 let (frame, host, lease) = (handle.into(), self.stack.host_id(), self.stack.call_lease());

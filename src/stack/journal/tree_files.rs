@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use crate::error::Result;
 use crate::frame::{Frame, Handle, StateDocument};
+use crate::import::{PLAN_FILE, plan_file};
 use crate::store::mirror::Source;
 use crate::tree::{Scan, Tree};
 
@@ -47,6 +48,14 @@ impl Source for TreeFiles<'_> {
 
     fn revision(&self) -> u64 {
         self.tree.revision()
+    }
+
+    fn plan_name(&self) -> &'static str {
+        PLAN_FILE
+    }
+
+    fn plan(&self) -> Result<String> {
+        self.tree.checked(plan_file)
     }
 
     fn write_state(&self, writer: &mut dyn Write) -> io::Result<()> {
