@@ -30,6 +30,7 @@ mod shared_tree;
 mod span_clock;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod word_index;
 mod working;
 
 use std::cell::RefCell;

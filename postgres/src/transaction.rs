@@ -281,7 +281,7 @@ impl Queue {
     /// Removes the logs of frames.
     pub(crate) fn remove_logs(&mut self, frames: &[Handle]) {
         let frames: Vec<i64> = frames.iter().map(|frame| frame.number().into()).collect();
-        for sql in [REMOVE_LOGS, REMOVE_INDEXED_LOGS] {
+        for sql in [REMOVE_INDEX, REMOVE_INDEXED_LOGS, REMOVE_LOGS] {
             self.add(sql, vec![(Box::new(frames.clone()), Type::INT8_ARRAY)], 0);
         }
     }
@@ -455,6 +455,11 @@ const KEEP_WHOLE_BASE: &str = "INSERT INTO callstack.base_frames SELECT * FROM c
 const CLEAR_FRAMES: &str = "DELETE FROM callstack.frames WHERE tenant = $1 AND stack = $2";
 
 const REMOVE_LOGS: &str = "DELETE FROM callstack.logs WHERE tenant = $1 AND stack = $2 AND handle = ANY ($3)";
+
+/// Without its first row the index of words is made again: a search that has read lines which are removed meanwhile adds none. That row is
+/// locked before the others, as a search does.
+const REMOVE_INDEX: &str =
+    "DELETE FROM callstack.indexed WHERE tenant = $1 AND stack = $2 AND handle = 0 AND $3::bigint[] IS NOT NULL";
 
 /// Lines that are written later are new to the index of words.
 const REMOVE_INDEXED_LOGS: &str =

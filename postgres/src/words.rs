@@ -122,13 +122,13 @@ impl WordIndex for PostgresWords {
         let logs = self.rows(GROWN_LOGS, &[])?;
         let logs = logs.iter().map(|row| {
             let lines = usize::try_from(self.reader.value::<i64>(row, 1)?).unwrap_or(0);
-            Ok(GrownLog { frame: self.frame_in(row)?, lines, state: [0; 2] })
+            Ok(GrownLog { frame: self.frame_in(row)?, lines, state: [0; 3] })
         });
         logs.collect()
     }
 
     fn add(&self, before: Option<IndexedHistory>, after: IndexedHistory, words: Vec<IndexedWords>) -> Result<bool> {
-        self.pool.change(|connection, deadline| {
+        self.pool.ask(self.patience(), |connection, deadline| {
             connection.run("BEGIN", deadline)?;
             let added = self.add_in(connection, deadline, before, after, &words);
             let end = if matches!(added, Ok(true)) { "COMMIT" } else { "ROLLBACK" };

@@ -6,13 +6,10 @@ use std::sync::Arc;
 use super::Stack;
 use crate::archive::Archive;
 use crate::error::{Error, Result};
-use crate::frame::{Event, FrameRef, FrameSpans, TimedRequest, Timeline};
+use crate::frame::{Event, FrameRef, FrameSpans, Timeline};
 use crate::store::EventQuery;
 use crate::store::export::{self, HistoryLine};
 use crate::tree::Tree;
-
-/// Number of newest events that are searched first for those since a time.
-const FIRST_SEARCHED: u64 = 1_024;
 
 impl Stack {
     /// The events that match a query, oldest first, up to the revision of the tree. It does not wait for commands, and
@@ -98,43 +95,6 @@ impl Stack {
             Ok(())
         })?;
         Ok(timeline.revision() > known)
-    }
-
-    /// The requests to models that hosts have reported at this time, in milliseconds since the Unix epoch, or later; the newest last. Only
-    /// the newest events are read.
-    ///
-    /// ```
-    /// use callstack_core::frame::ModelRequest;
-    /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions};
-    ///
-    /// let stack = Stack::with_store(MemoryStore::new(), StackOptions::default())?;
-    /// let tax = stack.push(NewFrame::new("Taxes"))?;
-    /// stack.record_usage(tax, ModelRequest { output: 40, ..ModelRequest::new("small") })?;
-    /// assert_eq!(stack.requests_since(0)?[0].handle, tax);
-    /// assert!(stack.requests_since(u64::MAX)?.is_empty());
-    /// # Ok::<(), callstack_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Stack::history`].
-    pub fn requests_since(&self, time: u64) -> Result<Vec<TimedRequest>> {
-        let (mut until, mut searched) = (self.inner.tree.read().revision(), FIRST_SEARCHED);
-        let mut requests = Vec::new();
-        let mut is_earlier = false;
-        while until > 0 && !is_earlier {
-            let since = until.saturating_sub(searched);
-            let mut timeline = Timeline::default();
-            self.read_history(&EventQuery::default().since(since).until(until), |event| {
-                is_earlier |= event.time < time;
-                if event.time >= time {
-                    timeline.follow(&event);
-                }
-                Ok(())
-            })?;
-            requests.splice(0..0, timeline.requests().iter().cloned());
-            (until, searched) = (since, searched.saturating_mul(2));
-        }
-        Ok(requests)
     }
 
     /// Writes the whole history as text, one event in JSON per line, and returns the number of events.

@@ -269,10 +269,22 @@ impl Stack {
     /// [`Error::UnknownFrame`](crate::Error::UnknownFrame), [`Error::AmbiguousFrame`](crate::Error::AmbiguousFrame),
     /// [`Error::Broken`](crate::Error::Broken).
     pub fn work_left(&self, below: Option<FrameRef>) -> Result<WorkLeft> {
+        self.work_left_of(None, below)
+    }
+
+    /// As [`Stack::work_left`], for the worker of this name: frames that are assigned to it are free.
+    ///
+    /// # Errors
+    /// As [`Stack::work_left`].
+    pub fn work_left_for(&self, worker: &str, below: Option<FrameRef>) -> Result<WorkLeft> {
+        self.work_left_of(Some(worker), below)
+    }
+
+    fn work_left_of(&self, worker: Option<&str>, below: Option<FrameRef>) -> Result<WorkLeft> {
         let now = self.now();
         self.check_working()?;
         let below = below.map(|below| self.resolve(below)).transpose()?;
-        self.read(|tree| tree.work_left(below, now))
+        self.read(|tree| tree.work_left(worker, below, now))
     }
 }
 

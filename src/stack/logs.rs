@@ -134,6 +134,17 @@ impl FrameLog<'_> {
         logs::read(folder, &self.name()?, query)
     }
 
+    /// Passes the entries behind this number of lines to `each`, oldest first; `None` for a damaged line. A line that is still being written is
+    /// left out. Returns the number of the other lines.
+    pub(super) fn each_entry(&self, after: usize, each: &mut dyn FnMut(Option<Value>)) -> Result<usize> {
+        if let Some(stored) = &self.stack.inner.stored_logs {
+            let handle = self.stack.resolve(self.frame.clone())?;
+            return logs::each_stored_entry(&**stored, handle, after, self.stack.inner.busy_timeout, each);
+        }
+        let Some(folder) = &self.stack.inner.log_folder else { return Ok(0) };
+        logs::each_entry(folder, &self.name()?, after, each)
+    }
+
     /// Sets the path of the frame's full log, for a host that keeps the log in its own file. Contexts name the file if
     /// it exists. If it is outside of the stack's folder, they name it only in this process, so a host calls this again
     /// after it has opened the stack: an agent reads the file, and the history may come from a stranger. [`FrameLog::append`] does not write to it: it writes to the frame's own log and sets the path back.

@@ -280,6 +280,46 @@ pub(crate) fn read(folder: &Folder, name: &str, query: &LogQuery) -> Result<LogP
     Ok(selection.into_page())
 }
 
+/// Passes the entries of a log behind this number of lines to `each`, oldest first; `None` for a damaged line. A last line without an end
+/// is left out. Returns the number of the other lines. A missing log has none.
+pub(crate) fn each_entry(
+    folder: &Folder,
+    name: &str,
+    after: usize,
+    each: &mut dyn FnMut(Option<Value>),
+) -> Result<usize> {
+    let path = &folder.path_of(name);
+    let Some(file) = folder.file(name, Access::Read)? else { return Ok(0) };
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let (mut lines, mut line) = (0, Vec::new());
+    while reader.read_until(b'\n', &mut line).map_err(reading(path))? > 0 && line.ends_with(b"\n") {
+        lines += 1;
+        if lines > after {
+            each(value(&line).ok());
+        }
+        line.clear();
+    }
+    Ok(lines)
+}
+
+/// As [`each_entry`], for a log in a store.
+pub(crate) fn each_stored_entry(
+    reader: &dyn LogReader,
+    frame: Handle,
+    after: usize,
+    patience: Duration,
+    each: &mut dyn FnMut(Option<Value>),
+) -> Result<usize> {
+    let total = reader.count(frame, patience)?;
+    if total > after {
+        reader.read(frame, after + 1..=total, patience, &mut |line| {
+            each(value(line.as_bytes()).ok());
+            Ok(())
+        })?;
+    }
+    Ok(total)
+}
+
 /// As [`read`], for a log in a store.
 pub(crate) fn read_stored(
     reader: &dyn LogReader,

@@ -52,7 +52,7 @@ pub struct GrownLog {
     /// Number of lines that the index has. 0 for a log that has begun again.
     pub lines: usize,
     /// What the index needs to know when the words of the other lines are added.
-    pub state: [u64; 2],
+    pub state: [u64; 3],
 }
 
 /// The distinct words of a text.

@@ -19,7 +19,9 @@ fn open(folder: &Path) -> Stack {
 
 fn titles(stack: &Stack, query: &str) -> Vec<String> {
     let found = stack.search(&SearchQuery::new(query).logs(true)).unwrap();
-    found.frames.into_iter().map(|found| found.title).collect()
+    let mut titles: Vec<String> = found.frames.into_iter().map(|found| found.title).collect();
+    titles.sort();
+    titles
 }
 
 #[test]
@@ -57,7 +59,7 @@ fn an_index_that_is_damaged_strange_or_in_the_way_costs_no_frame() {
         stack.push(NewFrame::new(title).root()).unwrap();
     }
     let index = folder.path().join(INDEX);
-    let expected = ["Carts", "Cart"];
+    let expected = ["Cart", "Carts"];
     assert_eq!(titles(&stack, "cart"), expected);
     let sound = fs::read(&index).unwrap();
     let mut damaged = sound.clone();
@@ -123,6 +125,58 @@ fn a_log_that_begins_again_is_read_again() {
     stack.log(frame).append(&[json!("third"), json!("fourth"), json!("fifth"), json!("sixth")]).unwrap();
     assert_eq!(titles(&stack, "third"), ["Root"]);
     assert_eq!(titles(&stack, "second"), [""; 0]);
+}
+
+#[test]
+fn a_log_is_read_again_from_where_it_is_another_one() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let frame = stack.push(NewFrame::new("Root").id("ses_1")).unwrap();
+    let log = folder.path().join("logs/ses_1.jsonl");
+    let line = |text: &str| format!("{{\"text\": \"{text}\"}}\n");
+    stack.log(frame).append(&[json!({"text": "first"})]).unwrap();
+    assert_eq!(titles(&stack, "first"), ["Root"]);
+    // Lines behind the known ones; the last one is still being written.
+    let written = line("first") + &line("second") + "{\"text\": \"thi";
+    fs::write(&log, &written).unwrap();
+    assert_eq!((titles(&stack, "second"), titles(&stack, "third")), (vec!["Root".to_owned()], vec![]));
+    fs::write(&log, written + "rd\"}\n").unwrap();
+    assert_eq!(titles(&stack, "third"), ["Root"]);
+    // The same first line, and then others: longer, as long, and shorter.
+    for text in ["fourth and more", "fifth and now it", "sixth"] {
+        fs::write(&log, line("first") + &line(text) + &line("the end")).unwrap();
+        let word = text.split(' ').next().unwrap();
+        assert_eq!(titles(&stack, word), ["Root"], "{text}");
+    }
+    assert_eq!(titles(&stack, "second"), [""; 0]);
+}
+
+#[test]
+fn searches_that_add_all_frames_at_the_same_time_lose_none() {
+    let folder = tempdir().unwrap();
+    let stack = open(folder.path());
+    let root = stack.push(NewFrame::new("Shop")).unwrap();
+    let words = |frame: usize| (0..100).map(|word| format!("w{frame}x{word}e ")).collect::<String>();
+    let frames = (0..600).map(|frame| NewFrame::new("Part").task(words(frame))).collect();
+    stack.plan_children(root, frames).unwrap();
+    let index = folder.path().join(INDEX);
+    for _ in 0..3 {
+        let _ = fs::remove_file(&index);
+        thread::scope(|scope| {
+            for thread in 0..3 {
+                let stack = open(folder.path());
+                scope.spawn(move || {
+                    for frame in (thread..600).step_by(97) {
+                        let found = stack.search(&SearchQuery::new(format!("w{frame}x7e"))).unwrap();
+                        assert_eq!(found.frames.len(), 1, "{frame}");
+                    }
+                });
+            }
+        });
+        for frame in (0..600).step_by(7) {
+            assert_eq!(stack.search(&SearchQuery::new(format!("w{frame}x79e"))).unwrap().frames.len(), 1, "{frame}");
+        }
+    }
 }
 
 #[test]

@@ -3,8 +3,9 @@
 //! It is a file of its own, so that neither a command nor the history depends on it: it is written by searches, can be deleted at any
 //! time, and is made again if it is not as this version writes it.
 
-use std::io::{BufRead, BufReader, Read};
-use std::time::Duration;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rusqlite::{
     Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params, params_from_iter,
@@ -28,13 +29,16 @@ const APPLICATION_ID: i64 = 0x4353_5457;
 const VERSION: i64 = 1;
 /// Maximum wait for another search that writes.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The size of a beginning of a log by which it is known, in bytes.
-const BEGINNING: u64 = 1_024;
+/// The size of the end of what is known of a log, by which it is known again, in bytes.
+const END: u64 = 1_024;
+/// Size of the pieces in which the end of the last whole line is looked for, in bytes.
+const PIECE: u64 = 64 << 10;
 /// The bits of a row's number that are the frame. Those before them count the parts of its log; 0 is its record.
 const FRAME_BITS: u32 = 32;
 
 /// The tables. The words of a part are its row in `words`; the table does not keep the texts, and tells words apart by the blanks
-/// between them. `logs` has for each log its lines and its size at the last look, a hash of its beginning, and the number of its parts.
+/// between them. `logs` has for each log the number of lines whose words are here, the size of these lines and a hash of their end, a hash of the
+/// size and the time of the file at the last look, and the number of its parts.
 const TABLES: [(&str, &str); 3] = [
     (
         "history",
@@ -47,7 +51,8 @@ const TABLES: [(&str, &str); 3] = [
         name TEXT NOT NULL,
         lines INTEGER NOT NULL,
         size INTEGER NOT NULL,
-        beginning INTEGER NOT NULL,
+        mark INTEGER NOT NULL,
+        look INTEGER NOT NULL,
         parts INTEGER NOT NULL
     ) STRICT",
     ),
@@ -148,15 +153,6 @@ impl SqliteWords {
         }
         done
     }
-
-    /// A hash of the first line of a log, or of its beginning.
-    fn beginning_of(&self, log: &str) -> Result<u64> {
-        let Some(file) = self.folder.file(log, Access::Read)? else { return Ok(0) };
-        let mut line = Vec::new();
-        let read = BufReader::new(file.take(BEGINNING)).read_until(b'\n', &mut line);
-        read.map_err(reading(&self.folder.path_of(log)))?;
-        Ok(fnv(line.into_iter().map(u64::from)))
-    }
 }
 
 impl WordIndex for SqliteWords {
@@ -165,36 +161,25 @@ impl WordIndex for SqliteWords {
     }
 
     fn grown_logs(&self) -> Result<Vec<GrownLog>> {
-        struct Known {
-            frame: Handle,
-            name: String,
-            lines: usize,
-            size: u64,
-            beginning: u64,
-        }
-        let rows: Vec<Known> = self.with(|connection| {
-            let mut statement = connection.prepare("SELECT frame, name, lines, size, beginning FROM logs")?;
+        let known: Vec<Known> = self.with(|connection| {
+            let mut statement = connection.prepare("SELECT frame, name, lines, size, mark, look FROM logs")?;
             let rows = statement.query_map([], |row| {
+                let number = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
                 Ok(Known {
                     frame: handle_in(row, 0)?,
                     name: row.get(1)?,
                     lines: usize::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
-                    size: row.get::<_, i64>(3)?.cast_unsigned(),
-                    beginning: row.get::<_, i64>(4)?.cast_unsigned(),
+                    size: number(3)?,
+                    mark: number(4)?,
+                    look: number(5)?,
                 })
             })?;
             rows.collect()
         })?;
         let mut grown = Vec::new();
-        for row in rows {
-            let size = self.folder.size(&row.name);
-            if size == row.size || size == 0 {
-                continue;
-            }
-            let beginning = self.beginning_of(&row.name)?;
-            let is_same = beginning == row.beginning && size > row.size;
-            let lines = if is_same { row.lines } else { 0 };
-            grown.push(GrownLog { frame: row.frame, lines, state: [size, beginning] });
+        for log in known {
+            let Some(file) = self.folder.file(&log.name, Access::Read)? else { continue };
+            grown.extend(log.grown(&file).map_err(reading(&self.folder.path_of(&log.name)))?);
         }
         Ok(grown)
     }
@@ -238,6 +223,63 @@ impl WordIndex for SqliteWords {
     }
 }
 
+/// What the index has of a log.
+struct Known {
+    frame: Handle,
+    name: String,
+    lines: usize,
+    /// The size of these lines.
+    size: u64,
+    /// A hash of their end.
+    mark: u64,
+    /// A hash of the size and the time of the file at the last look.
+    look: u64,
+}
+
+impl Known {
+    /// The log, if its file has whole lines that the index does not have.
+    fn grown(&self, file: &File) -> io::Result<Option<GrownLog>> {
+        let data = file.metadata()?;
+        let written = data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let written = written.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let look = fnv([data.len(), written]);
+        if look == self.look {
+            return Ok(None);
+        }
+        // One that was begun again, or from which lines were taken, has another end there.
+        let is_same = self.size > 0 && data.len() >= self.size && mark_of(file, self.size)? == self.mark;
+        let lines = if is_same { self.lines } else { 0 };
+        let end = end_of_lines(file, data.len())?;
+        let has_more = end > 0 && !(is_same && end == self.size);
+        Ok(has_more.then_some(GrownLog { frame: self.frame, lines, state: [end, mark_of(file, end)?, look] }))
+    }
+}
+
+/// The size of the whole lines of a file.
+fn end_of_lines(mut file: &File, size: u64) -> io::Result<u64> {
+    let mut end = size;
+    while end > 0 {
+        let begin = end.saturating_sub(PIECE);
+        let mut piece = Vec::new();
+        file.seek(SeekFrom::Start(begin))?;
+        file.take(end - begin).read_to_end(&mut piece)?;
+        if let Some(place) = piece.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(begin + place as u64 + 1);
+        }
+        end = begin;
+    }
+    Ok(0)
+}
+
+/// A hash of the last bytes before a place in a file.
+fn mark_of(mut file: &File, end: u64) -> io::Result<u64> {
+    let begin = end.saturating_sub(END);
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(begin))?;
+    file.take(end - begin).read_to_end(&mut bytes)?;
+    Ok(fnv(bytes.into_iter().map(u64::from)))
+}
+
 /// The part of the history that the index has.
 fn indexed_in(connection: &Connection) -> rusqlite::Result<Option<IndexedHistory>> {
     let read = |row: &Row<'_>| {
@@ -254,15 +296,17 @@ fn add(connection: &Connection, IndexedWords { source, words }: IndexedWords) ->
                 .prepare_cached("DELETE FROM words WHERE rowid = ?1")
                 .and_then(|mut statement| statement.execute([frame.number()]))?;
             if let Some(name) = log {
-                let sql = "INSERT INTO logs VALUES (?1, ?2, 0, 0, 0, 0) ON CONFLICT DO UPDATE SET name = ?2";
+                let sql = "INSERT INTO logs VALUES (?1, ?2, 0, 0, 0, 0, 0) ON CONFLICT DO UPDATE SET name = ?2";
                 connection.prepare_cached(sql)?.execute(params![frame.number(), name])?;
             }
             i64::from(frame.number())
         }
-        WordSource::Log { log: GrownLog { frame, state: [size, beginning], .. }, lines } => {
-            let sql = "UPDATE logs SET lines = ?2, size = ?3, beginning = ?4, parts = parts + 1 WHERE frame = ?1 RETURNING parts";
+        WordSource::Log { log: GrownLog { frame, state, .. }, lines } => {
+            let sql = "UPDATE logs SET lines = ?2, size = ?3, mark = ?4, look = ?5, parts = parts + 1 WHERE frame = ?1 \
+                       RETURNING parts";
             let lines = i64::try_from(lines).unwrap_or(i64::MAX);
-            let values = params![frame.number(), lines, size.cast_signed(), beginning.cast_signed()];
+            let [size, mark, look] = state.map(u64::cast_signed);
+            let values = params![frame.number(), lines, size, mark, look];
             let part: i64 = connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?;
             part << FRAME_BITS | i64::from(frame.number())
         }
