@@ -11,6 +11,7 @@ mod file_name;
 mod handle;
 mod holder;
 mod limits;
+pub(crate) mod marks;
 mod message;
 mod origin;
 mod prices;

@@ -258,6 +258,16 @@ impl Frame {
         self.status == FrameStatus::InProgress && is_reopened && is_left
     }
 
+    /// True if the frame is assigned to one of this name, in any letter case.
+    pub fn is_assigned_to(&self, name: &str) -> bool {
+        self.assignee.as_ref().is_some_and(|assignee| assignee.to_lowercase() == name.to_lowercase())
+    }
+
+    /// True if the frame is assigned, but to another name.
+    pub fn is_assigned_to_other(&self, name: &str) -> bool {
+        self.assignee.is_some() && !self.is_assigned_to(name)
+    }
+
     /// True if the frame was planned before somebody has begun it.
     pub fn was_planned(&self) -> bool {
         self.begun_at.is_some()

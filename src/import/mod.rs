@@ -21,6 +21,7 @@ mod task_master;
 mod time;
 mod update;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -28,7 +29,7 @@ use serde_json::{Map, Value};
 
 use crate::dense::dense_characters;
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, has_handle_form, reference_to_id, shown};
+use crate::frame::{Frame, FrameStatus, Handle, Repair, StackState, has_handle_form, marks, reference_to_id, shown};
 use crate::text::{beginning, readable_json};
 use crate::tree::Tree;
 
@@ -363,6 +364,33 @@ struct Texts {
     title: String,
     criteria: String,
     results: String,
+}
+
+/// Takes the labels out of an object. Those that a frame cannot have are reported and left out.
+fn take_labels(object: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Vec<String> {
+    let Some(value) = object.remove("labels").filter(|value| !value.is_null()) else { return Vec::new() };
+    let entries: Vec<&Value> = value.as_array().into_iter().flatten().collect();
+    let texts: Vec<String> = entries.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
+    let distinct: HashSet<&str> = texts.iter().map(|text| text.trim()).collect();
+    let labels = marks::labels(texts.iter().cloned());
+    if !value.is_array() || texts.len() < entries.len() || labels.len() < distinct.len() {
+        collector.report(place, "some of its `labels` are no texts, empty or too long; these are left out");
+    }
+    labels
+}
+
+/// Takes out of an object who is to do the work.
+fn take_assignee(object: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Option<String> {
+    let name = take_text(object, "assignee", place, collector).filter(|name| !name.trim().is_empty());
+    if name.is_none() {
+        // What is no name has no other place.
+        object.remove("assignee");
+    }
+    let assignee = marks::assignee(name.as_deref()?);
+    if assignee.is_none() {
+        collector.report(place, "the name of its assignee is too long; left out");
+    }
+    assignee
 }
 
 /// Takes a text out of an object: also a number, and a list of texts, which are its lines. A value of another type is reported and remains

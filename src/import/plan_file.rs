@@ -11,7 +11,7 @@ use super::{Imported, Texts, in_conflict, task_frame};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::frame::{Checksums, Frame, FrameStatus, Handle, Holder, Origin, Priority};
+use crate::frame::{Checksums, Frame, FrameStatus, Handle, Origin, Priority, marks};
 use crate::text::{one_line, without_mark};
 use crate::tree::Tree;
 
@@ -276,14 +276,9 @@ impl Reader {
             match note.split_once('=') {
                 Some(("after", ids)) => frame.depends_on = ids.split(',').map(decoded).collect(),
                 Some(("labels", labels)) => {
-                    let labels = labels.split(',').map(|label| one_line(decoded(label).trim()));
-                    frame.labels = labels.filter(|label| is_short(label, Frame::LONGEST_LABEL)).collect();
-                    frame.labels.truncate(Frame::MOST_LABELS);
+                    frame.labels = marks::labels(labels.split(',').map(decoded));
                 }
-                Some(("assignee", name)) => {
-                    let name = one_line(decoded(name).trim());
-                    frame.assignee = Some(name).filter(|name| is_short(name, Holder::LONGEST_NAME));
-                }
+                Some(("assignee", name)) => frame.assignee = marks::assignee(&decoded(name)),
                 Some(("priority", number)) => frame.priority = number.parse().ok().and_then(Priority::new),
                 _ => self.collector.report(&place, format!("the note `{note}` is unknown; left out")),
             }
@@ -331,10 +326,6 @@ impl Item {
         }
         text.push_str(line);
     }
-}
-
-fn is_short(text: &str, limit: usize) -> bool {
-    !text.is_empty() && text.chars().count() <= limit
 }
 
 /// The status and the words of an item.

@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 
 use super::collector::Group;
 use super::fate::{self, Fate, Fate::*};
-use super::{Collector, Imported, Texts, take_list, take_text, task_frame, task_of, time, unreadable};
+use super::{
+    Collector, Imported, Texts, take_assignee, take_labels, take_list, take_text, task_frame, task_of, time, unreadable,
+};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameStatus, Priority};
 use crate::text::{has_half_characters, readable_json};
@@ -238,6 +240,8 @@ impl Plan {
             PARTS.map(|(key, what)| (what, take_text(&mut task, key, place, collector).unwrap_or_default()));
         let parts = [("", details)].into_iter().chain([a, b, c, d, e]).collect::<Vec<_>>();
         let priority = take_priority(&mut task, place, collector);
+        let labels = take_labels(&mut task, place, collector);
+        let assignee = take_assignee(&mut task, place, collector);
         let (numbers, unreadable) = take_dependencies(&mut task, place, collector);
         let subtasks = take_list(&mut task, "subtasks", place, collector);
 
@@ -260,6 +264,8 @@ impl Plan {
         }
         frame.task = task_of(&parts, place, &mut self.collector);
         frame.priority = priority;
+        frame.labels = labels;
+        frame.assignee = assignee;
         frame.extra = task;
         let index = self.collector.add(frame, place);
 

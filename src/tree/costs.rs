@@ -60,12 +60,14 @@ impl Tree {
         tools_of_all(limits.filter_map(|limits| limits.tools.as_deref()))
     }
 
-    /// What requests to models have cost, in millionths of a US dollar: what their host has told, or else an estimate by what
-    /// conversations have cost. 0 if nothing is known.
+    /// What requests to models have cost, in millionths of a US dollar: for each entry what its host has told,
+    /// or else an estimate by what conversations have cost. 0 if nothing is known.
     pub fn cost_of(&self, usage: &[ModelUsage]) -> u64 {
-        let told = usage.iter().fold(0_u64, |sum, usage| sum.saturating_add(usage.cost_micro_usd));
-        let weight = usage.iter().fold(0_u64, |sum, usage| sum.saturating_add(usage.weight()));
-        self.estimated(Cost { told, open: if told > 0 { 0 } else { weight } })
+        let cost = |usage: &ModelUsage| match usage.cost_micro_usd {
+            0 => Cost { told: 0, open: usage.weight() },
+            told => Cost { told, open: 0 },
+        };
+        self.estimated(usage.iter().map(cost).fold(Cost::default(), Cost::and))
     }
 
     /// What a frame and all frames below it have cost, in millionths of a US dollar, with an estimate of what came since.

@@ -68,7 +68,7 @@ impl Host {
     fn perform(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Command(command) => match decide(&self.tree, command, self.now) {
+                Action::Command(command) => match decide(&self.tree, *command, self.now) {
                     Ok(commit) => commit.events.iter().for_each(|event| self.tree.apply(event)),
                     Err(error) => self.refused.push(error.to_string()),
                 },
@@ -91,11 +91,11 @@ impl Host {
                         limits: Box::default(),
                     };
                     let prompt = prompt.map(Action::Effect);
-                    self.perform([Action::Command(begin)].into_iter().chain(prompt).collect());
+                    self.perform([Action::Command(Box::new(begin))].into_iter().chain(prompt).collect());
                 }
                 Action::End { handle } => {
                     let end = Command::EndCall { frame: handle.into(), host: "host".into(), interrupted: false };
-                    self.perform(vec![Action::Command(end)]);
+                    self.perform(vec![Action::Command(Box::new(end))]);
                 }
                 Action::Effect(effect) => self.effects.push(effect),
                 other => panic!("this host cannot carry out {other:?}"),

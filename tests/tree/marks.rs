@@ -84,7 +84,9 @@ fn workers_leave_a_frame_to_its_assignee() {
     assert_eq!((left().free, left().assigned), (1, 1));
     assert_eq!((hold("one"), hold("one")), (Some(second), None));
     assert_eq!((left().free, left().held, left().assigned), (0, 1, 1));
-    assert_eq!(hold("anna"), Some(first));
+    let of_anna = stack.work_left_for("Anna", None).unwrap();
+    assert_eq!((of_anna.free, of_anna.assigned), (1, 0), "in any letter case");
+    assert_eq!(hold("Anna"), Some(first));
     assert_eq!(left().assigned, 0);
     // Who names a frame can have it, and what workers have begun goes on with any of them.
     let named = stack.plan(NewFrame::new("Named").assignee("ben").root()).unwrap();

@@ -696,7 +696,7 @@ export interface WorkLeft {
   begun: number
   /** Blocked frames. */
   blocked: number
-  /** Planned frames that can begin, but are assigned: only persons and the worker of that name begin them. */
+  /** Planned frames that can begin, but are assigned: workers of other names begin them only if they name the frame. */
   assigned: number
 }
 

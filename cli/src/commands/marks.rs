@@ -35,7 +35,7 @@ pub struct Marked {
     /// Only frames with this label. If it is repeated, with all of them.
     #[arg(long = "label", short = 'l', value_name = "LABEL")]
     labels: Vec<String>,
-    /// Only frames that are assigned to this one; `none`: to nobody.
+    /// Only frames that are assigned to this name; `none`: those without an assignee.
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
 }
@@ -54,7 +54,7 @@ impl Marked {
         let is_assigned = match self.assignee.as_deref() {
             None => true,
             Some("none") => record.assignee.is_none(),
-            Some(name) => record.assignee.as_ref().is_some_and(|own| own.to_lowercase() == name.to_lowercase()),
+            Some(name) => record.is_assigned_to(name),
         };
         is_assigned && self.labels.iter().all(has)
     }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use callstack_core::frame::ModelRequest;
-use callstack_core::{FrameStatus, NewFrame, NewHold, PopStatus};
+use callstack_core::{FrameStatus, NewFrame, NewHold, PopStatus, Stack, StackOptions};
 use pseudo_terminal::{STAND_IN, Screen, Terminal, text_of};
 
 use crate::scene::{DOWN, END, ENTER, ESCAPE, HOME, LEFT, PAGE_DOWN, RIGHT, Scene, TAB, UP, press};
@@ -472,6 +474,11 @@ fn a_sheet_tells_who_is_at_work_and_what_the_last_hour_has_cost() {
     shows(&mut terminal, "c", "At work on 1 frame");
     terminal.wait_for_text("no request to a model");
     let hold = stack.hold(NewHold::new("build-1", 60_000).frame(cart)).unwrap().unwrap();
+    // What was longer ago does not count.
+    let now = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
+    let earlier = StackOptions::default().clock(Arc::new(move || now - 2 * 3_600_000));
+    let before = Stack::open(scene.folder.path(), earlier).unwrap();
+    before.record_usage(pay, ModelRequest { output: 9_000_000, ..ModelRequest::new("small") }).unwrap();
     for (frame, model, output, cost_micro_usd) in
         [(cart, "small", 40, 0), (cart, "large", 2_000, 1_500_000), (pay, "small", 3_000, 0)]
     {

@@ -14,10 +14,10 @@ use self::tables::{FLAGS, LinkKind, TYPES};
 use self::versions::{Record, newest_versions};
 use super::collector::Group;
 use super::fate::{self, CANCELLED, FAILED, Fate};
-use super::{Collector, Imported, Texts, take_text, task_frame, task_of, time};
+use super::{Collector, Imported, Texts, take_assignee, take_labels, take_text, task_frame, task_of, time};
 use crate::error::{Error, Result};
-use crate::frame::{Frame, FrameStatus, Holder, Priority};
-use crate::text::{beginning, has_half_characters, one_line, readable_json};
+use crate::frame::{Frame, FrameStatus, Priority};
+use crate::text::{has_half_characters, readable_json};
 
 /// ID of the root frame, the parent of all issues without a parent.
 const ROOT: &str = "beads";
@@ -594,36 +594,6 @@ fn take_criteria(issue: &mut Map<String, Value>, place: &str, collector: &mut Co
     let [criteria, description] =
         ["acceptance_criteria", "description"].map(|key| take_text(issue, key, place, collector).unwrap_or_default());
     if criteria.trim().is_empty() { (description, String::new()) } else { (criteria, description) }
-}
-
-/// The labels of an issue: distinct ones that are not too long.
-fn take_labels(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Vec<String> {
-    let Some(value) = issue.remove("labels").filter(|value| !value.is_null()) else { return Vec::new() };
-    let Some(values) = value.as_array() else {
-        collector.report(place, "`labels` is no list; left out");
-        return Vec::new();
-    };
-    let mut labels: Vec<String> = Vec::new();
-    for value in values {
-        let label = value.as_str().map(|label| one_line(label.trim())).unwrap_or_default();
-        if label.is_empty() || label.chars().count() > Frame::LONGEST_LABEL || labels.len() == Frame::MOST_LABELS {
-            collector.report(place, format!("the label `{}` is left out", beginning(&value.to_string(), 100)));
-        } else if !labels.contains(&label) {
-            labels.push(label);
-        }
-    }
-    labels
-}
-
-/// Who is to do an issue.
-fn take_assignee(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Option<String> {
-    let name = take_text(issue, "assignee", place, collector)?;
-    let name = Some(one_line(name.trim())).filter(|name| !name.is_empty())?;
-    if name.chars().count() > Holder::LONGEST_NAME {
-        collector.report(place, "the name of its assignee is too long; left out");
-        return None;
-    }
-    Some(name)
 }
 
 fn take_priority(issue: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Option<Priority> {

@@ -11,7 +11,7 @@ use super::{check_length, check_name, not_empty};
 use crate::error::{Error, Result};
 use crate::frame::{
     Actor, Change, Frame, FrameLimits, FrameRef, FrameStatus, Handle, Holder, HolderKind, Identity, NewFrame, Parent,
-    Question, Target,
+    Question, Target, marks,
 };
 use crate::text::one_line;
 use crate::tree::links::Links;
@@ -377,7 +377,7 @@ fn check_new_limits(tree: &Tree, new: &NewFrame, parent: Option<Handle>) -> Resu
 pub(super) fn labels_of(labels: Vec<String>) -> Result<Vec<String>> {
     let mut distinct: Vec<String> = Vec::new();
     for label in labels {
-        let label = one_line(label.trim());
+        let label = marks::label(&label);
         check_name("label", &label, Frame::LONGEST_LABEL)?;
         if !distinct.contains(&label) {
             distinct.push(label);
@@ -395,7 +395,7 @@ pub(super) fn labels_of(labels: Vec<String>) -> Result<Vec<String>> {
 
 /// The name of who is to do the work.
 pub(super) fn assignee_of(assignee: Option<String>) -> Result<Option<String>> {
-    let name = assignee.map(|name| one_line(name.trim()));
+    let name = assignee.map(|name| marks::label(&name));
     name.iter().try_for_each(|name| check_name("assignee", name, Holder::LONGEST_NAME))?;
     Ok(name)
 }

@@ -16,8 +16,7 @@ impl Tree {
             left.min_by_key(|handle| (self.node(*handle).record().worker().map_or(0, Holder::free_since), *handle));
         let can_begin = |handle: &Handle| {
             step();
-            let is_for_others =
-                self.node(*handle).record().assignee.as_deref().is_some_and(|assignee| assignee != name);
+            let is_for_others = self.node(*handle).record().is_assigned_to_other(name);
             !is_for_others && self.can_begin(*handle, Parts::First).is_ok()
         };
         left.or_else(|| self.planned_in_order(below).find(can_begin))
@@ -95,8 +94,9 @@ impl Tree {
         Error::NotFree { handle, reason }
     }
 
-    /// Counts what is left to do for workers, below a frame or everywhere, at this time.
-    pub fn work_left(&self, below: Option<Handle>, now: u64) -> WorkLeft {
+    /// Counts what is left to do below a frame or everywhere, at this time: for the worker of this name, or for workers to whom nothing is
+    /// assigned.
+    pub fn work_left(&self, name: Option<&str>, below: Option<Handle>, now: u64) -> WorkLeft {
         let mut left = WorkLeft::default();
         let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
         // What only holds others together is done when these are.
@@ -105,12 +105,14 @@ impl Tree {
             frame.no_work.is_none() || frame.status == FrameStatus::Blocked
         };
         let frame = |handle: Handle| self.node(handle).record();
+        let is_for_others = |handle: Handle| match name {
+            Some(name) => frame(handle).is_assigned_to_other(name),
+            None => frame(handle).assignee.is_some(),
+        };
         for handle in self.unfinished().filter(is_below).filter(is_work) {
             *match self.can_hold(handle, now) {
-                // Only a planned frame is left to somebody: what workers have begun they end.
-                Ok(()) if frame(handle).status == FrameStatus::Planned && frame(handle).assignee.is_some() => {
-                    &mut left.assigned
-                }
+                // Only a planned frame is left to its assignee: what workers have begun they end.
+                Ok(()) if frame(handle).status == FrameStatus::Planned && is_for_others(handle) => &mut left.assigned,
                 Ok(()) => &mut left.free,
                 Err(Obstacle::Held) => &mut left.held,
                 Err(Obstacle::Later) => &mut left.later,

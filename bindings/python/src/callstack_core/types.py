@@ -431,7 +431,7 @@ class WorkLeft(TypedDict):
     begun: int
     #: Blocked frames.
     blocked: int
-    #: Planned frames that can begin, but are assigned: only persons and the worker of that name begin them.
+    #: Planned frames that can begin, but are assigned: workers of other names begin them only if they name the frame.
     assigned: int
 
 

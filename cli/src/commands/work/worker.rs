@@ -266,7 +266,7 @@ impl Worker<'_> {
     }
 
     pub(super) fn left(&self) -> Result<WorkLeft, Failure> {
-        Ok(self.patiently(|| self.stack.work_left(self.below.map(FrameRef::from)))?)
+        Ok(self.patiently(|| self.stack.work_left_for(&self.name, self.below.map(FrameRef::from)))?)
     }
 
     /// Waits, unless the user interrupts the program.

@@ -200,9 +200,13 @@ export class Chart {
     const { boxes } = this.layout
     const own = boxes.get(frame)
     if (!own) return
-    for (const [other, box] of boxes) {
-      if (frame.dependencies.includes(other.number)) this.arrow(context, box, own, width)
-      if (other.dependencies.includes(frame.number)) this.arrow(context, own, box, width)
+    for (const other of frame.needs) {
+      const box = boxes.get(other)
+      if (box) this.arrow(context, box, own, width)
+    }
+    for (const other of frame.neededBy) {
+      const box = boxes.get(other)
+      if (box) this.arrow(context, own, box, width)
     }
   }
 

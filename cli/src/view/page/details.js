@@ -20,6 +20,8 @@ import {
 
 /** Texts of these names are lists. */
 const LISTS = new Set(["Decision", "Artifact"])
+/** The largest number of links to frames that need the selected one. */
+const MOST_LINKS = 50
 
 /**
  * @param {Model} model
@@ -54,7 +56,10 @@ export function showDetails(model, frame, select) {
   const others = links(model, "Needs", frame.dependencies, select)
   const further = frame.furtherDependencies
   if (further > 0) others.push(element("p", "cut", `and ${count(further, "further frame")}`))
-  const dependents = links(model, "Needed by", frame.dependents, select)
+  const neededBy = frame.neededBy.map((other) => other.number)
+  const dependents = links(model, "Needed by", neededBy.slice(0, MOST_LINKS), select)
+  const rest = neededBy.length - MOST_LINKS
+  if (rest > 0) dependents.push(element("p", "cut", `and ${count(rest, "further frame")}`))
   const earlier = links(model, "Attempt after", frame.retryOf === null ? [] : [frame.retryOf], select)
   const above = links(model, "Below", frame.parent ? [frame.parent.number] : [], select)
   content.push(...others, ...dependents, ...earlier, ...above)

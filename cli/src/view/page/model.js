@@ -128,8 +128,10 @@ export class Frame {
     /** @type {number[]} */
     this.dependencies = []
     this.furtherDependencies = 0
-    /** @type {number[]} The frames that depend on it. */
-    this.dependents = []
+    /** @type {Frame[]} The frames that it depends on, and those that depend on it. */
+    this.needs = []
+    /** @type {Frame[]} */
+    this.neededBy = []
     /** True if it is out of the plan, with everything below it. */
     this.isOut = false
     /** @type {number | null} */
@@ -162,7 +164,6 @@ export class Frame {
     this.dependencies = data.d ?? []
     this.furtherDependencies = data.do ?? 0
     this.retryOf = data.r ?? null
-    this.isOut = data.o ?? false
     this.texts = data.x ?? []
     this.isCut = data.z ?? false
     this.parentNumber = data.p ?? null
@@ -264,7 +265,8 @@ export class Model {
     this.roots = []
     for (const frame of this.byNumber.values()) {
       frame.children = []
-      frame.dependents = []
+      frame.needs = []
+      frame.neededBy = []
       frame.setEnd(this.to)
     }
     const numbers = [...this.byNumber.keys()].sort((one, other) => one - other)
@@ -274,13 +276,19 @@ export class Model {
       frame.parent = frame.parentNumber === null ? null : (this.byNumber.get(frame.parentNumber) ?? null)
       const siblings = frame.parent ? frame.parent.children : this.roots
       siblings.push(frame)
-      for (const other of frame.dependencies) this.byNumber.get(other)?.dependents.push(frame.number)
+      for (const number of frame.dependencies) {
+        const other = this.byNumber.get(number)
+        if (!other) continue
+        frame.needs.push(other)
+        other.neededBy.push(frame)
+      }
     }
     arrange(this.roots, this.rootOrder)
     this.frames = []
     const rest = [...this.roots].reverse()
     for (let frame = rest.pop(); frame; frame = rest.pop()) {
       frame.level = frame.parent ? frame.parent.level + 1 : 0
+      frame.isOut = frame.data?.o === true || frame.parent?.isOut === true
       arrange(frame.children, frame.order)
       this.frames.push(frame)
       for (const child of frame.children.toReversed()) rest.push(child)

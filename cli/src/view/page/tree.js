@@ -42,12 +42,7 @@ export class Tree {
     this.out.addEventListener("click", () => {
       this.showsOut = !this.showsOut
       this.refresh()
-      const selected = this.selected
-      // The list always shows the selected frame.
-      if (selected && !this.showsOut && this.isHidden(selected)) {
-        const above = lineage(selected).find((frame) => !this.isHidden(frame))
-        if (above) this.hooks.selected(above)
-      }
+      this.keepSelected()
     })
     this.root.addEventListener("scroll", () => this.draw())
     this.root.addEventListener("keydown", (event) => this.press(event))
@@ -69,6 +64,16 @@ export class Tree {
       if (isSmall || level === 0) this.expanded.add(number)
     }
     this.refresh()
+    this.keepSelected()
+  }
+
+  /** Selects a frame above, if the selected one is hidden: the list always shows the selected frame. */
+  keepSelected() {
+    const { selected } = this
+    if (selected && this.isHidden(selected)) {
+      const above = lineage(selected).find((frame) => !this.isHidden(frame))
+      if (above) this.hooks.selected(above)
+    }
   }
 
   /** Finds the frames that are shown, after frames or what is expanded have changed. */
@@ -77,11 +82,10 @@ export class Tree {
     const rest = this.visible(this.model.roots).reverse()
     for (let frame = rest.pop(); frame; frame = rest.pop()) {
       this.shown.push(frame)
-      if (this.expanded.has(frame.number)) rest.push(...this.visible(frame.children).reverse())
+      if (this.expanded.has(frame.number)) for (const child of this.visible(frame.children).reverse()) rest.push(child)
     }
     const out = this.model.frames.filter((frame) => frame.isOut).length
     this.out.hidden = out === 0
-    this.out.setAttribute("aria-pressed", String(this.showsOut))
     this.out.textContent = `${this.showsOut ? "Hide" : "Show"} ${count(out, "frame")} out of the plan`
     const [least = 0, most = 0] = HEIGHTS
     this.root.style.height = `${Math.min(Math.max(this.shown.length * ITEM + 8, least), most)}px`
@@ -101,7 +105,7 @@ export class Tree {
    * @param {Frame} frame
    */
   isHidden(frame) {
-    return !this.showsOut && lineage(frame).some((above) => above.isOut)
+    return !this.showsOut && frame.isOut
   }
 
   /**

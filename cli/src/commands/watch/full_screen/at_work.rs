@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
 
-use callstack_core::frame::{ModelUsage, TimedRequest};
+use callstack_core::frame::{ModelUsage, TimedRequest, Timeline};
 use callstack_core::{Error, Handle, Stack, Tree};
 
 use super::short::{age, title};
@@ -24,10 +24,12 @@ const MOST_LINES: usize = 1_000;
 #[derive(Default)]
 pub struct AtWork {
     source: Option<(u64, u64, usize)>,
+    /// The times of all requests, read once and then followed.
+    timeline: Timeline,
     lines: Vec<Line>,
 }
 
-/// A frame on which somebody works, or nobody who is known.
+/// A frame in progress, with who works on it.
 struct Working {
     frame: Handle,
     by: String,
@@ -48,7 +50,10 @@ impl AtWork {
         if self.source == source {
             return Ok(());
         }
-        let requests = stack.requests_since(now.saturating_sub(HOUR))?;
+        stack.update_timeline(&mut self.timeline)?;
+        let since = now.saturating_sub(HOUR);
+        let requests: Vec<&TimedRequest> =
+            self.timeline.requests().iter().filter(|timed| timed.ended_at >= since).collect();
         let mut lines = Lines::at_most(MOST_LINES);
         let mut page = Page::collecting(&mut lines, width);
         stack.read(|tree| {
@@ -66,9 +71,9 @@ fn working(tree: &Tree, now: u64, page: &mut Page<'_>) -> io::Result<()> {
     let mut all: Vec<Working> = tree.held().filter_map(|frame| held(tree, frame, now)).collect();
     let is_held = |frame: &Handle| all.iter().any(|working| working.frame == *frame);
     let others: Vec<Handle> = tree.overview(None).running.into_iter().filter(|frame| !is_held(frame)).collect();
-    all.extend(others.into_iter().map(|frame| Working { frame, by: "by hand".to_owned(), since: None }));
+    all.extend(others.into_iter().map(|frame| not_held(tree, frame)));
     let heading = match all.len() {
-        0 => "Nobody works on a frame".to_owned(),
+        0 => "No frame is worked on".to_owned(),
         frames => format!("At work on {}", count(frames, "frame")),
     };
     page.line(Line::new().styled(EMPHASIS, heading))?;
@@ -91,8 +96,15 @@ fn held(tree: &Tree, frame: Handle, now: u64) -> Option<Working> {
     Some(Working { frame, by: holder.described(), since: Some(holder.since) })
 }
 
+/// A frame in progress that no holder has now: a person works on it, or its holder has not been heard of in time.
+fn not_held(tree: &Tree, frame: Handle) -> Working {
+    let lapsed = tree.node(frame).record().held_by();
+    let by = lapsed.map_or("by hand".to_owned(), |holder| format!("{}, not heard of", holder.described()));
+    Working { frame, by, since: lapsed.map(|holder| holder.since) }
+}
+
 /// Writes what the last hour has cost, by models, and by the frames with the most tokens.
-fn costs(tree: &Tree, requests: &[TimedRequest], page: &mut Page<'_>) -> io::Result<()> {
+fn costs(tree: &Tree, requests: &[&TimedRequest], page: &mut Page<'_>) -> io::Result<()> {
     let usage = ModelUsage::sums(requests.iter().map(|timed| &timed.request));
     let mut tokens: BTreeMap<Handle, u64> = BTreeMap::new();
     for timed in requests {
