@@ -104,6 +104,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "edit",
             "pop",
             "done",
+            "block",
             "activate",
             "answer",
             "stop",

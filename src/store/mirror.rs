@@ -352,9 +352,10 @@ impl Mirror {
             self.state_took = clock().saturating_sub(began);
             self.state_size = self.folder.size(STATE);
             self.changed = 0;
-            self.write_plan(source)?;
             self.revision = source.revision();
             self.is_foreign = false;
+            // The documented files do not wait for it.
+            self.write_plan(source)?;
         }
         // The time after the write: a slow write is not due again immediately.
         self.tried_at = Some(clock());

@@ -66,6 +66,6 @@ test("the worker in TypeScript does a plan", () => {
   const worked = spawnSync(process.execPath, [`${path}/out/worker.js`, at, ...command], { encoding: "utf8" })
   assert.equal(worked.status, 0, worked.stderr)
   stack.refresh()
-  assert.deepEqual(stack.workLeft(), { free: 0, held: 0, later: 0, waiting: 0, begun: 0, blocked: 0 })
+  assert.deepEqual(stack.workLeft(), { free: 0, held: 0, later: 0, waiting: 0, begun: 0, blocked: 0, assigned: 0 })
   assert.match(stack.frame(cart ?? "").results ?? "", /^[1-9]\d*\nit is there$/)
 })

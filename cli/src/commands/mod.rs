@@ -4,6 +4,7 @@
 mod activate;
 mod answer;
 mod artifact;
+mod block;
 pub mod changed;
 mod compact;
 mod context;
@@ -118,6 +119,8 @@ pub enum StackCommand {
     Pop(pop::Arguments),
     /// Completes a frame: `callstack done f3 "Totals in src/cart.rs"`.
     Done(done::Arguments),
+    /// Blocks a frame until it is answered: `callstack block f3 "Which VAT rate?"`.
+    Block(block::Arguments),
     /// Begins a planned frame, or goes on with an open one.
     Activate(activate::Arguments),
     /// Answers a blocked frame, or lists the blocked frames.
@@ -314,6 +317,7 @@ fn carry_out(command: StackCommand, folder: &StackFolder, output: Output) -> Res
         StackCommand::Edit(arguments) => output.report_change(&edit::run(arguments, folder)?)?,
         StackCommand::Pop(arguments) => output.report_change(&pop::run(arguments, folder)?)?,
         StackCommand::Done(arguments) => output.report_change(&done::run(arguments, folder)?)?,
+        StackCommand::Block(arguments) => output.report_change(&block::run(arguments, folder)?)?,
         StackCommand::Activate(arguments) => output.report_change(&activate::run(arguments, folder)?)?,
         StackCommand::Answer(arguments) => match answer::run(arguments, folder)? {
             answer::Outcome::Answered(answered) => output.report_change(&answered)?,

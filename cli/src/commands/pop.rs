@@ -57,6 +57,11 @@ impl Arguments {
             anyway,
         }
     }
+
+    /// Those that block a frame.
+    pub fn blocking(frame: Option<FrameRef>, question: String) -> Self {
+        Self { status: None, results: None, question: Some(question), ..Self::completing(frame, String::new(), false) }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
