@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::error::{Error, Result};
 use crate::frame::{Frame, FrameRef, FrameStatus, Handle};
 use crate::steps::step;
 use crate::text::one_line;
@@ -11,8 +12,9 @@ use crate::text::one_line;
 /// How much of a text an excerpt shows before and behind the first word that was found, in characters.
 const BEFORE: usize = 40;
 const BEHIND: usize = 100;
-/// The most words of a query.
+/// The most words of a query, and of a text that is looked at as one.
 const MOST_WORDS: usize = 16;
+const MOST_READ: usize = 100;
 /// The characters of a word that an index keeps. A word that is longer is compared when the frame is read.
 const INDEXED_CHARACTERS: usize = 40;
 
@@ -139,9 +141,9 @@ pub struct FoundFrames {
 pub(crate) struct Words(Vec<String>);
 
 impl Words {
-    /// The words of a text; at most 16.
+    /// The words of a text, without those that others begin with. Of a long text it takes only the beginning.
     pub(crate) fn of(text: &str) -> Self {
-        let mut words: Vec<String> = words(text).map(|(_, word)| word).collect();
+        let mut words: Vec<String> = words(text).map(|(_, word)| word).take(MOST_READ).collect();
         // The beginning of another word says nothing more.
         let is_told = |index: usize, word: &String| {
             let others = words.iter().enumerate().filter(|(other, _)| *other != index);
@@ -150,12 +152,19 @@ impl Words {
         let told: Vec<bool> = words.iter().enumerate().map(|(index, word)| is_told(index, word)).collect();
         let mut told = told.iter();
         words.retain(|_| !told.next().expect("one for each word"));
-        words.truncate(MOST_WORDS);
         Self(words)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Checks that there are words, and no more than a search takes.
+    ///
+    /// # Errors
+    /// [`Error::Empty`]; [`Error::Setting`].
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.0.len() {
+            0 => Err(Error::Empty { field: "words" }),
+            1..=MOST_WORDS => Ok(()),
+            _ => Err(Error::Setting { name: "words".into(), value: self.0.join(" "), expected: "at most 16 words" }),
+        }
     }
 
     /// The words as an index has them.
@@ -350,7 +359,7 @@ mod tests {
         assert_eq!((found, place), (vec![true, true, true], 13));
         assert_eq!(Words::of("größ").found_in("Die Größe").0, [true]);
         assert_eq!(Words::of("tals").found_in("totals").0, [false]);
-        assert!(Words::of(" -- \u{0} ").is_empty());
+        assert_eq!(Words::of(" -- \u{0} ").check().unwrap_err().code(), "empty");
     }
 
     #[test]
@@ -367,7 +376,9 @@ mod tests {
     #[test]
     fn words_that_others_begin_with_are_looked_for_once() {
         assert_eq!(Words::of("car CART cart carts pay").0, ["carts", "pay"]);
-        assert_eq!(Words::of(&(10..40).map(|word| format!("w{word} ")).collect::<String>()).0.len(), MOST_WORDS);
+        let many = |count: usize| Words::of(&(10..10 + count).map(|word| format!("w{word} ")).collect::<String>());
+        assert!(many(MOST_WORDS).check().is_ok());
+        assert_eq!(many(MOST_WORDS + 1).check().unwrap_err().code(), "setting");
     }
 
     #[test]

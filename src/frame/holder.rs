@@ -493,6 +493,6 @@ pub struct WorkLeft {
     pub begun: usize,
     /// Blocked frames that wait for an answer, or for somebody who goes on with them.
     pub blocked: usize,
-    /// Planned frames that can begin, but are assigned to others: workers of other names begin them only if they name the frame.
+    /// Frames that could be held, but are assigned to others: workers of other names get them only if they name the frame.
     pub assigned: usize,
 }

@@ -8,13 +8,18 @@ pub(crate) fn label(text: &str) -> String {
     one_line(text.trim())
 }
 
+/// True if a label is among others, in any letter case.
+pub(crate) fn have(labels: &[String], label: &str) -> bool {
+    labels.iter().any(|other| other.to_lowercase() == label.to_lowercase())
+}
+
 /// Labels from a file: those that are neither empty nor too long, each once, at most as many as a frame has.
 pub(crate) fn labels(texts: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for text in texts {
         let label = label(&text);
         let is_fit = !label.is_empty() && label.chars().count() <= Frame::LONGEST_LABEL;
-        if is_fit && !labels.contains(&label) && labels.len() < Frame::MOST_LABELS {
+        if is_fit && !have(&labels, &label) && labels.len() < Frame::MOST_LABELS {
             labels.push(label);
         }
     }

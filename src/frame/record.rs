@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Chunk, ConversationCost, FrameLimits, FrameRef, FrameStatus, Handle, Holder, HolderKind, ModelUsage, Origin,
-    Priority, Question, Registers, Release, SummaryRequest,
+    Priority, Question, Registers, Release, SummaryRequest, marks,
 };
 
 /// Prefix of the IDs of frames that have no session yet.
@@ -258,14 +258,25 @@ impl Frame {
         self.status == FrameStatus::InProgress && is_reopened && is_left
     }
 
+    /// True if the frame has this label, in any letter case.
+    pub fn has_label(&self, label: &str) -> bool {
+        marks::have(&self.labels, label)
+    }
+
     /// True if the frame is assigned to one of this name, in any letter case.
     pub fn is_assigned_to(&self, name: &str) -> bool {
         self.assignee.as_ref().is_some_and(|assignee| assignee.to_lowercase() == name.to_lowercase())
     }
 
-    /// True if the frame is assigned, but to another name.
-    pub fn is_assigned_to_other(&self, name: &str) -> bool {
-        self.assignee.is_some() && !self.is_assigned_to(name)
+    /// True if the frame is not left to others than the worker of this name: it has no assignee, or is assigned to this worker, or the worker
+    /// was the last one who had it. A number behind the name tells jobs of one worker apart: `bob-2` is `bob` too.
+    pub fn is_for_worker(&self, name: &str) -> bool {
+        let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let without_number = name.rsplit_once('-').filter(|(_, end)| number(end)).map(|(name, _)| name);
+        self.assignee.is_none()
+            || self.is_assigned_to(name)
+            || without_number.is_some_and(|name| self.is_assigned_to(name))
+            || self.worker().is_some_and(|worker| worker.name == name)
     }
 
     /// True if the frame was planned before somebody has begun it.

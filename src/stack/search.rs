@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::Stack;
-use crate::error::{Error, Result};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
 use crate::frame::Handle;
 use crate::search::{self, Found, FoundFrames, SearchQuery, Seen, Words};
 use crate::store::LogQuery;
@@ -32,12 +34,10 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Empty`] if the query has no word; [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Io`]; as [`Stack::read`].
+    /// [`Error::Empty`] if the query has no word, [`Error::Setting`] if it has more than 16; [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Io`]; as [`Stack::read`].
     pub fn search(&self, query: &SearchQuery) -> Result<FoundFrames> {
         let words = Words::of(&query.words);
-        if words.is_empty() {
-            return Err(Error::Empty { field: "words" });
-        }
+        words.check()?;
         let below = query.below.clone().map(|below| self.resolve(below)).transpose()?;
         let with_logs = query.logs && self.keeps_logs();
         // An index that cannot be used costs time, and no frame.

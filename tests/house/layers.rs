@@ -29,7 +29,7 @@ const LIBRARY: Layers = &[
     ("transcript", &["context", "error", "fold", "frame", "text", "tree", "vocabulary"]),
     ("memory", &["error", "frame", "steps", "text", "tree", "vocabulary"]),
     ("work", &["error", "frame", "tree"]),
-    ("search", &["frame", "setters", "steps", "text"]),
+    ("search", &["error", "frame", "setters", "steps", "text"]),
     ("import", &["dense", "error", "frame", "json", "text", "tree"]),
     ("store", &["archive", "error", "frame", "text", "threads"]),
     (

@@ -88,13 +88,15 @@ fn workers_leave_a_frame_to_its_assignee() {
     assert_eq!((of_anna.free, of_anna.assigned), (1, 0), "in any letter case");
     assert_eq!(hold("Anna"), Some(first));
     assert_eq!(left().assigned, 0);
-    // Who names a frame can have it, and what workers have begun goes on with any of them.
+    // Who names a frame can have it, and can go on with it; others leave it to its assignee, whose jobs have numbers.
     let named = stack.plan(NewFrame::new("Named").assignee("ben").root()).unwrap();
     let own = stack.hold(NewHold::new("one", 60_000).frame(named)).unwrap().unwrap();
     stack.release(&own).unwrap();
     assert_eq!(stack.frame(named).unwrap().status, FrameStatus::InProgress);
-    assert_eq!((left().free, left().assigned), (1, 0));
-    assert_eq!(hold("two"), Some(named));
+    assert_eq!((left().free, left().assigned), (0, 1));
+    assert_eq!(hold("two"), None);
+    assert_eq!(stack.work_left_for("one", None).unwrap().free, 1);
+    assert_eq!(hold("Ben-2"), Some(named));
 }
 
 /// A plan with one issue.

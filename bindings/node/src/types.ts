@@ -696,7 +696,7 @@ export interface WorkLeft {
   begun: number
   /** Blocked frames. */
   blocked: number
-  /** Planned frames that can begin, but are assigned: workers of other names begin them only if they name the frame. */
+  /** Frames that could be held, but are assigned to others: workers of other names get them only if they name the frame. */
   assigned: number
 }
 

@@ -2,12 +2,15 @@
 
 use std::io;
 
-use callstack_core::{FrameEdit, FrameRef, FrameStatus, Handle, Priority};
+use callstack_core::text::one_line;
+use callstack_core::{Frame, FrameEdit, FrameRef, FrameStatus, Handle, Priority};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, next};
+use super::marks::name;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input::{self, misused};
@@ -50,7 +53,7 @@ struct Changes {
     #[arg(long, value_name = "LABEL")]
     remove_label: Vec<String>,
     /// Who is to do the work. Workers of other names leave the frame to them.
-    #[arg(long, value_name = "NAME", conflicts_with = "no_assignee")]
+    #[arg(long, value_name = "NAME", value_parser = name, conflicts_with = "no_assignee")]
     assignee: Option<String>,
     /// Anybody can do the work.
     #[arg(long)]
@@ -103,7 +106,7 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure
     let mut edit = arguments.changes.edit()?;
     let stack = folder.open_to_write()?;
     let handle = stack.resolve(arguments.frame)?;
-    edit.labels = labels.of(&stack.frame(handle)?.labels);
+    edit.labels = labels.of(handle, &stack.frame(handle)?)?;
     stack.edit(handle, edit)?;
     Ok(stack.read(|tree| Edited {
         frame: ChangedFrame::of(tree, handle),
@@ -122,11 +125,21 @@ struct Labels {
 }
 
 impl Labels {
-    /// All labels of a frame that has these. `None`: they stay.
-    fn of(self, labels: &[String]) -> Option<Vec<String>> {
-        let is_kept = |label: &&String| !self.removed.contains(label);
-        let all = labels.iter().filter(is_kept).cloned().chain(self.added.iter().cloned());
-        (!self.added.is_empty() || !self.removed.is_empty()).then(|| all.collect())
+    /// All labels of a frame then. `None`: they stay.
+    ///
+    /// # Errors
+    /// If it does not have a label that it is to lose.
+    fn of(self, handle: Handle, frame: &Frame) -> Result<Option<Vec<String>>, Failure> {
+        if let Some(missing) = self.removed.iter().find(|label| !frame.has_label(label)) {
+            let message = format!("{handle} does not have the label `{}`", one_line(missing));
+            return Err(Failure::new(Exit::Refused, "no_label", message).next(format!("callstack show {handle}")));
+        }
+        if self.added.is_empty() && self.removed.is_empty() {
+            return Ok(None);
+        }
+        let is_kept =
+            |label: &&String| !self.removed.iter().any(|removed| removed.to_lowercase() == label.to_lowercase());
+        Ok(Some(frame.labels.iter().filter(is_kept).chain(&self.added).cloned().collect()))
     }
 }
 

@@ -40,18 +40,19 @@ impl FrameLine {
         format!("{} {}", self.handle, one_line(&self.title))
     }
 
-    /// The frame as a line of text.
+    /// The frame as a line of text, with its marks.
     pub fn line(&self, indentation: usize) -> Line {
-        self.line_with(indentation, &self.title)
+        let line = self.line_with(indentation, &self.title);
+        match marks::shown(self.assignee.as_deref(), &self.labels) {
+            marks if marks.is_empty() => line,
+            marks => line.styled(FAINT, "  ").styled(FAINT, marks),
+        }
     }
 
-    /// Writes the frame as an entry of a list, with its marks and the frame above it.
+    /// Writes the frame as an entry of a list, with the frame above it.
     pub fn write_entry(&self, page: &mut Page<'_>, parent: Option<Handle>) -> io::Result<()> {
-        let marks = marks::shown(self.assignee.as_deref(), &self.labels);
-        let parent = parent.map(|parent| format!("(below {parent})")).unwrap_or_default();
-        let end: String =
-            [marks, parent].iter().filter(|part| !part.is_empty()).map(|part| format!("  {part}")).collect();
-        page.line_with_end(self.line(0), Line::new().styled(FAINT, end))
+        let parent = parent.map(|parent| format!("  (below {parent})")).unwrap_or_default();
+        page.line_with_end(self.line(0), Line::new().styled(FAINT, parent))
     }
 
     /// The frame as a line for a page of limited width. Titles can have megabytes, so only their beginning is looked at.

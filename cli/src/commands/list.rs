@@ -41,6 +41,8 @@ pub struct FrameList {
     more: usize,
     #[serde(skip)]
     below: Option<Handle>,
+    #[serde(skip)]
+    restriction: &'static str,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -71,7 +73,12 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<FrameList, Fai
         let frames = handles[..shown]
             .iter()
             .map(|handle| ListedFrame { frame: FrameLine::of(tree, *handle), parent: tree.node(*handle).parent() });
-        FrameList { frames: frames.collect(), more: handles.len() - shown, below }
+        FrameList {
+            frames: frames.collect(),
+            more: handles.len() - shown,
+            below,
+            restriction: arguments.marked.restriction(),
+        }
     })?)
 }
 
@@ -81,7 +88,10 @@ impl Report for FrameList {
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.frames.is_empty() && self.more == 0 {
             let below = self.below.map(|below| format!(" below {below}")).unwrap_or_default();
-            return page.line(Line::new().plain(format!("No such frame{below}. --all lists frames of all statuses.")));
+            return page.line(
+                Line::new()
+                    .plain(format!("No such frame{below}{}. --all lists frames of all statuses.", self.restriction)),
+            );
         }
         for ListedFrame { frame, parent } in &self.frames {
             frame.write_entry(page, *parent)?;

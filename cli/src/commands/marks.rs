@@ -12,7 +12,7 @@ pub struct Marks {
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
     /// Who is to do the work. Workers of other names leave the frame to them.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = name)]
     assignee: Option<String>,
 }
 
@@ -29,6 +29,17 @@ impl Marks {
     }
 }
 
+/// The word of a filter for frames without an assignee. It is no name.
+const NONE: &str = "none";
+
+/// The name of an assignee.
+pub fn name(text: &str) -> Result<String, String> {
+    match text.trim() {
+        NONE => Err("`none` is no name; without an assignee anybody can do the work".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 /// Chooses frames by their marks.
 #[derive(Args, Default)]
 pub struct Marked {
@@ -41,6 +52,11 @@ pub struct Marked {
 }
 
 impl Marked {
+    /// What is added to a sentence about frames that were not found.
+    pub fn restriction(&self) -> &'static str {
+        if self.labels.is_empty() && self.assignee.is_none() { "" } else { " with these marks" }
+    }
+
     /// The options on a command line, each behind a blank.
     pub fn options(&self) -> String {
         let labels = self.labels.iter().map(|label| format!(" --label {}", quoted(label)));
@@ -50,13 +66,12 @@ impl Marked {
     /// True if a frame has all these marks.
     pub fn fits(&self, tree: &Tree, handle: Handle) -> bool {
         let record = tree.node(handle).record();
-        let has = |label: &String| record.labels.iter().any(|own| own.to_lowercase() == label.to_lowercase());
         let is_assigned = match self.assignee.as_deref() {
             None => true,
-            Some("none") => record.assignee.is_none(),
+            Some(NONE) => record.assignee.as_deref().is_none_or(|name| name == NONE),
             Some(name) => record.is_assigned_to(name),
         };
-        is_assigned && self.labels.iter().all(has)
+        is_assigned && self.labels.iter().all(|label| record.has_label(label))
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Next {
     #[serde(skip)]
     options: String,
     #[serde(skip)]
+    restriction: &'static str,
+    #[serde(skip)]
     same_stack: SameStack,
 }
 
@@ -63,7 +65,7 @@ impl Report for Next {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let Some(frame) = &self.frame else {
-            page.line(Line::new().plain("No planned frame can begin."))?;
+            page.line(Line::new().plain(format!("No planned frame{} can begin.", self.restriction)))?;
             return next(page, &self.same_stack, "callstack status");
         };
         frame.write_entry(page, self.parent)?;
@@ -116,6 +118,7 @@ impl Next {
             begun,
             more: others,
             options: marked.options(),
+            restriction: marked.restriction(),
             same_stack,
         }
     }

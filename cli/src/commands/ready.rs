@@ -32,6 +32,8 @@ pub struct Ready {
     frames: Vec<ReadyFrame>,
     /// Number of further ones, which `--limit` leaves out.
     more: usize,
+    #[serde(skip)]
+    restriction: &'static str,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -59,7 +61,8 @@ pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Ready, Failure
             let criteria = node.record().dense_criteria().to_owned();
             ReadyFrame { frame: FrameLine::of(tree, *handle), parent: node.parent(), criteria }
         });
-        Ready { frames: frames.collect(), more: handles.len() - shown }
+        let restriction = arguments.marked.restriction();
+        Ready { frames: frames.collect(), more: handles.len() - shown, restriction }
     })?)
 }
 
@@ -68,7 +71,7 @@ impl Report for Ready {
 
     fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.frames.is_empty() && self.more == 0 {
-            return page.line(Line::new().plain("No planned frame can begin."));
+            return page.line(Line::new().plain(format!("No planned frame{} can begin.", self.restriction)));
         }
         for ReadyFrame { frame, parent, .. } in &self.frames {
             frame.write_entry(page, *parent)?;

@@ -12,6 +12,7 @@ use super::changed::next;
 use super::frame_line::left_out;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
+use crate::input::misused;
 use crate::output::{FAINT, Line, Page, Report, of_status};
 use crate::same_stack::SameStack;
 
@@ -43,8 +44,12 @@ pub struct Search {
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Search, Failure> {
+    let words = arguments.words.join(" ");
+    if !words.contains(char::is_alphanumeric) {
+        return Err(misused("the words have no letter and no digit, by which texts are found"));
+    }
     let stack = folder.open_to_read()?;
-    let query = SearchQuery::new(arguments.words.join(" ")).below(arguments.below.clone());
+    let query = SearchQuery::new(words).below(arguments.below.clone());
     let found = stack.search(&query.logs(arguments.logs).limit(arguments.limit as usize))?;
     Ok(Search { found, with_logs: arguments.logs, same_stack: folder.same_stack() })
 }

@@ -379,7 +379,7 @@ pub(super) fn labels_of(labels: Vec<String>) -> Result<Vec<String>> {
     for label in labels {
         let label = marks::label(&label);
         check_name("label", &label, Frame::LONGEST_LABEL)?;
-        if !distinct.contains(&label) {
+        if !marks::have(&distinct, &label) {
             distinct.push(label);
         }
     }

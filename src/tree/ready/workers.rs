@@ -8,16 +8,17 @@ use crate::tree::Tree;
 
 impl Tree {
     /// The first frame that is free for a worker of this name: of those that workers have had the one that waits longest, else the first
-    /// planned one that can begin and is not assigned to others.
+    /// planned one that can begin. Those of other assignees are left to them.
     pub(in crate::tree) fn free_for_workers(&self, name: &str, below: Option<Handle>, now: u64) -> Option<Handle> {
         let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
-        let left = self.with_workers().filter(is_below).filter(|handle| self.can_hold(*handle, now).is_ok());
+        let is_for_worker = |handle: &Handle| self.node(*handle).record().is_for_worker(name);
+        let left = self.with_workers().filter(is_below).filter(is_for_worker);
+        let left = left.filter(|handle| self.can_hold(*handle, now).is_ok());
         let left =
             left.min_by_key(|handle| (self.node(*handle).record().worker().map_or(0, Holder::free_since), *handle));
         let can_begin = |handle: &Handle| {
             step();
-            let is_for_others = self.node(*handle).record().is_assigned_to_other(name);
-            !is_for_others && self.can_begin(*handle, Parts::First).is_ok()
+            is_for_worker(handle) && self.can_begin(*handle, Parts::First).is_ok()
         };
         left.or_else(|| self.planned_in_order(below).find(can_begin))
     }
@@ -106,13 +107,12 @@ impl Tree {
         };
         let frame = |handle: Handle| self.node(handle).record();
         let is_for_others = |handle: Handle| match name {
-            Some(name) => frame(handle).is_assigned_to_other(name),
+            Some(name) => !frame(handle).is_for_worker(name),
             None => frame(handle).assignee.is_some(),
         };
         for handle in self.unfinished().filter(is_below).filter(is_work) {
             *match self.can_hold(handle, now) {
-                // Only a planned frame is left to its assignee: what workers have begun they end.
-                Ok(()) if frame(handle).status == FrameStatus::Planned && is_for_others(handle) => &mut left.assigned,
+                Ok(()) if is_for_others(handle) => &mut left.assigned,
                 Ok(()) => &mut left.free,
                 Err(Obstacle::Held) => &mut left.held,
                 Err(Obstacle::Later) => &mut left.later,

@@ -431,7 +431,7 @@ class WorkLeft(TypedDict):
     begun: int
     #: Blocked frames.
     blocked: int
-    #: Planned frames that can begin, but are assigned: workers of other names begin them only if they name the frame.
+    #: Frames that could be held, but are assigned to others: workers of other names get them only if they name the frame.
     assigned: int
 
 

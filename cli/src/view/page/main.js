@@ -196,6 +196,8 @@ class Page {
   find() {
     this.search.run(this.model.frames)
     const found = this.search.found.size
+    // What was found is in the list.
+    if (this.search.isOn() && [...this.search.found].some((frame) => frame.isOut)) this.tree.showOut()
     byId("found", HTMLOutputElement).textContent = this.search.isOn() ? `${number(found)} found` : ""
     this.draw()
   }

@@ -67,6 +67,13 @@ export class Tree {
     this.keepSelected()
   }
 
+  /** Shows the frames that are out of the plan too. */
+  showOut() {
+    if (this.showsOut) return
+    this.showsOut = true
+    this.refresh()
+  }
+
   /** Selects a frame above, if the selected one is hidden: the list always shows the selected frame. */
   keepSelected() {
     const { selected } = this

@@ -254,7 +254,12 @@ test("frames that are out of the plan are counted and out of sight", async () =>
   await page.getByRole("button", { name: "Hide 2 frames out of the plan" }).click()
   assert.equal(await items.count(), 2)
   assert.equal(await selectedTitle(page), "Shop", "the selected frame is always in the list")
-  // A frame that is selected elsewhere is shown.
+  // What a filter finds, or what is selected elsewhere, is shown.
+  await page.locator("#status-invalidated").click()
+  assert.equal(await items.count(), 4)
+  await page.locator("#status-invalidated").click()
+  await page.getByRole("button", { name: "Hide 2 frames out of the plan" }).click()
+  assert.equal(await items.count(), 2)
   await page.getByRole("searchbox").fill("Fax")
   await page.keyboard.press("Enter")
   assert.equal(await selectedTitle(page), "Fax")

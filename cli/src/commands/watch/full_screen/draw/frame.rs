@@ -266,6 +266,6 @@ pub fn prompt(prompt: &Prompt, tree: &Tree, area: Rect, canvas: &mut Canvas<'_>)
         canvas.line(Rect { y, height: 1, ..rest }, Line::new().styled(EMPHASIS, mark).plain(line.1.as_str()));
     }
     let column = u16::try_from(column + 2).unwrap_or(u16::MAX);
-    let row = u16::try_from(row - first).unwrap_or(u16::MAX);
+    let row = u16::try_from(row.saturating_sub(first)).unwrap_or(u16::MAX);
     Some(Position::new(rest.x.saturating_add(column).min(area.right().saturating_sub(1)), rest.y.saturating_add(row)))
 }
