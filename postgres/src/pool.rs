@@ -15,6 +15,8 @@ use crate::url::ServerUrl;
 /// Waits between two attempts to reach a server.
 const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
+/// An attempt with less time would only say that there was no answer, and hide why the one before has failed.
+const LEAST_ATTEMPT: Duration = Duration::from_millis(250);
 /// Maximum wait for the answer to a change of grants, or to the removal of a stack.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(120);
 /// Maximum time of one attempt to connect, so that another host of the URL can be tried.
@@ -117,7 +119,7 @@ impl Pool {
                 Err(Failure::Lost(error)) => {
                     // The others are probably lost too.
                     self.inner.state.lock().idle.clear();
-                    if Instant::now() + wait >= deadline {
+                    if Instant::now() + wait + LEAST_ATTEMPT >= deadline {
                         return Err(Failure::Lost(error));
                     }
                     thread::sleep(wait);

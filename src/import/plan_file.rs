@@ -24,7 +24,7 @@ const FIRST_LINE: &str = "<!-- callstack plan: [ ] planned, [>] in progress, [?]
                           `callstack import` reads changes. Lines keep the notes at their ends. -->\n";
 /// The name of the file in errors.
 const WHAT: &str = "the plan file";
-/// The most frames of a file. Of more, the finished trees that were begun first are left out.
+/// The most frames of a file with finished trees. Of more, the finished trees that come first are left out.
 pub const PLAN_FILE_FRAMES: usize = 10_000;
 /// The blanks of a level.
 const LEVEL: usize = 2;
@@ -57,23 +57,24 @@ pub fn plan_file(tree: &Tree) -> String {
     text
 }
 
-/// The roots whose trees are in the file.
+/// The roots whose trees are in the file: all unfinished ones, and of the finished ones the newest, as far as there is room.
 fn shown_roots(tree: &Tree) -> Vec<Handle> {
     let roots: Vec<Handle> = tree.roots().iter().copied().filter(|root| !is_left_out(tree, *root)).collect();
-    let mut room = PLAN_FILE_FRAMES.min(tree.len());
-    if room == tree.len() {
+    if tree.len() <= PLAN_FILE_FRAMES {
         return roots;
     }
-    let (unfinished, finished): (Vec<Handle>, Vec<Handle>) = roots
-        .iter()
-        .partition(|root| tree.node(**root).status().is_unfinished() || tree.node(**root).has_unfinished_below());
-    let is_shown = |root: &Handle| {
-        let frames = tree.subtree(*root).count();
-        let fits = frames <= room;
-        room = room.saturating_sub(frames);
-        fits
+    let is_unfinished =
+        |root: &&Handle| tree.node(**root).status().is_unfinished() || tree.node(**root).has_unfinished_below();
+    let (unfinished, finished): (Vec<Handle>, Vec<Handle>) = roots.iter().partition(is_unfinished);
+    let frames = |root: &Handle| tree.subtree(*root).count();
+    let mut room = PLAN_FILE_FRAMES.saturating_sub(unfinished.iter().map(frames).sum());
+    let fits = |root: &Handle| {
+        let left = room.checked_sub(frames(root));
+        room = left.unwrap_or(0);
+        left.is_some()
     };
-    let shown: HashSet<Handle> = unfinished.into_iter().chain(finished.into_iter().rev()).filter(is_shown).collect();
+    let shown: HashSet<Handle> =
+        finished.into_iter().rev().take_while(fits).chain(unfinished.iter().copied()).collect();
     roots.into_iter().filter(|root| shown.contains(root)).collect()
 }
 
@@ -380,4 +381,47 @@ pub(super) fn with_origins(tree: &Tree, plan: &Imported, last: &LastPlanFile) ->
         with.set_origin(handle, Origin { plan: PLAN_FILE.to_owned(), id, ..origin });
     }
     with
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A root with parts, all with this status.
+    fn grown(root: &str, parts: usize, status: FrameStatus) -> Vec<Frame> {
+        let frame = |id: String, parent: Option<&str>| Frame {
+            title: id.clone(),
+            session_id: id,
+            parent_session_id: parent.map(str::to_owned),
+            status,
+            ..Frame::default()
+        };
+        let below = (0..parts).map(|part| frame(format!("{root} {part}"), Some(root)));
+        [frame(root.to_owned(), None)].into_iter().chain(below).collect()
+    }
+
+    #[test]
+    fn of_a_large_stack_the_first_finished_trees_are_left_out() {
+        let trees = [("first", 4_000), ("second", 3_000), ("third", 3_500), ("open", 4_000)];
+        let frames = trees.into_iter().flat_map(|(root, parts)| {
+            let status = if root == "open" { FrameStatus::Planned } else { FrameStatus::Completed };
+            grown(root, parts, status)
+        });
+        let (tree, _, _) = Tree::from_frames(&mut frames.collect::<Vec<_>>());
+        let titles: Vec<String> =
+            shown_roots(&tree).into_iter().map(|root| tree.node(root).title().to_owned()).collect();
+        assert_eq!(titles, ["third", "open"], "and none that comes before one without room");
+        let (tree, _, _) = Tree::from_frames(&mut grown("open", 12_000, FrameStatus::Planned));
+        assert_eq!(shown_roots(&tree).len(), 1, "what is not finished is never left out");
+    }
+
+    #[test]
+    fn words_of_the_notes_are_one_word_and_end_no_comment() {
+        for text in ["f2.19a", "a b", "x--> y", "50%", "ä,=é", "--", ""] {
+            let word = encoded(text);
+            assert!(!word.contains(' ') && !word.contains("--") && !word.contains([',', '=']), "{word}");
+            assert_eq!(decoded(&word), text);
+        }
+        assert_eq!(decoded("%zz%4"), "%zz%4");
+    }
 }

@@ -33,7 +33,7 @@ pub enum PlanFileState {
 
 impl Stack {
     /// Begins to keep the plan in the file `plan.md` of the stack's folder, and lets git take that file: its `.gitignore` excludes everything
-    /// else. The file is written with `state.json`. If somebody changes it, it stays as it is until it is imported
+    /// else. The file is written with `state.json`. If others change it, it stays as it is until it is imported
     /// ([`Stack::bring_up_to_date`]): what only one side has changed is taken over, and the rest is a conflict.
     ///
     /// ```

@@ -35,7 +35,7 @@ enum Wanted {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanInGit {
-    /// `changed`: somebody else has changed the file, so it is not written until it is imported.
+    /// `changed`: others have changed the file, so it is not written until it is imported.
     state: PlanFileState,
     /// Where it is, or would be.
     path: String,

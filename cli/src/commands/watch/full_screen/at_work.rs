@@ -90,7 +90,7 @@ fn working(tree: &Tree, now: u64, page: &mut Page<'_>) -> io::Result<()> {
     page.gap()
 }
 
-/// A frame that somebody holds now.
+/// A frame that is held now.
 fn held(tree: &Tree, frame: Handle, now: u64) -> Option<Working> {
     let holder = tree.holder(frame, now)?;
     Some(Working { frame, by: holder.described(), since: Some(holder.since) })
