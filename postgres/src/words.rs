@@ -64,6 +64,7 @@ impl PostgresWords {
         connection: &mut Connection,
         deadline: std::time::Instant,
         before: Option<IndexedHistory>,
+        is_new: bool,
         after: IndexedHistory,
         words: &[IndexedWords],
     ) -> Result<bool, Failure> {
@@ -76,13 +77,12 @@ impl PostgresWords {
         run(BEGIN_INDEX, &[])?;
         let known = run(LOCK_INDEX, &[])?;
         let known = known.first().and_then(history_in);
-        match before {
-            None => {
-                run(CLEAR_WORDS, &[])?;
-                run(CLEAR_LOGS, &[])?;
-            }
-            Some(_) if known != before => return Ok(false),
-            Some(_) => {}
+        if known != before {
+            return Ok(false);
+        }
+        if is_new {
+            run(CLEAR_WORDS, &[])?;
+            run(CLEAR_LOGS, &[])?;
         }
         let (mut records, mut logs) = (Pairs::default(), Pairs::default());
         let (mut lines, mut frames) = (Vec::new(), Vec::new());
@@ -127,10 +127,16 @@ impl WordIndex for PostgresWords {
         logs.collect()
     }
 
-    fn add(&self, before: Option<IndexedHistory>, after: IndexedHistory, words: Vec<IndexedWords>) -> Result<bool> {
+    fn add(
+        &self,
+        before: Option<IndexedHistory>,
+        is_new: bool,
+        after: IndexedHistory,
+        words: Vec<IndexedWords>,
+    ) -> Result<bool> {
         self.pool.ask(self.patience(), |connection, deadline| {
             connection.run("BEGIN", deadline)?;
-            let added = self.add_in(connection, deadline, before, after, &words);
+            let added = self.add_in(connection, deadline, before, is_new, after, &words);
             let end = if matches!(added, Ok(true)) { "COMMIT" } else { "ROLLBACK" };
             if connection.is_usable() {
                 connection.run(end, deadline)?;

@@ -8,9 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::collector::Collector;
 use super::update::{in_file, said_by};
 use super::{Imported, Texts, in_conflict, task_frame};
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::{Checksums, Frame, FrameStatus, Handle, Origin, Priority, marks};
 use crate::text::{one_line, without_mark};
 use crate::tree::Tree;
@@ -126,8 +124,10 @@ fn write_frame(tree: &Tree, handle: Handle, level: usize, text: &mut String) {
 /// The ID of a frame in plan files.
 fn id_of(tree: &Tree, handle: Handle) -> String {
     let record = tree.node(handle).record();
-    match record.origin.as_deref().filter(|origin| origin.plan == PLAN_FILE) {
-        Some(origin) => encoded(&origin.id),
+    match record.origin.as_deref() {
+        Some(origin) if origin.plan == PLAN_FILE => encoded(&origin.id),
+        // Other stacks that have imported the same file have this frame too.
+        Some(origin) => encoded(&format!("{}/{}", origin.plan, origin.id)),
         None => format!("{handle}.{:x}", record.created_at),
     }
 }
@@ -186,7 +186,7 @@ pub(super) fn is_plan_file(text: &str) -> bool {
 /// Reads a plan file.
 ///
 /// # Errors
-/// [`Error::Json`] for a mark of a merge conflict.
+/// [`Error::Json`] for a mark of a merge conflict, and for an ID of two lines.
 pub(crate) fn read(text: &str) -> Result<Imported> {
     let text = without_mark(text);
     if let Some(error) = in_conflict(WHAT, text) {
@@ -195,6 +195,11 @@ pub(crate) fn read(text: &str) -> Result<Imported> {
     let mut reader = Reader::default();
     for (number, line) in (1..).zip(text.lines()) {
         reader.line(number, line);
+        if let Some(id) = reader.twice.take() {
+            let message =
+                format!("line {number} has the ID `{id}` of an earlier line; of both sides of a merge keep one line");
+            return Err(Error::json(WHAT, message));
+        }
     }
     let mut imported = reader.finish();
     imported.is_same_plan = true;
@@ -231,6 +236,10 @@ struct Reader {
     items: Vec<Item>,
     /// The items around the current one, by their places.
     around: Vec<usize>,
+    /// The IDs in notes.
+    ids: HashSet<String>,
+    /// An ID that two lines have.
+    twice: Option<String>,
 }
 
 impl Reader {
@@ -263,6 +272,7 @@ impl Reader {
         let (title, notes) = split_notes(words);
         let mut notes = notes.split_whitespace();
         let id = notes.next().filter(|id| !id.contains('=')).map(decoded);
+        self.twice = id.clone().filter(|id| !self.ids.insert(id.clone()));
         // A line that a person has added: its ID is made of its place and title.
         let id = id.unwrap_or_else(|| format!("{}/{title}", parent.as_deref().unwrap_or("plan")));
         let place = format!("line {line}");

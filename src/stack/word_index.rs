@@ -34,7 +34,8 @@ impl Stack {
     /// Adds what has changed in frames since the index was written. `None`: another search has written to it meanwhile.
     fn index_frames(&self, index: &dyn WordIndex) -> Result<Option<IndexedHistory>> {
         // Revision 0: another search has begun to add all frames, and has not finished.
-        let known = index.indexed()?.filter(|known| known.revision > 0);
+        let seen = index.indexed()?;
+        let known = seen.filter(|known| known.revision > 0);
         if known.is_some_and(|known| known.revision > self.inner.tree.read().revision()) {
             self.refresh()?;
         }
@@ -43,11 +44,12 @@ impl Stack {
             index,
             newest,
             // A mark of its own, so that two searches that add all frames notice each other.
+            is_new: before.is_none(),
             meanwhile: before.unwrap_or(IndexedHistory { revision: 0, mark: (self.inner.random)() }),
             has_files: self.inner.stored_logs.is_none(),
         };
         // In one look, because a finished tree that is not in memory is loaded once then.
-        let added = self.read(|tree| adding.add(tree, before, &frames))??;
+        let added = self.read(|tree| adding.add(tree, seen, &frames))??;
         Ok(added.then_some(newest))
     }
 
@@ -126,29 +128,32 @@ struct Adding<'a> {
     /// What the index has at the end, and while there are further frames.
     newest: IndexedHistory,
     meanwhile: IndexedHistory,
+    /// True: all else goes.
+    is_new: bool,
     /// True if logs are files.
     has_files: bool,
 }
 
 impl Adding<'_> {
-    /// Adds frames to an index that has a part of the history. Returns false if another search has written to it meanwhile.
+    /// Adds frames to an index that has this. Returns false if another search has written to it meanwhile.
     fn add(&self, tree: &Tree, mut before: Option<IndexedHistory>, frames: &[Handle]) -> Result<bool> {
         let mut scan = Scan::of(tree);
         let mut batch = Batch::default();
+        let mut is_new = self.is_new;
         for frame in frames {
             // A frame that cannot be read must not count as one without words.
             let words = scan.at(*frame).checked(|tree| self.words_of(tree.node(*frame).record(), *frame))?;
             batch.words += words.words.len();
             batch.parts.push(words);
             if batch.words >= TOGETHER {
-                if !self.index.add(before, self.meanwhile, mem::take(&mut batch).parts)? {
+                if !self.index.add(before, mem::take(&mut is_new), self.meanwhile, mem::take(&mut batch).parts)? {
                     return Ok(false);
                 }
                 before = Some(self.meanwhile);
             }
         }
         // Also without a frame: events that change no text need not be read again.
-        Ok(before == Some(self.newest) || self.index.add(before, self.newest, batch.parts)?)
+        Ok(before == Some(self.newest) || self.index.add(before, is_new, self.newest, batch.parts)?)
     }
 
     /// The words of a frame, and the name of its log if logs are files.
@@ -179,7 +184,7 @@ impl Batch {
 
     fn flush(&mut self, index: &dyn WordIndex, history: IndexedHistory) -> Result<bool> {
         let parts = mem::take(self).parts;
-        Ok(parts.is_empty() || index.add(Some(history), history, parts)?)
+        Ok(parts.is_empty() || index.add(Some(history), false, history, parts)?)
     }
 }
 

@@ -131,6 +131,8 @@ pub(crate) struct Mirror {
     changed_at: u64,
     /// Time of the last attempt to write `state.json`, or the files that wait.
     tried_at: Option<u64>,
+    /// The revision that the plan file is known to show.
+    plan_revision: Option<u64>,
     error: Option<Error>,
 }
 
@@ -167,6 +169,7 @@ impl Mirror {
             is_noted: false,
             changed_at: 0,
             tried_at: None,
+            plan_revision: None,
             error: None,
         }
     }
@@ -354,25 +357,26 @@ impl Mirror {
             self.changed = 0;
             self.revision = source.revision();
             self.is_foreign = false;
-            // The documented files do not wait for it.
-            self.write_plan(source)?;
         }
         // The time after the write: a slow write is not due again immediately.
         self.tried_at = Some(clock());
         Ok(())
     }
 
-    /// Writes the plan file, if there is one and it is as this stack has written it last. Who has changed it wants it imported first.
-    fn write_plan(&self, source: &impl Source) -> Result<()> {
-        // Most folders have none, and the text takes time.
-        if !self.folder.is_taken(&last_name(source.plan_name())) {
-            return Ok(());
-        }
+    /// True if there is a plan file, which may not show this revision. It is written whatever `state.json` is left to.
+    pub(crate) fn wants_plan(&self, name: &str, revision: u64) -> bool {
+        self.plan_revision != Some(revision) && self.folder.is_taken(&last_name(name))
+    }
+
+    /// Writes the plan file if it is as this stack has written it last. Who has changed it wants it imported first.
+    pub(crate) fn write_plan(&mut self, source: &impl Source) -> Result<()> {
         let (name, text) = (source.plan_name(), source.plan()?);
         match plan(&self.folder, name)? {
-            Some((written, Some(last))) if written == last && written != text => self.replace_plan(name, &text),
-            _ => Ok(()),
+            Some((written, Some(last))) if written == last && written != text => self.replace_plan(name, &text)?,
+            _ => {}
         }
+        self.plan_revision = Some(source.revision());
+        Ok(())
     }
 
     /// The file comes first: if the process ends in between, it counts as changed, and stays until it is imported.

@@ -20,12 +20,19 @@ pub trait WordIndex: Send + Sync {
     /// As [`WordIndex::indexed`].
     fn grown_logs(&self) -> Result<Vec<GrownLog>>;
 
-    /// In one transaction, adds words, if it still has what `before` says; otherwise another user has added words, and it returns false.
-    /// The words of a frame replace those that it has of it, those of a log are added. Without `before` it forgets all else.
+    /// In one transaction, adds words, if it still has what `before` says, as [`WordIndex::indexed`] has told; otherwise another user has added
+    /// words, and it returns false. The words of a frame replace those that it has of it, those of a log are added. `is_new`: it forgets all
+    /// else first.
     ///
     /// # Errors
     /// As [`WordIndex::indexed`]: nothing is added then.
-    fn add(&self, before: Option<IndexedHistory>, after: IndexedHistory, words: Vec<IndexedWords>) -> Result<bool>;
+    fn add(
+        &self,
+        before: Option<IndexedHistory>,
+        is_new: bool,
+        after: IndexedHistory,
+        words: Vec<IndexedWords>,
+    ) -> Result<bool>;
 
     /// The frames that have, for each of these words, a word that begins with it: in their records, and if `logs` is true in their logs
     /// too. It may return frames that do not have them, but leaves out none that does. In no order.

@@ -89,6 +89,39 @@ fn a_plan_file_follows_the_stack_until_somebody_changes_it() {
 }
 
 #[test]
+fn a_plan_file_is_written_whatever_state_json_is_left_to() {
+    let folder = tempdir().unwrap();
+    let options = StackOptions::default().state_file_frames(3);
+    let stack = Stack::open(folder.path(), options.clone()).unwrap();
+    let root = stack.push(NewFrame::new("Root").root()).unwrap();
+    stack.begin_plan_file().unwrap();
+    let children = (0..20).map(|number| NewFrame::new(format!("Part {number}"))).collect();
+    stack.plan_children(root, children).unwrap();
+    let lines = || fs::read_to_string(folder.path().join("plan.md")).unwrap().matches("- [").count();
+    assert_eq!(lines(), 21);
+    drop(stack);
+    Stack::open(folder.path(), options).unwrap().plan(NewFrame::new("Last").below(root)).unwrap();
+    assert_eq!(lines(), 22);
+}
+
+#[test]
+fn a_frame_of_two_lines_is_refused_and_one_of_another_file_is_known_in_both_stacks() {
+    let (one, other) = two();
+    let text = one.file();
+    let line = text.lines().find(|line| line.contains("Cart")).unwrap();
+    let twice = text.replace(line, &format!("{line}\n{line}"));
+    assert!(import::frames(&twice).unwrap_err().to_string().contains("keep one line"));
+    for side in [&one, &other] {
+        let issue = |id: &str| format!("{{\"id\": \"{id}\", \"title\": \"Issue {id}\", \"status\": \"open\"}}\n");
+        let order = if std::ptr::eq(side, &one) { ["b-1", "b-2"] } else { ["b-2", "b-1"] };
+        side.read(&order.map(issue).concat());
+    }
+    let update = other.take(&one.file());
+    assert_eq!((update.added.len(), update.conflicts), (0, vec![]));
+    assert_eq!(other.stack.with_status(FrameStatus::Invalidated).unwrap(), []);
+}
+
+#[test]
 fn a_new_clone_has_the_whole_plan() {
     let (one, other) = two();
     assert_eq!(other.outline(), one.outline());

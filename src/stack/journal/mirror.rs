@@ -4,6 +4,7 @@ use super::catch_up::catch_up;
 use super::outdated::list_changed;
 use super::{Journal, TreeFiles};
 use crate::error::Result;
+use crate::import::PLAN_FILE;
 use crate::stack::deadline::Deadline;
 use crate::stack::shared_tree::SharedTree;
 use crate::stack::span_clock::SpanClock;
@@ -71,7 +72,12 @@ impl Journal {
             MirrorScope::Rest if leaves_state => Due::Waiting,
             MirrorScope::Rest | MirrorScope::All => Due::Everything,
         };
-        if due == Due::Fresh && !mirror.is_prompt() {
+        #[cfg(feature = "session")]
+        let is_in_turn = scope != MirrorScope::ChangedFrames;
+        #[cfg(not(feature = "session"))]
+        let is_in_turn = true;
+        let wants_plan = is_in_turn && mirror.wants_plan(PLAN_FILE, tree.read().revision());
+        if due == Due::Fresh && !mirror.is_prompt() && !wants_plan {
             return Ok(());
         }
         let is_patient = matches!(scope, MirrorScope::Rest | MirrorScope::All);
@@ -81,7 +87,7 @@ impl Journal {
             if store.has_news(deadline.remaining())? {
                 catch_up(&mut **store, Some(mirror), tree, is_incomplete, deadline)?;
             }
-            tree.lend(|tree| match due {
+            let written = tree.lend(|tree| match due {
                 Due::Fresh => mirror.write_fresh(&TreeFiles::new(tree, false), most),
                 Due::Waiting => mirror.write_waiting(&clock, &TreeFiles::new(tree, false), most),
                 Due::Everything => {
@@ -91,7 +97,11 @@ impl Journal {
                     }
                     mirror.write_all(&clock, &TreeFiles::new(tree, false), most)
                 }
-            })
+            });
+            // The documented files do not wait for it.
+            let planned =
+                if wants_plan { tree.lend(|tree| mirror.write_plan(&TreeFiles::new(tree, false))) } else { Ok(()) };
+            written.and(planned)
         });
         self.noting_damage(written)
     }

@@ -184,15 +184,20 @@ impl WordIndex for SqliteWords {
         Ok(grown)
     }
 
-    fn add(&self, before: Option<IndexedHistory>, after: IndexedHistory, words: Vec<IndexedWords>) -> Result<bool> {
+    fn add(
+        &self,
+        before: Option<IndexedHistory>,
+        is_new: bool,
+        after: IndexedHistory,
+        words: Vec<IndexedWords>,
+    ) -> Result<bool> {
         self.with(|connection| {
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-            match before {
-                None => {
-                    transaction.execute_batch("DELETE FROM logs; INSERT INTO words (words) VALUES ('delete-all')")?
-                }
-                Some(_) if indexed_in(&transaction)? != before => return Ok(false),
-                Some(_) => {}
+            if indexed_in(&transaction)? != before {
+                return Ok(false);
+            }
+            if is_new {
+                transaction.execute_batch("DELETE FROM logs; INSERT INTO words (words) VALUES ('delete-all')")?;
             }
             words.into_iter().try_for_each(|words| add(&transaction, words))?;
             let sql = "INSERT INTO history VALUES (0, ?1, ?2) ON CONFLICT DO UPDATE SET revision = ?1, mark = ?2";
