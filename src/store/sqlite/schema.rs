@@ -126,6 +126,11 @@ pub(super) fn refuse_unfit_files(folder: &Folder, name: &str) -> Result<()> {
             Some(kind) => return Err(damaged(&folder.path_of(&file), description(kind))),
         }
     }
+    refuse_unfit_contents(folder, name)
+}
+
+/// As [`refuse_unfit_files`], for names without links, pipes, devices and folders.
+pub(super) fn refuse_unfit_contents(folder: &Folder, name: &str) -> Result<()> {
     let path = &folder.path_of(name);
     let length = |file: &str| -> Result<Option<u64>> {
         let data = folder.file(file, Access::Read)?.map(|file| file.metadata()).transpose();
@@ -180,19 +185,24 @@ pub(super) fn state(connection: &Connection, path: &Path) -> Result<State> {
     if version < version_behind(MIGRATIONS) {
         return Ok(State::Older);
     }
-    refuse_other_tables(&moment, path)?;
+    refuse_other_tables(&moment, path, TABLES.map(|(table, sql)| (table, Some(sql))))?;
     Ok(State::Current)
 }
 
-/// Refuses a database whose schema is not exactly that of this version: triggers, views and other tables do not come from this library.
-fn refuse_other_tables(connection: &Connection, path: &Path) -> Result<()> {
+/// Refuses a database whose schema is not exactly these tables: triggers, views and other tables do not come from this library. Each
+/// table has its text in SQLite's list of tables; `None`: SQLite makes it, and may change its text.
+pub(super) fn refuse_other_tables(
+    connection: &Connection,
+    path: &Path,
+    tables: impl IntoIterator<Item = (&'static str, Option<&'static str>)>,
+) -> Result<()> {
     let mut statement = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").refused(path)?;
     let mut rows = statement.query([]).refused(path)?;
-    let mut missing: Vec<_> = TABLES.iter().collect();
+    let mut missing: Vec<_> = tables.into_iter().collect();
     while let Some(row) = rows.next().refused(path)? {
         let (name, text): (String, Option<String>) = (row.get(0).refused(path)?, row.get(1).refused(path)?);
-        let place = missing.iter().position(|(table, sql)| name == *table && text.as_deref() == Some(*sql));
-        let Some(place) = place else {
+        let is_it = |(table, sql): &(&str, Option<&str>)| name == *table && (sql.is_none() || text.as_deref() == *sql);
+        let Some(place) = missing.iter().position(is_it) else {
             let message = format!("its schema has `{}`, which this library did not make", beginning(&name, 100));
             return Err(damaged(path, message));
         };

@@ -13,6 +13,7 @@ use rusqlite::{
 
 use super::distrust;
 use super::errors::{Refused, damaged};
+use super::schema::{refuse_other_tables, refuse_unfit_contents};
 use super::snapshot::handle_in;
 use crate::error::{Error, Result};
 use crate::frame::Handle;
@@ -100,6 +101,7 @@ impl SqliteWords {
                 return Err(Error::io("open", self.folder.path_of(&file).display().to_string(), "it is in the way"));
             }
         }
+        refuse_unfit_contents(&self.folder, &self.name)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -116,16 +118,10 @@ impl SqliteWords {
     fn check_or_make(&self, connection: &Connection) -> Result<()> {
         let path = &self.folder.path_of(&self.name);
         let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-        let tables = |transaction: &Connection| -> rusqlite::Result<Vec<(String, Option<String>)>> {
-            let sql = "SELECT name, sql FROM sqlite_schema WHERE type <> 'index' OR sql IS NOT NULL ORDER BY name";
-            let mut statement = transaction.prepare(sql)?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect()
-        };
         if number("PRAGMA application_id").refused(path)? == 0 {
             let making = Transaction::new_unchecked(connection, TransactionBehavior::Immediate).refused(path)?;
             // Another process may have made them meanwhile.
-            if tables(&making).refused(path)?.is_empty() {
+            if making.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0)).refused(path)? {
                 TABLES.iter().try_for_each(|(_, sql)| making.execute_batch(sql)).refused(path)?;
                 making.pragma_update(None, "application_id", APPLICATION_ID).refused(path)?;
                 making.pragma_update(None, "user_version", VERSION).refused(path)?;
@@ -134,15 +130,11 @@ impl SqliteWords {
         }
         let is_ours = number("PRAGMA application_id").refused(path)? == APPLICATION_ID
             && number("PRAGMA user_version").refused(path)? == VERSION;
-        let found = tables(connection).refused(path)?;
-        let is_known = |(name, sql): &(String, Option<String>)| {
-            SHADOWS.contains(&name.as_str())
-                || TABLES.iter().any(|(table, made)| name == table && sql.as_deref() == Some(*made))
-        };
-        match is_ours && found.len() == TABLES.len() + SHADOWS.len() && found.iter().all(is_known) {
-            true => Ok(()),
-            false => Err(damaged(path, "it is no index of this version")),
+        if !is_ours {
+            return Err(damaged(path, "it is no index of this version"));
         }
+        let made = TABLES.map(|(table, sql)| (table, Some(sql)));
+        refuse_other_tables(connection, path, made.into_iter().chain(SHADOWS.map(|table| (table, None))))
     }
 
     /// Runs code with the index. One that turns out to be damaged is removed, so that the next search makes it again.

@@ -2,8 +2,9 @@
 //! exports over the files of others.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use callstack_core::search::SearchQuery;
 use callstack_core::{NewFrame, Settings, SqliteOptions, SqliteStore, Stack, StackOptions, StackState};
 use rusqlite::Connection;
 use serde_json::json;
@@ -36,38 +37,61 @@ fn a_database_with_more_than_the_tables_of_a_stack_is_refused() {
     }
 }
 
-/// SQLite deletes the file that a rollback journal names as the journal of several databases.
-#[test]
-fn a_prepared_journal_deletes_nothing() {
-    let place = tempdir().unwrap();
-    let folder = place.path().join("stack");
-    let victim = place.path().join("victim");
-    fs::write(&victim, "important").unwrap();
-    drop(open(&folder));
-    // The database as a stranger may leave it: not in WAL mode, with a journal that must be rolled back.
-    let path = folder.join("stack.db");
-    let user = Connection::open(&path).unwrap();
-    user.pragma_update(None, "journal_mode", "DELETE").unwrap();
-    drop(user);
-    let database = fs::read(&path).unwrap();
+/// Prepares a journal that must be rolled back beside a database, and a file that it names. SQLite takes the file for the journal of
+/// several databases, and deletes it: it has the form of such a name, and its text names the journal.
+fn prepare_journal(folder: &Path, database: &str) -> PathBuf {
+    let journal = folder.join(format!("{database}-journal"));
+    let victim = folder.with_file_name("victim-mj00000090a");
+    fs::write(&victim, format!("{}\0", journal.display())).unwrap();
+    let database = fs::read(folder.join(database)).unwrap();
     let name = victim.to_str().unwrap().as_bytes();
     let magic = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
     let number = |number: u32| number.to_be_bytes();
     let pages = (database.len() / 4096) as u32;
-    let mut journal = [&magic[..], &number(1), &number(7), &number(pages), &number(512), &number(4096)].concat();
-    journal.resize(512, 0);
+    let mut text = [&magic[..], &number(1), &number(7), &number(pages), &number(512), &number(4096)].concat();
+    text.resize(512, 0);
     let first = &database[..4096];
     let sum = (1..=20).map(|step| u32::from(first[4096 - 200 * step])).fold(7_u32, u32::wrapping_add);
-    journal.extend([&number(1)[..], first, &number(sum)].concat());
+    text.extend([&number(1)[..], first, &number(sum)].concat());
     let lock_page = number(0x4000_0000 / 4096 + 1);
     let name_sum = name.iter().fold(0_u32, |sum, byte| sum.wrapping_add(u32::from(*byte)));
-    journal.extend([&lock_page[..], name, &number(name.len() as u32), &number(name_sum), &magic].concat());
-    fs::write(folder.join("stack.db-journal"), &journal).unwrap();
+    text.extend([&lock_page[..], name, &number(name.len() as u32), &number(name_sum), &magic].concat());
+    fs::write(journal, text).unwrap();
+    victim
+}
+
+#[test]
+fn a_prepared_journal_deletes_nothing() {
+    let place = tempdir().unwrap();
+    let folder = place.path().join("stack");
+    drop(open(&folder));
+    // The database as a stranger may leave it: not in WAL mode.
+    let path = folder.join("stack.db");
+    let user = Connection::open(&path).unwrap();
+    user.pragma_update(None, "journal_mode", "DELETE").unwrap();
+    drop(user);
+    let victim = prepare_journal(&folder, "stack.db");
+    let before = fs::read(&victim).unwrap();
     let error = Stack::open(&folder, StackOptions::default()).unwrap_err();
     assert_eq!(error.code(), "damaged", "{error}");
-    assert_eq!(fs::read_to_string(&victim).unwrap(), "important");
+    assert_eq!(fs::read(&victim).unwrap(), before);
     let error = SqliteStore::open(&path, SqliteOptions::default()).unwrap_err();
     assert!(error.to_string().contains("stack.db-journal"), "{error}");
+}
+
+#[test]
+fn a_prepared_journal_of_the_word_index_deletes_nothing() {
+    let place = tempdir().unwrap();
+    let folder = place.path().join("stack");
+    let stack = open(&folder);
+    push(&stack, "ses_1");
+    let frames = || stack.search(&SearchQuery::new("work")).unwrap().frames.len();
+    assert_eq!(frames(), 1);
+    let victim = prepare_journal(&folder, "stack.db-words");
+    let before = fs::read(&victim).unwrap();
+    assert_eq!(frames(), 1, "the index is made again");
+    assert_eq!(fs::read(&victim).unwrap(), before);
+    assert!(!folder.join("stack.db-words-journal").exists(), "the journal is gone with the index to which it belonged");
 }
 
 #[test]
