@@ -297,10 +297,9 @@ impl Seen {
         }
     }
 
-    /// The words that no text has had.
-    pub(crate) fn missing<'a>(&self, words: &'a Words) -> Vec<&'a str> {
-        let weighed = words.0.iter().zip(&self.weights);
-        weighed.filter(|(_, weight)| **weight == 0).map(|(word, _)| &**word).collect()
+    /// The first word that no text has had.
+    pub(crate) fn first_missing<'a>(&self, words: &'a Words) -> Option<&'a str> {
+        words.0.iter().zip(&self.weights).find(|(_, weight)| **weight == 0).map(|(word, _)| &**word)
     }
 
     /// True if some text has each of the words.

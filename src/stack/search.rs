@@ -56,20 +56,17 @@ impl Stack {
 
     /// The frame, if its log has the words that its record does not have. The newest entry counts.
     fn found_in_log(&self, handle: Handle, mut seen: Seen, words: &Words) -> Result<Option<Found>> {
-        for word in seen.missing(words) {
-            if !seen.missing(words).contains(&word) {
-                continue;
-            }
+        while let Some(word) = seen.first_missing(words) {
             let page = self.log(handle).read(&LogQuery::default().search(word))?;
             for line in page.lines.iter().rev() {
                 let mut texts = Vec::new();
                 texts_of(&line.entry, &mut texts);
                 seen.look_at_entry(line.number, &texts.join(" "), words);
-                if !seen.missing(words).contains(&word) {
+                if seen.first_missing(words) != Some(word) {
                     break;
                 }
             }
-            if seen.missing(words).contains(&word) {
+            if seen.first_missing(words) == Some(word) {
                 return Ok(None);
             }
         }

@@ -269,14 +269,8 @@ fn lock_log<'a>(folder: &Folder, name: &str, log: &'a File, patience: Duration) 
 
 /// Reads the selected lines of a log. A missing log has no lines.
 pub(crate) fn read(folder: &Folder, name: &str, query: &LogQuery) -> Result<LogPage> {
-    let path = &folder.path_of(name);
-    let Some(file) = folder.file(name, Access::Read)? else { return Ok(LogPage::default()) };
-    let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut selection = Selection::new(query);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).map_err(reading(path))? > 0 {
-        selection.take(std::mem::take(&mut line));
-    }
+    each_line(folder, name, &mut |line| selection.take(line))?;
     Ok(selection.into_page())
 }
 
@@ -288,18 +282,29 @@ pub(crate) fn each_entry(
     after: usize,
     each: &mut dyn FnMut(Option<Value>),
 ) -> Result<usize> {
-    let path = &folder.path_of(name);
-    let Some(file) = folder.file(name, Access::Read)? else { return Ok(0) };
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let (mut lines, mut line) = (0, Vec::new());
-    while reader.read_until(b'\n', &mut line).map_err(reading(path))? > 0 && line.ends_with(b"\n") {
-        lines += 1;
-        if lines > after {
-            each(value(&line).ok());
+    let mut lines = 0;
+    each_line(folder, name, &mut |line| {
+        if line.ends_with(b"\n") {
+            lines += 1;
+            if lines > after {
+                each(value(line).ok());
+            }
         }
+    })?;
+    Ok(lines)
+}
+
+/// Passes the lines of a log to `each`, with their line breaks.
+fn each_line(folder: &Folder, name: &str, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+    let path = &folder.path_of(name);
+    let Some(file) = folder.file(name, Access::Read)? else { return Ok(()) };
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line).map_err(reading(path))? > 0 {
+        each(&line);
         line.clear();
     }
-    Ok(lines)
+    Ok(())
 }
 
 /// As [`each_entry`], for a log in a store.
@@ -337,7 +342,7 @@ pub(crate) fn read_stored(
     let mut selection = Selection::new(query);
     selection.page.total = first - 1;
     reader.read(frame, first..=last, patience, &mut |line| {
-        selection.take(format!("{line}\n").into_bytes());
+        selection.take(format!("{line}\n").as_bytes());
         Ok(())
     })?;
     Ok(LogPage { total, ..selection.into_page() })
@@ -358,15 +363,15 @@ impl<'a> Selection<'a> {
     }
 
     /// Takes the next line, with its line break.
-    fn take(&mut self, line: Vec<u8>) {
+    fn take(&mut self, line: &[u8]) {
         let Self { query, page, .. } = self;
         page.total += 1;
         let number = page.total;
         if number < query.from || query.to.is_some_and(|to| number > to) {
             return;
         }
-        match check(&line, self.needle.as_deref()) {
-            Ok(true) => self.fitting.push_back((number, line)),
+        match check(line, self.needle.as_deref()) {
+            Ok(true) => self.fitting.push_back((number, line.to_vec())),
             Ok(false) => {}
             Err(message) => page.report(number, message),
         }

@@ -370,10 +370,14 @@ impl Mirror {
 
     /// Writes the plan file if it is as this stack has written it last. Who has changed it wants it imported first.
     pub(crate) fn write_plan(&mut self, source: &impl Source) -> Result<()> {
-        let (name, text) = (source.plan_name(), source.plan()?);
-        match plan(&self.folder, name)? {
-            Some((written, Some(last))) if written == last && written != text => self.replace_plan(name, &text)?,
-            _ => {}
+        let name = source.plan_name();
+        if let Some((written, Some(last))) = plan(&self.folder, name)?
+            && written == last
+        {
+            let text = source.plan()?;
+            if written != text {
+                self.replace_plan(name, &text)?;
+            }
         }
         self.plan_revision = Some(source.revision());
         Ok(())
@@ -388,15 +392,15 @@ impl Mirror {
 
     /// Begins to keep the plan in a file. One that is there stays as it is.
     pub(crate) fn begin_plan(&self, source: &impl Source) -> Result<()> {
-        let (name, text) = (source.plan_name(), source.plan()?);
-        if self.folder.is_taken(name) { Ok(()) } else { self.replace_plan(name, &text) }
+        let name = source.plan_name();
+        if self.folder.is_taken(name) { Ok(()) } else { self.replace_plan(name, &source.plan()?) }
     }
 
     /// Takes note that this text of the plan file was imported, and writes the file.
     pub(crate) fn accept_plan(&self, read: &str, source: &impl Source) -> Result<()> {
-        let (name, text) = (source.plan_name(), source.plan()?);
+        let name = source.plan_name();
         match plan(&self.folder, name)? {
-            Some((written, _)) if written == read => self.replace_plan(name, &text),
+            Some((written, _)) if written == read => self.replace_plan(name, &source.plan()?),
             // It has changed again meanwhile. What was read is what both know.
             _ => self.folder.replace(&last_name(name), |writer| writer.write_all(read.as_bytes())),
         }

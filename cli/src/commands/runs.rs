@@ -17,8 +17,6 @@ use crate::folder::StackFolder;
 use crate::output::{EMPHASIS, FAINT, Line, Output, Page, Report, count, past};
 use crate::run_lock::{driving_process, forget};
 
-/// Older changes are shown with their date.
-
 #[derive(Args)]
 pub struct Arguments {
     #[command(subcommand)]
