@@ -88,6 +88,23 @@ pub fn name(file: &Path) -> Cow<'_, str> {
     }
 }
 
+/// The frame, if it is named, and the text, from the arguments of a command whose frame can be left out.
+///
+/// # Errors
+/// As [`check_not_forgotten`].
+pub fn frame_and_text(
+    first: String,
+    second: Option<String>,
+    what: &str,
+) -> Result<(Option<FrameRef>, String), Failure> {
+    let (frame, text) = match second {
+        Some(text) => (Some(FrameRef::from(first)), text),
+        None => (None, first),
+    };
+    check_not_forgotten(frame.as_ref(), &text, what)?;
+    Ok((frame, text))
+}
+
 /// Checks the last argument of a command whose first one, the frame, can be left out: if it is alone and has the form of a
 /// handle, the text was forgotten.
 ///

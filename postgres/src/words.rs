@@ -3,7 +3,7 @@
 //! Searches write it, in transactions of their own. What a frame had before it has changed stays there, since an index may name frames
 //! that do not have the words.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callstack_core::store::{GrownLog, IndexedHistory, IndexedWords, WordIndex, WordSource};
 use callstack_core::{Handle, Result};
@@ -62,7 +62,7 @@ impl PostgresWords {
     fn add_in(
         &self,
         connection: &mut Connection,
-        deadline: std::time::Instant,
+        deadline: Instant,
         before: Option<IndexedHistory>,
         is_new: bool,
         after: IndexedHistory,

@@ -3,7 +3,7 @@
 use std::io;
 
 use callstack_core::text::one_line;
-use callstack_core::{FrameRef, FrameStatus, Handle, Stack, Tree};
+use callstack_core::{FrameStatus, Handle, Stack, Tree};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -115,18 +115,12 @@ impl Report for BlockedFrames {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Outcome, Failure> {
-    let (frame, answer) = match (arguments.first, arguments.second) {
-        (Some(frame), Some(answer)) => (Some(FrameRef::from(frame)), answer),
-        (Some(answer), None) => (None, answer),
-        (None, _) => {
-            let stack = folder.open_to_read()?;
-            return Ok(Outcome::Listed(
-                stack
-                    .read(|tree| BlockedFrames { frames: blocked(tree).collect(), same_stack: folder.same_stack() })?,
-            ));
-        }
+    let Some(first) = arguments.first else {
+        let stack = folder.open_to_read()?;
+        let same_stack = folder.same_stack();
+        return Ok(Outcome::Listed(stack.read(|tree| BlockedFrames { frames: blocked(tree).collect(), same_stack })?));
     };
-    input::check_not_forgotten(frame.as_ref(), &answer, "the answer")?;
+    let (frame, answer) = input::frame_and_text(first, arguments.second, "the answer")?;
     let answer = input::text(answer)?;
     let stack = folder.open_to_write()?;
     let handle = match frame {

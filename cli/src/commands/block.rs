@@ -1,10 +1,8 @@
 //! `callstack block`: blocks a frame, with what it waits for as the only words.
 
-use callstack_core::FrameRef;
 use clap::Args;
 
 use super::pop::{self, Popped};
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input;
@@ -21,15 +19,6 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure> {
-    let (frame, question) = match arguments {
-        Arguments { first, second: Some(question) } => (Some(FrameRef::from(first)), question),
-        Arguments { first, second: None } => (None, first),
-    };
-    input::check_not_forgotten(frame.as_ref(), &question, "the question")?;
-    if question.trim().is_empty() {
-        let message = "the question is empty";
-        return Err(Failure::new(Exit::Refused, "empty", message)
-            .next("say what the frame needs, and from whom: callstack block [FRAME] QUESTION"));
-    }
+    let (frame, question) = input::frame_and_text(arguments.first, arguments.second, "the question")?;
     pop::run(pop::Arguments::blocking(frame, question), folder)
 }

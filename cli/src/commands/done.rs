@@ -1,10 +1,8 @@
 //! `callstack done`: completes a frame, with its results as the only words.
 
-use callstack_core::FrameRef;
 use clap::Args;
 
 use super::pop::{self, Popped};
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input;
@@ -25,15 +23,6 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure> {
     let Arguments { first, second, anyway } = arguments;
-    let (frame, results) = match second {
-        Some(results) => (Some(FrameRef::from(first)), results),
-        None => (None, first),
-    };
-    input::check_not_forgotten(frame.as_ref(), &results, "the results")?;
-    if results.trim().is_empty() {
-        let message = "the results are empty";
-        return Err(Failure::new(Exit::Refused, "empty", message)
-            .next("say what exists now, where, and how it is used: callstack done [FRAME] RESULTS"));
-    }
+    let (frame, results) = input::frame_and_text(first, second, "the results")?;
     pop::run(pop::Arguments::completing(frame, results, anyway), folder)
 }

@@ -2,15 +2,13 @@
 
 use std::io;
 
-use callstack_core::text::one_line;
-use callstack_core::{Frame, FrameEdit, FrameRef, FrameStatus, Handle, Priority};
+use callstack_core::{FrameEdit, FrameRef, FrameStatus, Handle, Priority};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changed::{ChangedFrame, list, next};
-use super::marks::name;
-use crate::exit::Exit;
+use super::marks::{LabelChanges, name};
 use crate::failure::Failure;
 use crate::folder::StackFolder;
 use crate::input::{self, misused};
@@ -19,8 +17,8 @@ use crate::same_stack::SameStack;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be planned. Of a frame that has begun the title, the
-    /// criteria, the task, the priority, the labels and the assignee can be corrected; the history keeps the ones before.
+    /// The frame: its handle, its ID, its title, or the beginning of one of these. It must be planned. Of a frame that has begun
+    /// the title, the criteria, the task, the priority, the labels and the assignee can be corrected; the history keeps the ones before.
     frame: FrameRef,
     #[command(flatten)]
     changes: Changes,
@@ -46,13 +44,9 @@ struct Changes {
     /// As urgent as the frame above.
     #[arg(long)]
     no_priority: bool,
-    /// A label that it gets. Can be repeated.
-    #[arg(long, value_name = "LABEL", alias = "label")]
-    add_label: Vec<String>,
-    /// A label that it loses. Can be repeated.
-    #[arg(long, value_name = "LABEL")]
-    remove_label: Vec<String>,
-    /// Who is to do the work. Workers of other names leave the frame to them.
+    #[command(flatten)]
+    labels: LabelChanges,
+    /// The person or agent that does the work. Workers of other names leave the frame to them.
     #[arg(long, value_name = "NAME", value_parser = name, conflicts_with = "no_assignee")]
     assignee: Option<String>,
     /// Anybody can do the work.
@@ -102,8 +96,7 @@ impl Report for Edited {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure> {
-    let labels = Labels { added: arguments.changes.add_label.clone(), removed: arguments.changes.remove_label.clone() };
-    let mut edit = arguments.changes.edit()?;
+    let (mut edit, labels) = arguments.changes.edit()?;
     let stack = folder.open_to_write()?;
     let handle = stack.resolve(arguments.frame)?;
     edit.labels = labels.of(handle, &stack.frame(handle)?)?;
@@ -118,35 +111,12 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Edited, Failure
     })?)
 }
 
-/// Labels that a frame gets and loses.
-struct Labels {
-    added: Vec<String>,
-    removed: Vec<String>,
-}
-
-impl Labels {
-    /// All labels of a frame then. `None`: they stay.
+impl Changes {
+    /// The changes but those of labels, which depend on what the frame has.
     ///
     /// # Errors
-    /// If it does not have a label that it is to lose.
-    fn of(self, handle: Handle, frame: &Frame) -> Result<Option<Vec<String>>, Failure> {
-        if let Some(missing) = self.removed.iter().find(|label| !frame.has_label(label)) {
-            let message = format!("{handle} does not have the label `{}`", one_line(missing));
-            return Err(Failure::new(Exit::Refused, "no_label", message).next(format!("callstack show {handle}")));
-        }
-        if self.added.is_empty() && self.removed.is_empty() {
-            return Ok(None);
-        }
-        let is_kept =
-            |label: &&String| !self.removed.iter().any(|removed| removed.to_lowercase() == label.to_lowercase());
-        Ok(Some(frame.labels.iter().filter(is_kept).chain(&self.added).cloned().collect()))
-    }
-}
-
-impl Changes {
-    /// # Errors
     /// If nothing changes; those of the standard input.
-    fn edit(self) -> Result<FrameEdit, Failure> {
+    fn edit(self) -> Result<(FrameEdit, LabelChanges), Failure> {
         let words = [self.title, self.criteria, self.criteria_compacted, self.task];
         let [title, criteria, compacted, task] = input::texts(words)?;
         let mut edit = FrameEdit::default();
@@ -159,10 +129,9 @@ impl Changes {
         edit.parent = self.below.map(Some).or(self.root.then_some(None));
         edit.before = self.before.map(Some).or(self.last.then_some(None));
         edit.assignee = self.assignee.map(Some).or(self.no_assignee.then_some(None));
-        let has_labels = !self.add_label.is_empty() || !self.remove_label.is_empty();
-        if edit == FrameEdit::default() && !has_labels {
+        if edit == FrameEdit::default() && !self.labels.are_given() {
             return Err(misused("no change is given").next("`callstack edit --help` lists what can be changed"));
         }
-        Ok(edit)
+        Ok((edit, self.labels))
     }
 }

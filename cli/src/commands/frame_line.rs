@@ -23,7 +23,7 @@ pub struct FrameLine {
     /// Words of a team for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// Who is to do it.
+    /// The person or agent that does the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
 }
@@ -45,7 +45,7 @@ impl FrameLine {
         let line = self.line_with(indentation, &self.title);
         match marks::shown(self.assignee.as_deref(), &self.labels) {
             marks if marks.is_empty() => line,
-            marks => line.styled(FAINT, "  ").styled(FAINT, marks),
+            marks => line.styled(FAINT, format!("  {marks}")),
         }
     }
 

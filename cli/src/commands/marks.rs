@@ -1,9 +1,12 @@
-//! Labels and the assignee of frames: options that set them, options by which lists are filtered, and how lists show them.
+//! Labels and the assignee of frames: options that set and change them, options by which lists are filtered, and how lists show them.
 
-use callstack_core::{Handle, NewFrame, Tree};
+use callstack_core::text::one_line;
+use callstack_core::{Frame, Handle, NewFrame, Tree};
 use clap::Args;
 
 use super::changed::quoted;
+use crate::exit::Exit;
+use crate::failure::Failure;
 
 /// Sets the marks of new frames.
 #[derive(Args)]
@@ -11,7 +14,7 @@ pub struct Marks {
     /// A label of the frame, such as `backend`. Can be repeated.
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
-    /// Who is to do the work. Workers of other names leave the frame to them.
+    /// The person or agent that does the work. Workers of other names leave the frame to them.
     #[arg(long, value_name = "NAME", value_parser = name)]
     assignee: Option<String>,
 }
@@ -26,6 +29,38 @@ impl Marks {
         frame.labels.extend(self.labels.iter().cloned());
         frame.assignee = self.assignee.clone().or(frame.assignee);
         frame
+    }
+}
+
+/// Changes the labels of frames.
+#[derive(Args)]
+pub struct LabelChanges {
+    /// A label that it gets. Can be repeated.
+    #[arg(long = "add-label", value_name = "LABEL", alias = "label")]
+    added: Vec<String>,
+    /// A label that it loses. Can be repeated.
+    #[arg(long = "remove-label", value_name = "LABEL")]
+    removed: Vec<String>,
+}
+
+impl LabelChanges {
+    pub fn are_given(&self) -> bool {
+        !self.added.is_empty() || !self.removed.is_empty()
+    }
+
+    /// All labels of a frame then. `None`: they stay.
+    ///
+    /// # Errors
+    /// If it does not have a label that it is to lose.
+    pub fn of(&self, handle: Handle, frame: &Frame) -> Result<Option<Vec<String>>, Failure> {
+        if let Some(missing) = self.removed.iter().find(|label| !frame.has_label(label)) {
+            let message = format!("{handle} does not have the label `{}`", one_line(missing));
+            return Err(Failure::new(Exit::Refused, "no_label", message).next(format!("callstack show {handle}")));
+        }
+        let is_kept =
+            |label: &&String| !self.removed.iter().any(|removed| removed.to_lowercase() == label.to_lowercase());
+        let labels = || frame.labels.iter().filter(is_kept).chain(&self.added).cloned().collect();
+        Ok(self.are_given().then(labels))
     }
 }
 
@@ -52,7 +87,7 @@ pub struct Marked {
 }
 
 impl Marked {
-    /// What is added to a sentence about frames that were not found.
+    /// The words for a message that no frame was found: empty, or that the marks have restricted the search.
     pub fn restriction(&self) -> &'static str {
         if self.labels.is_empty() && self.assignee.is_none() { "" } else { " with these marks" }
     }

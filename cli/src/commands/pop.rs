@@ -41,26 +41,35 @@ pub struct Arguments {
     /// Complete the frame although frames below it are open or planned.
     #[arg(long)]
     anyway: bool,
+    /// What to do if the results and the question are empty. Default: give the options of this command.
+    #[arg(skip)]
+    advice: Option<&'static str>,
 }
 
 impl Arguments {
-    /// Those that complete a frame.
+    /// Those that complete a frame, with the results as the only words.
     pub fn completing(frame: Option<FrameRef>, results: String, anyway: bool) -> Self {
-        let status = Some(Status::Completed);
+        let advice = "say what exists now, where, and how it is used: callstack done [FRAME] RESULTS";
+        Self { status: Some(Status::Completed), results: Some(results), anyway, ..Self::of(frame, advice) }
+    }
+
+    /// Those that block a frame, with the question as the only words.
+    pub fn blocking(frame: Option<FrameRef>, question: String) -> Self {
+        let advice = "say what the frame needs, and from whom: callstack block [FRAME] QUESTION";
+        Self { question: Some(question), ..Self::of(frame, advice) }
+    }
+
+    fn of(frame: Option<FrameRef>, advice: &'static str) -> Self {
         Self {
             frame,
-            status,
-            results: Some(results),
+            status: None,
+            results: None,
             results_file: None,
             results_compacted: None,
             question: None,
-            anyway,
+            anyway: false,
+            advice: Some(advice),
         }
-    }
-
-    /// Those that block a frame.
-    pub fn blocking(frame: Option<FrameRef>, question: String) -> Self {
-        Self { status: None, results: None, question: Some(question), ..Self::completing(frame, String::new(), false) }
     }
 }
 
@@ -138,7 +147,7 @@ impl Report for Popped {
 }
 
 pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure> {
-    let Arguments { frame, status, results, results_file, results_compacted, question, anyway } = arguments;
+    let Arguments { frame, status, results, results_file, results_compacted, question, anyway, advice } = arguments;
     let from_file = results_file.map(|file| input::content(&file)).transpose()?;
     let [results, compacted, question] = input::texts([results.or(from_file), results_compacted, question])?;
     let results = Results::new(results.unwrap_or_default()).compacted(compacted.unwrap_or_default());
@@ -149,11 +158,11 @@ pub fn run(arguments: Arguments, folder: &StackFolder) -> Result<Popped, Failure
     let asks = question.as_deref().is_some_and(|question| !question.trim().is_empty());
     if !asks && results.dense().trim().is_empty() {
         let field = if status == Status::Blocked { "question" } else { "results" };
-        return Err(Failure::from(Error::Empty { field }).next(match status {
+        return Err(Failure::from(Error::Empty { field }).next(advice.unwrap_or(match status {
             Status::Blocked => "say with --question what the frame needs, and from whom",
             Status::Completed => "say with --results or --results-file what exists now, where, and how it is used",
             Status::Failed => "say with --results or --results-file what was tried, and why it failed",
-        }));
+        })));
     }
     let stack = folder.open_to_write()?;
     let handle = chosen(&stack, frame)?;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use callstack_core::FrameRef;
 use callstack_core::search::{FoundFrames, SearchField, SearchQuery};
+use callstack_core::{Error, FrameRef};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,13 +44,13 @@ pub struct Search {
 }
 
 pub fn run(arguments: &Arguments, folder: &StackFolder) -> Result<Search, Failure> {
-    let words = arguments.words.join(" ");
-    if !words.contains(char::is_alphanumeric) {
-        return Err(misused("the words have no letter and no digit, by which texts are found"));
-    }
     let stack = folder.open_to_read()?;
-    let query = SearchQuery::new(words).below(arguments.below.clone());
-    let found = stack.search(&query.logs(arguments.logs).limit(arguments.limit as usize))?;
+    let query = SearchQuery::new(arguments.words.join(" ")).below(arguments.below.clone());
+    let found = stack.search(&query.logs(arguments.logs).limit(arguments.limit as usize));
+    let found = found.map_err(|error| match error {
+        Error::Empty { .. } => misused("the words have no letter and no digit, by which texts are found"),
+        error => error.into(),
+    })?;
     Ok(Search { found, with_logs: arguments.logs, same_stack: folder.same_stack() })
 }
 

@@ -130,15 +130,13 @@ impl<'a> Screen<'a> {
 
     /// The number of lines of the sheet, and of those for which there is room.
     pub fn sheet_extent(&self, layout: &Layout) -> (usize, usize) {
-        let lines = self.view.sheet.map_or(0, |shown| self.sheet_lines(shown, layout));
-        (lines, usize::from(sheet::area(layout).height))
-    }
-
-    fn sheet_lines(&self, shown: Sheet, layout: &Layout) -> usize {
-        match shown.of {
-            Content::Keys => help::height(sheet::area(layout)),
-            Content::AtWork => self.at_work.lines().len(),
-        }
+        let area = sheet::area(layout);
+        let lines = match self.view.sheet.map(|sheet| sheet.of) {
+            Some(Content::Keys) => help::height(area),
+            Some(Content::AtWork) => self.at_work.lines().len(),
+            None => 0,
+        };
+        (lines, usize::from(area.height))
     }
 
     /// The refusal that the user must see, unless it is a part of the prompt.
@@ -282,8 +280,8 @@ impl<'a> Screen<'a> {
         }
         self.view.notice = None;
         let layout = self.layout(size);
+        let (lines, height) = self.sheet_extent(&layout);
         if let Some(shown) = self.view.sheet.take() {
-            let (lines, height) = (self.sheet_lines(shown, &layout), usize::from(sheet::area(&layout).height));
             let scrolled = |first, step| moved(first, step, lines.saturating_sub(height), height);
             self.view.sheet = step
                 .map(|step| Sheet { first: (0..WHEEL).fold(shown.first, |first, _| scrolled(first, step)), ..shown });
