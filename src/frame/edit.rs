@@ -53,7 +53,7 @@ pub struct FrameEdit {
     /// The new labels, instead of those so far ([`Frame::labels`](super::Frame::labels)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Vec<String>>,
-    /// Who is to do the work from now on; `Some(None)`: anybody.
+    /// The person or agent that does the work from now on; `Some(None)`: any.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub assignee: Option<Option<String>>,
     /// All frames whose results the frame needs, instead of those so far.
@@ -116,7 +116,7 @@ impl FrameEdit {
         self
     }
 
-    /// Sets who is to do the work; `None`: anybody.
+    /// Sets the person or agent that does the work; `None`: any.
     #[must_use]
     pub fn assignee(mut self, assignee: Option<String>) -> Self {
         self.assignee = Some(assignee);

@@ -60,7 +60,7 @@ pub struct Checksums {
     /// Of the labels.
     #[serde(skip_serializing_if = "is_none")]
     pub labels: u64,
-    /// Of the name of who is to do it.
+    /// Of the name of the assignee.
     #[serde(skip_serializing_if = "is_none")]
     pub assignee: u64,
     /// Of the IDs of what it depends on.
@@ -78,7 +78,7 @@ pub struct Checksums {
 }
 
 impl Checksums {
-    /// Those of what nobody knows: equal to those of no text.
+    /// Those of unknown texts: equal to those of no text.
     pub(crate) const UNKNOWN: Self = Self {
         title: LARGEST - 1,
         criteria: LARGEST - 1,

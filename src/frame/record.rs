@@ -57,7 +57,7 @@ pub struct Frame {
     /// [`Frame::LONGEST_LABEL`] characters. Contexts do not show them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// Who is to do the work. Workers of other names leave the frame to them. Contexts do not show it.
+    /// The person or agent that does the work. Workers of other names leave the frame to them. Contexts do not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
     /// Time at which a person has corrected the words of the frame while it was open, in milliseconds since the Unix epoch. Conversations
@@ -580,7 +580,7 @@ pub struct NewFrame {
     pub priority: Option<Priority>,
     /// Words of a team for the frame ([`Frame::labels`]). Default: none.
     pub labels: Vec<String>,
-    /// Who is to do the work ([`Frame::assignee`]). Default: anybody.
+    /// The person or agent that does the work ([`Frame::assignee`]). Default: any.
     pub assignee: Option<String>,
     /// What the frame may do and spend. Default: what the frame above may.
     pub limits: FrameLimits,
@@ -678,7 +678,7 @@ impl NewFrame {
         self
     }
 
-    /// Sets who is to do the work.
+    /// Sets the person or agent that does the work.
     pub fn assignee(mut self, assignee: impl Into<String>) -> Self {
         self.assignee = Some(assignee.into());
         self

@@ -379,7 +379,7 @@ fn take_labels(object: &mut Map<String, Value>, place: &str, collector: &mut Col
     labels
 }
 
-/// Takes out of an object who is to do the work.
+/// Takes the assignee out of an object.
 fn take_assignee(object: &mut Map<String, Value>, place: &str, collector: &mut Collector) -> Option<String> {
     let name = take_text(object, "assignee", place, collector).filter(|name| !name.trim().is_empty());
     if name.is_none() {

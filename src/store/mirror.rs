@@ -368,7 +368,7 @@ impl Mirror {
         self.plan_revision != Some(revision) && self.folder.is_taken(&last_name(name))
     }
 
-    /// Writes the plan file if it is as this stack has written it last. Who has changed it wants it imported first.
+    /// Writes the plan file if it is as this stack has written it last. A file that was changed otherwise stays until it is imported.
     pub(crate) fn write_plan(&mut self, source: &impl Source) -> Result<()> {
         let name = source.plan_name();
         if let Some((written, Some(last))) = plan(&self.folder, name)?

@@ -95,7 +95,7 @@ export interface NewFrame {
   priority?: Priority
   /** Words of a team for it, at most 50 of at most 100 characters. Contexts do not show them. */
   labels?: string[]
-  /** Who is to do the work. Workers of other names leave the frame to them. */
+  /** The person or agent that does the work. Workers of other names leave the frame to them. */
   assignee?: string
   /** What it may do and spend. Default: what the frame above may. */
   limits?: FrameLimits
@@ -185,7 +185,7 @@ export interface FrameEdit {
   priority?: Priority | null
   /** All labels, instead of those so far. */
   labels?: string[]
-  /** Who is to do the work; null: anybody. */
+  /** The person or agent that does the work; null: any. */
   assignee?: string | null
   /** All frames whose results it needs, instead of those so far. */
   dependsOn?: FrameRef[]
@@ -248,7 +248,7 @@ export interface FrameRecord {
   priority?: Priority
   /** Words of a team for it. */
   labels?: string[]
-  /** Who is to do the work. */
+  /** The person or agent that does the work. */
   assignee?: string
   /** When a person has corrected the words of the frame while it was open. */
   correctedAt?: number

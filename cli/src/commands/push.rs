@@ -129,7 +129,7 @@ impl Task {
         self.criteria.is_some() || self.criteria_compacted.is_some() || self.task.is_some()
     }
 
-    /// True if it says when the frame is done, beside others, and by whom.
+    /// True if an option for the order of work or the assignee is given.
     pub fn has_order(&self) -> bool {
         !self.depends_on.is_empty() || self.priority.is_some() || self.marks.are_given()
     }

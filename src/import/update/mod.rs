@@ -116,7 +116,7 @@ pub enum PlanField {
     Priority,
     /// The labels.
     Labels,
-    /// Who is to do it.
+    /// The person or agent that does the work.
     Assignee,
     /// The frames whose results it needs.
     DependsOn,

@@ -393,7 +393,7 @@ pub(super) fn labels_of(labels: Vec<String>) -> Result<Vec<String>> {
     }
 }
 
-/// The name of who is to do the work.
+/// The name of the assignee.
 pub(super) fn assignee_of(assignee: Option<String>) -> Result<Option<String>> {
     let name = assignee.map(|name| marks::label(&name));
     name.iter().try_for_each(|name| check_name("assignee", name, Holder::LONGEST_NAME))?;

@@ -248,7 +248,7 @@ class NewFrame(TypedDict):
     priority: NotRequired[Priority]
     #: Words of a team for it, at most 50 of at most 100 characters. Contexts do not show them.
     labels: NotRequired[list[str]]
-    #: Who is to do the work. Workers of other names leave the frame to them.
+    #: The person or agent that does the work. Workers of other names leave the frame to them.
     assignee: NotRequired[str]
     #: What it may do and spend. Default: what the frame above may.
     limits: NotRequired[FrameLimits]
@@ -275,7 +275,7 @@ class FrameEdit(TypedDict, total=False):
     priority: Priority | None
     #: All labels, instead of those so far.
     labels: list[str]
-    #: Who is to do the work; None: anybody.
+    #: The person or agent that does the work; None: any.
     assignee: str | None
     #: All frames whose results it needs, instead of those so far.
     dependsOn: list[FrameRef]
@@ -528,7 +528,7 @@ class FrameRecord(TypedDict):
     priority: NotRequired[Priority]
     #: Words of a team for it.
     labels: NotRequired[list[str]]
-    #: Who is to do the work.
+    #: The person or agent that does the work.
     assignee: NotRequired[str]
     #: When a person has corrected the words of the frame while it was open.
     correctedAt: NotRequired[int]

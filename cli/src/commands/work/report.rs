@@ -81,7 +81,7 @@ impl Worked {
         self.lost += other.lost;
     }
 
-    /// True if something is left of which nothing can begin: it waits for frames that are blocked, that persons or hosts have or are
+    /// True if frames are left and none of them can begin: they wait for frames that are blocked, that persons or hosts have or are
     /// assigned to, or that have ended without completion.
     pub(super) fn is_stuck(&self) -> bool {
         let WorkLeft { free, held, later, waiting, blocked, assigned, .. } = self.left;

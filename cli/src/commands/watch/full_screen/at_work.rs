@@ -1,4 +1,4 @@
-//! Who works on which frame, and what the last hour has cost: the sheet behind the key `c`.
+//! The sheet that the key `c` opens: the workers and sessions with their frames, and the cost of the last hour.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
