@@ -9,6 +9,7 @@ use crate::frame::{FrameStatus, Handle, StateError, reference_to_id, shown, show
 
 /// What a budget counts. In JSON `"tokens"` or `"bytes"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum BudgetUnit {
@@ -65,6 +66,7 @@ impl fmt::Display for BudgetUnit {
 ///
 /// A failed command can also apply events to the tree that other processes committed before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!untagged))]
 #[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
@@ -672,57 +674,7 @@ impl Error {
     /// assert_eq!((refused.class(), refused.is_outcome_known()), (ErrorClass::Refused, true));
     /// ```
     pub fn class(&self) -> ErrorClass {
-        match self {
-            Error::Child { error, .. } => error.class(),
-            Error::Busy { .. } | Error::Disconnected { .. } => ErrorClass::Passing,
-            Error::Io { .. } | Error::DiskFull { .. } | Error::ReadOnly { .. } => ErrorClass::Storage,
-            Error::Damaged { .. } | Error::Replaced { .. } | Error::Version { .. } | Error::History { .. } => {
-                ErrorClass::Damaged
-            }
-            Error::Json { what: SNAPSHOT, .. } => ErrorClass::Damaged,
-            Error::Empty { .. }
-            | Error::TooLong { .. }
-            | Error::NotOneLine { .. }
-            | Error::Setting { .. }
-            | Error::Json { .. } => ErrorClass::Usage,
-            Error::InMemory { .. } | Error::InsideRead {} | Error::Broken {} => ErrorClass::Broken,
-            Error::UnknownFrame { .. }
-            | Error::AmbiguousFrame { .. }
-            | Error::DuplicateId { .. }
-            | Error::Transition { .. }
-            | Error::ParentClosed { .. }
-            | Error::ParentPlanned { .. }
-            | Error::IdentityFixed { .. }
-            | Error::Dependency { .. }
-            | Error::ParentCircle { .. }
-            | Error::NotOpen { .. }
-            | Error::NotBlocked { .. }
-            | Error::NotFinished { .. }
-            | Error::ResultsFixed { .. }
-            | Error::NoFrame { .. }
-            | Error::TooDeep { .. }
-            | Error::Held { .. }
-            | Error::WaitCircle { .. }
-            | Error::ChunkExists { .. }
-            | Error::UnknownChunk { .. }
-            | Error::NoRun { .. }
-            | Error::OutOfTurn { .. }
-            | Error::SecondStackOperation { .. }
-            | Error::BudgetTooSmall { .. }
-            | Error::NotEmpty { .. }
-            | Error::Full { .. }
-            | Error::NotRetriable { .. }
-            | Error::ToolsExceed { .. }
-            | Error::NothingToUndo { .. }
-            | Error::NotUndone { .. }
-            | Error::RetryLink { .. }
-            | Error::NotPlanned { .. }
-            | Error::NotSibling { .. }
-            | Error::NotReady { .. }
-            | Error::PartsLeft { .. }
-            | Error::NotFree { .. }
-            | Error::HoldLost { .. } => ErrorClass::Refused,
-        }
+        self.kind().0
     }
 
     /// False if it is not known whether the request was carried out.
@@ -736,63 +688,97 @@ impl Error {
 
     /// Returns a short name of the variant, for programs, such as `unknown_frame`. It never changes.
     pub fn code(&self) -> &'static str {
-        match self {
-            Error::UnknownFrame { .. } => "unknown_frame",
-            Error::AmbiguousFrame { .. } => "ambiguous_frame",
-            Error::DuplicateId { .. } => "duplicate_id",
-            Error::Empty { .. } => "empty",
-            Error::Transition { .. } => "transition",
-            Error::ParentClosed { .. } => "parent_closed",
-            Error::ParentPlanned { .. } => "parent_planned",
-            Error::IdentityFixed { .. } => "identity_fixed",
-            Error::Dependency { .. } => "dependency",
-            Error::ParentCircle { .. } => "parent_circle",
-            Error::NotOpen { .. } => "not_open",
-            Error::NotBlocked { .. } => "not_blocked",
-            Error::NotFinished { .. } => "not_finished",
-            Error::ResultsFixed { .. } => "results_fixed",
-            Error::NoFrame { .. } => "no_frame",
-            Error::TooDeep { .. } => "too_deep",
-            Error::Held { .. } => "held",
-            Error::WaitCircle { .. } => "wait_circle",
-            Error::ChunkExists { .. } => "chunk_exists",
-            Error::UnknownChunk { .. } => "unknown_chunk",
-            Error::TooLong { .. } => "too_long",
-            Error::NotOneLine { .. } => "not_one_line",
-            Error::NoRun { .. } => "no_run",
-            Error::OutOfTurn { .. } => "out_of_turn",
-            Error::SecondStackOperation { .. } => "second_stack_operation",
-            Error::BudgetTooSmall { .. } => "budget_too_small",
-            Error::Setting { .. } => "setting",
-            Error::Json { what: SNAPSHOT, .. } => "damaged",
-            Error::Json { .. } => "json",
-            Error::Version { .. } => "version",
-            Error::History { .. } => "history",
-            Error::NotEmpty { .. } => "not_empty",
-            Error::InMemory { .. } => "in_memory",
-            Error::Io { .. } => "io",
-            Error::DiskFull { .. } => "disk_full",
-            Error::ReadOnly { .. } => "read_only",
-            Error::Busy { .. } => "busy",
-            Error::Damaged { .. } => "damaged",
-            Error::Replaced { .. } => "replaced",
-            Error::Disconnected { .. } => "disconnected",
-            Error::InsideRead { .. } => "inside_read",
-            Error::Broken { .. } => "broken",
-            Error::Full { .. } => "full",
-            Error::NotRetriable { .. } => "not_retriable",
-            Error::ToolsExceed { .. } => "tools_exceed",
-            Error::NothingToUndo { .. } => "nothing_to_undo",
-            Error::NotUndone { .. } => "not_undone",
-            Error::RetryLink { .. } => "retry_link",
-            Error::NotPlanned { .. } => "not_planned",
-            Error::NotSibling { .. } => "not_sibling",
-            Error::NotReady { .. } => "not_ready",
-            Error::PartsLeft { .. } => "parts_left",
-            Error::NotFree { .. } => "not_free",
-            Error::HoldLost { .. } => "hold_lost",
-            Error::Child { error, .. } => error.code(),
+        self.kind().1
+    }
+}
+
+/// Defines the errors by class: the variant, its code, and its number in the C interface, whose hundreds are the class. Neither
+/// a code nor a number ever changes.
+macro_rules! kinds {
+    ($($class:ident { $($variant:ident $code:literal $number:literal,)* })*) => {
+        impl Error {
+            /// The class, the code and the number.
+            pub(crate) fn kind(&self) -> (ErrorClass, &'static str, i32) {
+                match self {
+                    Error::Child { error, .. } => error.kind(),
+                    Error::Json { what: SNAPSHOT, .. } => (ErrorClass::Damaged, "damaged", 503),
+                    $($(Error::$variant { .. } => (ErrorClass::$class, $code, $number),)*)*
+                }
+            }
         }
+
+        /// All errors: the variant, the class, the code, and the number in the C interface.
+        #[cfg(all(test, feature = "capi"))]
+        pub(crate) const KINDS: &[(&str, ErrorClass, &str, i32)] =
+            &[$($((stringify!($variant), ErrorClass::$class, $code, $number),)*)*];
+    };
+}
+
+kinds! {
+    Refused {
+        UnknownFrame "unknown_frame" 101,
+        AmbiguousFrame "ambiguous_frame" 102,
+        DuplicateId "duplicate_id" 103,
+        Transition "transition" 104,
+        ParentClosed "parent_closed" 105,
+        ParentPlanned "parent_planned" 106,
+        IdentityFixed "identity_fixed" 107,
+        Dependency "dependency" 108,
+        ParentCircle "parent_circle" 109,
+        NotOpen "not_open" 110,
+        BudgetTooSmall "budget_too_small" 111,
+        NotEmpty "not_empty" 112,
+        Full "full" 113,
+        ResultsFixed "results_fixed" 114,
+        NoFrame "no_frame" 115,
+        TooDeep "too_deep" 116,
+        Held "held" 117,
+        ChunkExists "chunk_exists" 118,
+        UnknownChunk "unknown_chunk" 119,
+        NoRun "no_run" 120,
+        OutOfTurn "out_of_turn" 121,
+        SecondStackOperation "second_stack_operation" 122,
+        NotFinished "not_finished" 123,
+        NotBlocked "not_blocked" 124,
+        NotPlanned "not_planned" 125,
+        NotSibling "not_sibling" 126,
+        NotReady "not_ready" 127,
+        WaitCircle "wait_circle" 128,
+        NotRetriable "not_retriable" 129,
+        RetryLink "retry_link" 130,
+        NotFree "not_free" 131,
+        HoldLost "hold_lost" 132,
+        NothingToUndo "nothing_to_undo" 133,
+        NotUndone "not_undone" 134,
+        ToolsExceed "tools_exceed" 135,
+        PartsLeft "parts_left" 136,
+    }
+    Usage {
+        Empty "empty" 201,
+        Setting "setting" 202,
+        Json "json" 203,
+        TooLong "too_long" 204,
+        NotOneLine "not_one_line" 205,
+    }
+    Passing {
+        Busy "busy" 301,
+        Disconnected "disconnected" 302,
+    }
+    Storage {
+        Io "io" 401,
+        DiskFull "disk_full" 402,
+        ReadOnly "read_only" 403,
+    }
+    Damaged {
+        Version "version" 501,
+        History "history" 502,
+        Damaged "damaged" 503,
+        Replaced "replaced" 504,
+    }
+    Broken {
+        Broken "broken" 601,
+        InMemory "in_memory" 602,
+        InsideRead "inside_read" 603,
     }
 }
 

@@ -341,6 +341,33 @@ impl fmt::Debug for ToolNames {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ToolNames {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ToolNames".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut names = serde_json::Map::new();
+        let prefix = "What stands before the default names, such as `mcp__callstack__`. Default: empty.";
+        names.insert(PREFIX.to_owned(), serde_json::json!({ "type": "string", "description": prefix }));
+        for role in ROLES {
+            let about = format!("Default `{}`. Null: the host has no such tool.", role.tool());
+            let name = serde_json::json!({ "type": ["string", "null"], "description": about });
+            names.insert(role.key().to_owned(), name);
+        }
+        schemars::json_schema!({
+            "description": "The host's names of the tools that texts for agents mention. `prefix` stands before the default \
+                names, a string replaces a whole name, null means that the host has no such tool. `\"none\"`: texts mention no \
+                tools. Names have 1 to 64 characters and no control characters.",
+            "anyOf": [
+                { "const": NONE },
+                { "type": "object", "properties": names, "additionalProperties": false },
+            ],
+        })
+    }
+}
+
 impl Serialize for ToolNames {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let Some(table) = &self.table else { return serializer.serialize_map(Some(0))?.end() };

@@ -428,7 +428,7 @@ fn calls_of_subagents_without_a_name_are_told_by_their_frame() {
     // The proxy has seen its first request.
     let stack = project.stack();
     let agent = Actor::new(HolderKind::Conversation, "qwen/4f0c/1").caller("qwen/4f0c");
-    stack.as_actor(agent.clone()).set_status("f2", FrameStatus::InProgress, None).unwrap();
+    stack.as_actor(agent.clone()).resume("f2").unwrap();
     ends_with(&server.done(None, "record", json!({ "decisions": ["Integers"], "frame": "f2" })), "f2 (Cart).");
     let part = json!({ "title": "Tax", "successCriteria": "It is right", "frame": "f2" });
     ends_with(&server.done(None, "push", part), "You are in f3 (Tax).");
@@ -1159,7 +1159,7 @@ fn an_answer_is_not_used_for_another_question() {
     let (mut server, asked) = blocked_before_a_person(&project);
     let stack = project.stack();
     stack.answer("f1", "None").unwrap();
-    stack.set_status("f1", FrameStatus::InProgress, None).unwrap();
+    stack.resume("f1").unwrap();
     stack.block("f1", "Which country?", None).unwrap();
     decide(&mut server, &asked, json!({ "action": "accept", "content": { "answer": "20 %" } }));
     let answer = server.answer_to(100);
@@ -1739,7 +1739,7 @@ fn a_conversation_that_begins_learns_where_the_work_stands() {
     // The conversation has ended without a word, and its lease is over.
     for frame in ["f1", "f2"] {
         project.stack().set_status(frame, FrameStatus::Blocked, None).unwrap();
-        project.stack().set_status(frame, FrameStatus::InProgress, None).unwrap();
+        project.stack().resume(frame).unwrap();
     }
     let told = instructions(&project);
     assert!(told.contains(r#"Nobody works on f2 (Cart): activate {"frame": "f2"} goes on with it"#), "{told}");

@@ -561,7 +561,7 @@ fn parts_in_the_hands_of_a_person_are_not_done() {
     let output = place.command(&[], "[ $CALLSTACK_TITLE != Cart ] || exit 77").output().unwrap();
     assert_eq!((worked(&output)["blocked"].clone(), output.status.code()), (1.into(), Some(1)));
     place.stack.refresh().unwrap();
-    place.stack.set_status(cart, FrameStatus::InProgress, None).unwrap();
+    place.stack.resume(cart).unwrap();
     // One that no worker has had.
     let detail = place.stack.plan(NewFrame::new("Detail").below(root)).unwrap();
     place.stack.activate(detail).unwrap();

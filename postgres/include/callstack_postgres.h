@@ -9,16 +9,16 @@
 extern "C" {
 #endif
 
-/* Opens the stack of a URL, which is made if it does not exist. It is used and closed as one that `callstack_open` has opened.
+/* Opens the stack of a URL, and makes it if it does not exist. It is used and closed like a stack of `callstack_open`.
  *
- * - `url`: postgres://USER:PASSWORD@HOST:PORT/DATABASE/TENANT/STACK?OPTIONS; docs/scale.md describes it. Must not be empty.
- * - `options`: NULL, or a JSON object as for `callstack_open`.
- * - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
+ * - `url` (text): postgres://USER:PASSWORD@HOST:PORT/DATABASE/TENANT/STACK?OPTIONS; docs/scale.md describes it. Must not be empty.
+ * - `options` (StackOptions, optional): as for `callstack_open`.
+ * - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
  *
  * Errors: _EMPTY and _SETTING for the URL, _JSON and _SETTING for the options, _DISCONNECTED if the server cannot be reached, and the
  * storage errors. */
-CallstackCode callstack_open_url(const char *url, size_t url_len, const char *options, size_t options_len,
-                                 Callstack **out_stack, CallstackError **error);
+CallstackCode callstack_open_url(CallstackView url, CallstackView options, Callstack **out_stack,
+                                 CallstackError **error);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::mem::{align_of, offset_of, size_of};
 use std::path::Path;
 
-use super::text::CallstackText;
+use super::context::CallstackContext;
+use super::text::{CallstackText, CallstackView};
 use super::version::CALLSTACK_ABI;
 
 const GENERATED: &str = include_str!(concat!(env!("OUT_DIR"), "/callstack.h"));
@@ -44,7 +45,11 @@ fn layouts() -> Vec<Layout> {
             }
         };
     }
-    vec![layout!(CallstackText { data, len })]
+    vec![
+        layout!(CallstackText { data, len }),
+        layout!(CallstackView { data, len }),
+        layout!(CallstackContext { xml, stable, changing, owner }),
+    ]
 }
 
 /// The name by which programs load the library of this version. The builds take it from the record.
@@ -83,7 +88,8 @@ fn parameter(declaration: &str) -> String {
 
 /// Everything that a header declares.
 fn interface(header: &str) -> Interface {
-    let code = uncommented(header);
+    // The inline helpers at the end are compiled into programs.
+    let code = uncommented(header.split("#ifndef CALLSTACK_NONE").next().unwrap_or_default());
     let mut found = Interface::from([("soname".to_owned(), soname())]);
     let mut add = |key: String, value: String| assert!(found.insert(key.clone(), value).is_none(), "{key} is twice");
     for line in code.lines() {
@@ -212,7 +218,10 @@ fn every_kind_of_change_is_seen() {
     let changed = message("callstack_text_free(CallstackText *text)", "callstack_text_free(CallstackText **text)");
     assert!(changed.contains("from `void (CallstackText *)` to `void (CallstackText **)`"), "{changed}");
     assert!(message("CALLSTACK_ERROR_NULL 1", "CALLSTACK_ERROR_NULL 9").contains("constant CALLSTACK_ERROR_NULL"));
-    assert!(message("size_t len;\n}", "uint32_t len;\n}").contains("field CallstackText.len was changed"));
+    assert!(
+        message("size_t len;\n} CallstackText", "uint32_t len;\n} CallstackText")
+            .contains("field CallstackText.len was changed")
+    );
     assert!(message("typedef int32_t CallstackCode", "typedef int64_t CallstackCode").contains("type CallstackCode"));
 
     assert_eq!(

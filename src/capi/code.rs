@@ -1,7 +1,4 @@
-//! Return codes and frame statuses as numbers. A number never changes its meaning.
-
-use crate::error::{Error, SNAPSHOT};
-use crate::frame::{FrameStatus, PopStatus};
+//! Return codes. A number never changes its meaning.
 
 /// The result of a call: `CALLSTACK_OK` or the number of an error. The hundreds of a number say what can be done about it:
 ///
@@ -136,146 +133,24 @@ pub const CALLSTACK_ERROR_IN_MEMORY: CallstackCode = 602;
 /// A command was called by code that the library calls while it reads the tree. C programs cannot cause it.
 pub const CALLSTACK_ERROR_INSIDE_READ: CallstackCode = 603;
 
-/// The status of a frame. In JSON the name is used, such as `"in_progress"`.
-pub type CallstackStatus = i32;
-
-/// `planned`: not begun.
-pub const CALLSTACK_STATUS_PLANNED: CallstackStatus = 0;
-/// `in_progress`: an agent works on it.
-pub const CALLSTACK_STATUS_IN_PROGRESS: CallstackStatus = 1;
-/// `completed`: finished, the criteria are met.
-pub const CALLSTACK_STATUS_COMPLETED: CallstackStatus = 2;
-/// `failed`: finished, the criteria are not met; the results say why.
-pub const CALLSTACK_STATUS_FAILED: CallstackStatus = 3;
-/// `blocked`: begun, and waiting for something outside of the frame.
-pub const CALLSTACK_STATUS_BLOCKED: CallstackStatus = 4;
-/// `invalidated`: removed from the plan.
-pub const CALLSTACK_STATUS_INVALIDATED: CallstackStatus = 5;
-
-/// Returns the code of an error of the engine. Add a number here for each new error.
-pub(super) fn code_of(error: &Error) -> CallstackCode {
-    match error {
-        Error::UnknownFrame { .. } => CALLSTACK_ERROR_UNKNOWN_FRAME,
-        Error::AmbiguousFrame { .. } => CALLSTACK_ERROR_AMBIGUOUS_FRAME,
-        Error::DuplicateId { .. } => CALLSTACK_ERROR_DUPLICATE_ID,
-        Error::Empty { .. } => CALLSTACK_ERROR_EMPTY,
-        Error::Transition { .. } => CALLSTACK_ERROR_TRANSITION,
-        Error::ParentClosed { .. } => CALLSTACK_ERROR_PARENT_CLOSED,
-        Error::ParentPlanned { .. } => CALLSTACK_ERROR_PARENT_PLANNED,
-        Error::IdentityFixed { .. } => CALLSTACK_ERROR_IDENTITY_FIXED,
-        Error::Dependency { .. } => CALLSTACK_ERROR_DEPENDENCY,
-        Error::ParentCircle { .. } => CALLSTACK_ERROR_PARENT_CIRCLE,
-        Error::NotOpen { .. } => CALLSTACK_ERROR_NOT_OPEN,
-        Error::BudgetTooSmall { .. } => CALLSTACK_ERROR_BUDGET_TOO_SMALL,
-        Error::Setting { .. } => CALLSTACK_ERROR_SETTING,
-        Error::Json { what: SNAPSHOT, .. } => CALLSTACK_ERROR_DAMAGED,
-        Error::Json { .. } => CALLSTACK_ERROR_JSON,
-        Error::Version { .. } => CALLSTACK_ERROR_VERSION,
-        Error::History { .. } => CALLSTACK_ERROR_HISTORY,
-        Error::NotEmpty { .. } => CALLSTACK_ERROR_NOT_EMPTY,
-        Error::InMemory { .. } => CALLSTACK_ERROR_IN_MEMORY,
-        Error::Io { .. } => CALLSTACK_ERROR_IO,
-        Error::DiskFull { .. } => CALLSTACK_ERROR_DISK_FULL,
-        Error::ReadOnly { .. } => CALLSTACK_ERROR_READ_ONLY,
-        Error::Busy { .. } => CALLSTACK_ERROR_BUSY,
-        Error::Damaged { .. } => CALLSTACK_ERROR_DAMAGED,
-        Error::Full { .. } => CALLSTACK_ERROR_FULL,
-        Error::ResultsFixed { .. } => CALLSTACK_ERROR_RESULTS_FIXED,
-        Error::NotFinished { .. } => CALLSTACK_ERROR_NOT_FINISHED,
-        Error::NotBlocked { .. } => CALLSTACK_ERROR_NOT_BLOCKED,
-        Error::NoFrame { .. } => CALLSTACK_ERROR_NO_FRAME,
-        Error::TooDeep { .. } => CALLSTACK_ERROR_TOO_DEEP,
-        Error::Held { .. } => CALLSTACK_ERROR_HELD,
-        Error::WaitCircle { .. } => CALLSTACK_ERROR_WAIT_CIRCLE,
-        Error::ChunkExists { .. } => CALLSTACK_ERROR_CHUNK_EXISTS,
-        Error::UnknownChunk { .. } => CALLSTACK_ERROR_UNKNOWN_CHUNK,
-        Error::TooLong { .. } => CALLSTACK_ERROR_TOO_LONG,
-        Error::NotOneLine { .. } => CALLSTACK_ERROR_NOT_ONE_LINE,
-        Error::NoRun { .. } => CALLSTACK_ERROR_NO_RUN,
-        Error::OutOfTurn { .. } => CALLSTACK_ERROR_OUT_OF_TURN,
-        Error::SecondStackOperation { .. } => CALLSTACK_ERROR_SECOND_STACK_OPERATION,
-        Error::Replaced { .. } => CALLSTACK_ERROR_REPLACED,
-        Error::Disconnected { .. } => CALLSTACK_ERROR_DISCONNECTED,
-        Error::InsideRead { .. } => CALLSTACK_ERROR_INSIDE_READ,
-        Error::Broken { .. } => CALLSTACK_ERROR_BROKEN,
-        Error::NotRetriable { .. } => CALLSTACK_ERROR_NOT_RETRIABLE,
-        Error::ToolsExceed { .. } => CALLSTACK_ERROR_TOOLS_EXCEED,
-        Error::NothingToUndo { .. } => CALLSTACK_ERROR_NOTHING_TO_UNDO,
-        Error::NotUndone { .. } => CALLSTACK_ERROR_NOT_UNDONE,
-        Error::RetryLink { .. } => CALLSTACK_ERROR_RETRY_LINK,
-        Error::NotPlanned { .. } => CALLSTACK_ERROR_NOT_PLANNED,
-        Error::NotSibling { .. } => CALLSTACK_ERROR_NOT_SIBLING,
-        Error::NotReady { .. } => CALLSTACK_ERROR_NOT_READY,
-        Error::PartsLeft { .. } => CALLSTACK_ERROR_PARTS_LEFT,
-        Error::NotFree { .. } => CALLSTACK_ERROR_NOT_FREE,
-        Error::HoldLost { .. } => CALLSTACK_ERROR_HOLD_LOST,
-        Error::Child { error, .. } => code_of(error),
-    }
-}
-
-/// Converts a number to a status.
-pub(super) fn status(number: CallstackStatus) -> Result<FrameStatus, Error> {
-    known_status(number).ok_or_else(|| no_status(number, "0 to 5 (CALLSTACK_STATUS_…)"))
-}
-
-/// Converts a number to a status that a pop can set.
-pub(super) fn pop_status(number: CallstackStatus) -> Result<PopStatus, Error> {
-    match number {
-        CALLSTACK_STATUS_COMPLETED => Ok(PopStatus::Completed),
-        CALLSTACK_STATUS_FAILED => Ok(PopStatus::Failed),
-        CALLSTACK_STATUS_BLOCKED => Ok(PopStatus::Blocked),
-        _ => Err(no_status(number, "completed (2), failed (3) or blocked (4)")),
-    }
-}
-
-const fn known_status(number: CallstackStatus) -> Option<FrameStatus> {
-    match number {
-        CALLSTACK_STATUS_PLANNED => Some(FrameStatus::Planned),
-        CALLSTACK_STATUS_IN_PROGRESS => Some(FrameStatus::InProgress),
-        CALLSTACK_STATUS_COMPLETED => Some(FrameStatus::Completed),
-        CALLSTACK_STATUS_FAILED => Some(FrameStatus::Failed),
-        CALLSTACK_STATUS_BLOCKED => Some(FrameStatus::Blocked),
-        CALLSTACK_STATUS_INVALIDATED => Some(FrameStatus::Invalidated),
-        _ => None,
-    }
-}
-
-/// The error for a number. It names the status, because a binding may have taken the number from that name.
-fn no_status(number: CallstackStatus, expected: &'static str) -> Error {
-    let value = known_status(number).map_or(number.to_string(), |status| format!("{status} ({number})"));
-    Error::Setting { name: "status".into(), value, expected }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::error::ErrorClass;
+    use std::collections::BTreeMap;
+
+    use crate::error::{ErrorClass, KINDS};
 
     #[test]
-    fn the_hundreds_of_a_number_are_the_class_of_the_error() {
-        let io = || Error::io("write", "stack", "no");
-        let errors = [
-            Error::UnknownFrame { reference: "f9".into(), handle: None, similar: Vec::new() },
-            Error::NotEmpty { path: "stack".into() },
-            Error::Full { limit: 1 },
-            Error::Empty { field: "title" },
-            Error::TooLong { field: "name", length: 2, limit: 1 },
-            Error::NotOneLine { field: "name" },
-            Error::Setting { name: "lease".into(), value: "0".into(), expected: "1 or more" },
-            Error::json("the query", "no JSON".to_owned()),
-            Error::Busy { path: "stack".into(), waited: 10 },
-            Error::disconnected("stack", "gone", true),
-            io(),
-            Error::disk_full("stack"),
-            Error::json(SNAPSHOT, "no JSON".to_owned()),
-            Error::Version { what: "stack".into(), found: 99, supported: 1 },
-            Error::InMemory { what: "history" },
-            Error::InsideRead {},
-            Error::Broken {},
-            Error::Child { number: 1, title: "Cart".into(), error: Box::new(io()) },
-        ];
-        for error in errors {
-            let hundreds = match error.class() {
+    fn every_error_has_a_constant_and_the_hundreds_are_its_class() {
+        let source = include_str!("code.rs");
+        let constants = source.lines().filter_map(|line| line.strip_prefix("pub const CALLSTACK_ERROR_"));
+        let numbers: BTreeMap<String, i32> = constants
+            .map(|line| {
+                let (name, number) = line.split_once(": CallstackCode = ").expect("a constant is on one line");
+                (name.to_lowercase(), number.trim_end_matches(';').parse().expect("a number"))
+            })
+            .collect();
+        for (variant, class, code, number) in KINDS {
+            let hundreds = match class {
                 ErrorClass::Refused => 1,
                 ErrorClass::Usage => 2,
                 ErrorClass::Passing => 3,
@@ -283,7 +158,10 @@ mod tests {
                 ErrorClass::Damaged => 5,
                 ErrorClass::Broken => 6,
             };
-            assert_eq!(code_of(&error) / 100, hundreds, "{}: {error}", error.code());
+            assert_eq!(numbers.get(*code), Some(number), "{variant}: the constant of {code}");
+            assert_eq!(number / 100, hundreds, "{variant}: {class:?}");
         }
+        let of_engine = numbers.values().filter(|number| **number >= 100).count();
+        assert_eq!(of_engine, KINDS.len(), "an error is missing in `error::kinds!`");
     }
 }

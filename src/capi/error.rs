@@ -100,7 +100,10 @@ pub(super) enum Failure {
 impl Failure {
     fn code(&self) -> (CallstackCode, &'static str) {
         match self {
-            Failure::Engine(error) => (code_of(error), error.code()),
+            Failure::Engine(error) => {
+                let (_, code, number) = error.kind();
+                (number, code)
+            }
             Failure::Null { .. } => (CALLSTACK_ERROR_NULL, "null"),
             Failure::Length { .. } => (CALLSTACK_ERROR_LENGTH, "length"),
             Failure::Utf8 { .. } => (CALLSTACK_ERROR_UTF8, "utf8"),

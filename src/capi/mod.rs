@@ -15,6 +15,8 @@
 
 #[cfg(test)]
 mod abi_tests;
+#[cfg(test)]
+mod api_tests;
 pub mod code;
 pub mod command;
 pub mod context;
@@ -30,6 +32,7 @@ pub mod limits;
 pub mod logs;
 pub mod memory;
 pub mod query;
+mod record;
 pub mod stack;
 pub mod text;
 pub mod version;

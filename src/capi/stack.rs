@@ -1,19 +1,16 @@
 //! Stacks of the C interface: opening, closing, and the access of every other function to a stack.
 
-use std::ffi::c_char;
 use std::ptr;
-
-use serde::{Deserialize, Serialize};
 
 use super::code::CallstackCode;
 use super::error::{CallstackError, Failure};
 use super::guard::{Output, caught, guard, put};
-use super::text::{CallstackText, optional_record, record, text, to_json};
-use crate::context::{self, CacheStatistics};
+use super::record::{CompactionLimits, FolderOptions, MemoryOptions, StackInfo, StateOptions};
+use super::text::{CallstackText, CallstackView, to_json};
 use crate::error::Error;
-use crate::frame::{Handle, Repair, StackState};
+use crate::frame::{Repair, StackState};
 use crate::stack::{Stack, StackOptions};
-use crate::store::{Durability, LogLimits, MemoryStore, MirrorStatus};
+use crate::store::{LogLimits, MemoryStore};
 
 /// A call stack: a tree of frames, in a folder or in memory.
 ///
@@ -124,113 +121,44 @@ unsafe fn made(
     }
 }
 
-/// The options of `callstack_open` and `callstack_rebuild`.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-struct FolderOptions {
-    durability: Durability,
-    busy_timeout: Option<u64>,
-    mirror: Option<bool>,
-    state_file_frames: Option<usize>,
-    finished_frames: Option<usize>,
-    counter: Option<String>,
-}
-
-impl TryFrom<FolderOptions> for StackOptions {
-    type Error = Error;
-
-    fn try_from(options: FolderOptions) -> Result<Self, Error> {
-        let defaults = options_with(options.counter.as_deref())?;
-        Ok(Self {
-            durability: options.durability,
-            busy_timeout: options.busy_timeout.unwrap_or(defaults.busy_timeout),
-            mirror: options.mirror.unwrap_or(defaults.mirror),
-            state_file_frames: options.state_file_frames.unwrap_or(defaults.state_file_frames),
-            finished_frames: options.finished_frames.unwrap_or(defaults.finished_frames),
-            ..defaults
-        })
-    }
-}
-
-/// The options of `callstack_in_memory`.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-struct MemoryOptions {
-    counter: Option<String>,
-    history: bool,
-}
-
-/// The options of `callstack_from_state`.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-struct StateOptions {
-    counter: Option<String>,
-}
-
-/// Returns the default options with the token counter of this name.
-fn options_with(counter: Option<&str>) -> Result<StackOptions, Error> {
-    let options = StackOptions::default();
-    Ok(match counter {
-        Some(name) => options.counter(context::counter(name)?),
-        None => options,
-    })
-}
-
 /// Reads the required path of a folder.
-unsafe fn folder_path<'a>(folder: *const c_char, folder_len: usize) -> Result<&'a str, Failure> {
+unsafe fn folder_path<'a>(folder: CallstackView) -> Result<&'a str, Failure> {
     // SAFETY: the caller promises as much as the callee asks.
-    match unsafe { text("folder", folder, folder_len) }? {
+    match unsafe { folder.text("folder") }? {
         "" => Err(Error::Empty { field: "folder" }.into()),
         folder => Ok(folder),
     }
 }
 
 /// Opens the stack in a folder. Creates the folder and the stack if they do not exist. Files of the original plugin
-/// (state.json, frames/) are imported once, if the folder has no database; the originals are kept in before-import/.
+/// (`state.json`, `frames/`) are imported once, if the folder has no database; the originals are kept in `before-import/`.
 ///
-/// - `folder`: a path, absolute or relative to the working directory. Must not be empty.
-/// - `options`: NULL, or a JSON object such as `{"durability": "full", "busyTimeout": 2000}`, with any of
-///   - `"durability"`: `"normal"` (the default: acknowledged commits survive the death of the process, but a power
-///     loss can remove the last ones) or `"full"` (acknowledged commits also survive a power loss);
-///   - `"busyTimeout"`: how long a call waits in all, in milliseconds: for commands of other threads, for other processes,
-///     and for the locks of files; then it returns _BUSY. Default 10000;
-///   - `"mirror"`: whether state.json and frames/ are kept up to date beside the database; default true;
-///   - `"stateFileFrames"`: the number of frames above which state.json is left to `callstack_flush` and to other
-///     processes, for programs that make one change and end; default: it is always written;
-///   - `"finishedFrames"`: how many frames of finished trees stay in memory at most; the others are read from the database
-///     when they are asked for; default 4096;
-///   - `"counter"`: the token counter, `"approx"` (default: an estimate), `"chars4"` (a token for four characters), or
-///     `"o200k"` (exact; only if the library was built with the feature `tokenizer`, else the error is _SETTING).
-/// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
+/// - `folder` (text): a path, absolute or relative to the working directory. Must not be empty.
+/// - `options` (StackOptions, optional): how the stack is stored.
+/// - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: _EMPTY for the folder, _JSON and _SETTING for the options, and the storage errors. _DAMAGED and _VERSION mean that a
-/// file cannot be read or is from a newer version; the file was not changed.
+/// Errors: _EMPTY for the folder, _JSON and _SETTING for the options; _DAMAGED and _VERSION if a file cannot be read or
+/// comes from a newer version (the file is not changed); the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_open(
-    folder: *const c_char,
-    folder_len: usize,
-    options: *const c_char,
-    options_len: usize,
+    folder: CallstackView,
+    options: CallstackView,
     out_stack: *mut *mut Callstack,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
-    unsafe {
-        open_with((folder, folder_len), (options, options_len), out_stack, error, |folder, options| {
-            Stack::open(folder, options)
-        })
-    }
+    unsafe { open_with(folder, options, out_stack, error, |folder, options| Stack::open(folder, options)) }
 }
 
-/// Opens a stack as `callstack_open` does, but by `open`, which gets the place and the options. For C functions of other crates, whose
-/// stacks are in other stores.
+/// Opens a stack as `callstack_open` does, but by `open`, which gets the place and the options. For C functions of other
+/// crates, whose stacks are in other stores.
 ///
 /// # Safety
-/// As the header says of `callstack_open`: each text is null or has so many bytes, `out_stack` and `error` are null or can be written
-/// to.
+/// As the header says of `callstack_open`: each text has the length that it states, `out_stack` and `error` are null or can
+/// be written to.
 pub unsafe fn open_with(
-    (place, place_len): (*const c_char, usize),
-    (options, options_len): (*const c_char, usize),
+    place: CallstackView,
+    options: CallstackView,
     out_stack: *mut *mut Callstack,
     error: *mut *mut CallstackError,
     open: impl FnOnce(&str, StackOptions) -> Result<Stack, Error>,
@@ -238,33 +166,31 @@ pub unsafe fn open_with(
     // SAFETY: the caller's promise.
     unsafe {
         made(out_stack, error, || {
-            let place = folder_path(place, place_len)?;
-            let options: FolderOptions = optional_record("options", options, options_len)?;
+            let place = folder_path(place)?;
+            let options: FolderOptions = options.optional_record("options")?;
             Ok(Callstack::new(open(place, options.try_into()?)?, Vec::new()))
         })
     }
 }
 
-/// Makes an empty stack in memory.
+/// Makes an empty stack in memory. Nothing is written to the disk.
 ///
-/// - `options`: NULL, or a JSON object such as `{"history": true}`, with any of `"counter"` (as for `callstack_open`)
-///   and `"history"` (whether the stack keeps its events for `callstack_history`; default false).
-/// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
+/// - `options` (MemoryOptions, optional): what the stack keeps.
+/// - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
 /// Errors: _JSON and _SETTING for the options.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_in_memory(
-    options: *const c_char,
-    options_len: usize,
+    options: CallstackView,
     out_stack: *mut *mut Callstack,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         made(out_stack, error, || {
-            let MemoryOptions { counter, history } = optional_record("options", options, options_len)?;
-            let options = options_with(counter.as_deref())?;
-            let stack = match history {
+            let memory: MemoryOptions = options.optional_record("options")?;
+            let options = memory.stack_options()?;
+            let stack = match memory.history {
                 false => Stack::with_options(options),
                 true => Stack::with_store(MemoryStore::new(), options)?,
             };
@@ -274,31 +200,28 @@ pub unsafe extern "C" fn callstack_in_memory(
 }
 
 /// Makes a stack in memory from a state. Unreadable or inconsistent parts of the state are repaired, and no frame is
-/// lost; `callstack_info` lists the repairs. A `logPath` that leads outside of a stack's folder is removed, and contexts name a
-/// log only after `callstack_set_log_path`.
+/// lost: `callstack_info` lists the repairs. A `logPath` that leads outside of a stack's folder is removed, and contexts
+/// name a log only after `callstack_set_log_path`.
 ///
-/// - `state`: the JSON of `callstack_state` or of a file state.json.
-/// - `options`: NULL, or a JSON object with `"counter"` (as for `callstack_open`).
-/// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
+/// - `state` (StackState): the JSON of `callstack_state` or of a file `state.json`.
+/// - `options` (StateOptions, optional): how tokens are counted.
+/// - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: _JSON if `state` is not a state, _JSON and _SETTING for the options; _VERSION if a newer version wrote the state.
+/// Errors: _JSON if `state` is not a state; _JSON and _SETTING for the options; _VERSION if a newer version wrote the state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_from_state(
-    state: *const c_char,
-    state_len: usize,
-    options: *const c_char,
-    options_len: usize,
+    state: CallstackView,
+    options: CallstackView,
     out_stack: *mut *mut Callstack,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         made(out_stack, error, || {
-            let state = text("state", state, state_len)?;
-            let StateOptions { counter } = optional_record("options", options, options_len)?;
+            let state = state.text("state")?;
+            let options: StateOptions = options.optional_record("options")?;
             let (state, unreadable) = StackState::from_json(state).map_err(Error::from)?;
-            let options = options_with(counter.as_deref())?;
-            Ok(Callstack::new(Stack::from_state(state, options).0, unreadable))
+            Ok(Callstack::new(Stack::from_state(state, options.stack_options()?).0, unreadable))
         })
     }
 }
@@ -306,30 +229,27 @@ pub unsafe extern "C" fn callstack_from_state(
 /// Makes a stack from an exported history in a folder that has no stack yet: the same frames with the same handles,
 /// and the same history.
 ///
-/// - `folder`: a path, as for `callstack_open`.
-/// - `history`: the text of `callstack_export_history`.
-/// - `options`: NULL, or a JSON object as for `callstack_open`.
-/// - `out_stack`: the stack. Must not be NULL. The caller closes it with `callstack_close`.
+/// - `folder` (text): a path, as for `callstack_open`.
+/// - `history` (text): the text of `callstack_export_history`.
+/// - `options` (StackOptions, optional): how the stack is stored.
+/// - `out_stack` (Stack): the stack. Must not be NULL. The caller closes it with `callstack_close`.
 ///
-/// Errors: _NOT_EMPTY if the folder has a state.json or a database with events; _JSON (names the line) and _HISTORY
-/// (names the event) for the history; those of `callstack_open`.
+/// Errors: _NOT_EMPTY if the folder has a `state.json` or a database with events; _JSON (names the line) and _HISTORY
+/// (names the event) for the history; _EMPTY for the folder, _JSON and _SETTING for the options; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_rebuild(
-    folder: *const c_char,
-    folder_len: usize,
-    history: *const c_char,
-    history_len: usize,
-    options: *const c_char,
-    options_len: usize,
+    folder: CallstackView,
+    history: CallstackView,
+    options: CallstackView,
     out_stack: *mut *mut Callstack,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         made(out_stack, error, || {
-            let folder = folder_path(folder, folder_len)?;
-            let history = text("history", history, history_len)?;
-            let options: FolderOptions = optional_record("options", options, options_len)?;
+            let folder = folder_path(folder)?;
+            let history = history.text("history")?;
+            let options: FolderOptions = options.optional_record("options")?;
             Ok(Callstack::new(Stack::rebuild(folder, history.as_bytes(), options.try_into()?)?, Vec::new()))
         })
     }
@@ -369,9 +289,9 @@ pub unsafe extern "C" fn callstack_flush(stack: *mut Callstack, error: *mut *mut
 }
 
 /// Makes visible to queries what other processes have committed since the last command or refresh. Commands do the
-/// same by themselves. Takes a few microseconds if there is nothing new.
+/// same automatically. Takes a few microseconds if there is nothing new.
 ///
-/// - `out_is_new`: 1 if there was something new, else 0.
+/// - `out_is_new` (flag): whether there was something new.
 ///
 /// Errors: the storage errors.
 #[unsafe(no_mangle)]
@@ -384,38 +304,28 @@ pub unsafe extern "C" fn callstack_refresh(
     unsafe { Callstack::write(stack, out_is_new, error, |stack| Ok(stack.refresh()?)) }
 }
 
-/// The limits of `callstack_compact_history`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CompactionLimits {
-    before: u64,
-}
-
-/// Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames, handles, contexts
-/// and logs stay as they are. `callstack_history` no longer has these events; `callstack_export_history` writes the frames in their
-/// place, so that `callstack_rebuild` still makes the same stack.
+/// Replaces the events of finished trees by their last state, so that the database becomes smaller. Frames, handles,
+/// contexts and logs stay as they are. `callstack_history` no longer has these events. `callstack_export_history` writes the
+/// frames instead of them, so `callstack_rebuild` still makes the same stack.
 ///
-/// - `limits`: a JSON object, `{"before": 1795293106903}`: trees in which nothing is unfinished, and whose last event has an
-///   earlier time, in milliseconds since the Unix epoch.
-/// - `out_compaction`: a JSON object, `{"trees": 120, "events": 18304, "bytesBefore": 52428800, "bytesAfter": 9437184}`: the
-///   number of trees whose events were removed, the number of these events, and the size of the database in bytes.
+/// Takes some seconds for a million events. Most of that time other commands do not wait.
 ///
-/// Takes some seconds for a million events. Most of it does not keep other commands waiting.
+/// - `limits` (CompactionLimits): which trees lose their events.
+/// - `out_compaction` (HistoryCompaction): what was removed.
 ///
-/// Errors: _JSON for the limits, _IN_MEMORY if the stack has no database, _DAMAGED if the events do not give the state that the
-/// database has; the storage errors. After an error the history is as it was.
+/// Errors: _JSON for the limits, _IN_MEMORY if the stack has no database, _DAMAGED if the events do not give the state that
+/// the database has; the storage errors. After an error the history is as it was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_compact_history(
     stack: *mut Callstack,
-    limits: *const c_char,
-    limits_len: usize,
+    limits: CallstackView,
     out_compaction: *mut CallstackText,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::write(stack, out_compaction, error, |stack| {
-            let CompactionLimits { before } = record("limits", limits, limits_len)?;
+            let CompactionLimits { before } = limits.record("limits")?;
             Ok(to_json(&stack.compact_history(before)?))
         })
     }
@@ -423,53 +333,29 @@ pub unsafe extern "C" fn callstack_compact_history(
 
 /// Removes old logs of finished frames. Logs of frames that are planned, in progress or blocked stay.
 ///
-/// - `limits`: a JSON object, `{"before": 1795293106903, "bytes": 500000000}`, with any of
-///   - `"before"`: removes logs to which nothing was appended since this time, in milliseconds since the Unix epoch;
-///   - `"bytes"`: removes the oldest logs, until all together have at most this size.
-/// - `out_pruned`: a JSON object, `{"files": 12, "bytes": 340000, "left": 5100000}`: the number of logs that were removed, their
-///   size, and the size of those that are left, in bytes.
+/// - `limits` (LogLimits): which logs are removed.
+/// - `out_pruned` (PrunedLogs): what was removed, and what is left.
 ///
 /// Errors: _JSON for the limits, _IN_MEMORY if the stack has no folder; the storage errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_prune_logs(
     stack: *mut Callstack,
-    limits: *const c_char,
-    limits_len: usize,
+    limits: CallstackView,
     out_pruned: *mut CallstackText,
     error: *mut *mut CallstackError,
 ) -> CallstackCode {
     // SAFETY: the caller keeps the header's contract.
     unsafe {
         Callstack::write(stack, out_pruned, error, |stack| {
-            let limits: LogLimits = record("limits", limits, limits_len)?;
+            let limits: LogLimits = limits.record("limits")?;
             Ok(to_json(&stack.prune_logs(limits)?))
         })
     }
 }
 
-/// The record of `callstack_info`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Info<'a> {
-    revision: u64,
-    frames: usize,
-    active: Option<Handle>,
-    cache: CacheStatistics,
-    mirror: Option<MirrorStatus>,
-    repairs: Vec<&'a Repair>,
-}
-
 /// Returns figures about the stack, as the last command left them. Does not wait for a command that is running.
 ///
-/// - `out_info`: a JSON object, `{"revision": 9, "frames": 3, "active": "f2", "cache": {"hits": 5, "misses": 2,
-///   "entries": 2}, "mirror": {"revision": 9, "staleFrames": 0, "error": null}, "repairs": []}`:
-///   - `revision`: number of events that the tree has seen; `frames`: number of frames;
-///   - `active`: handle of the active frame, or null;
-///   - `cache`: statistics of the context cache;
-///   - `mirror`: null if the stack keeps no mirror, else the revision that state.json holds, the number of frames whose
-///     files are out of date, and the message of the last failed write, or null;
-///   - `repairs`: problems in the files or the state from which the stack was made, `[{"frame": "ses_1", "message":
-///     "…"}]`; `frame` can be null.
+/// - `out_info` (StackInfo): the figures.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_info(
     stack: *const Callstack,
@@ -483,7 +369,7 @@ pub unsafe extern "C" fn callstack_info(
             let (revision, frames, active) = stack.look(|tree| (tree.revision(), tree.len(), tree.active()));
             let repairs = unreadable.iter().chain(stack.repairs()).collect();
             let (cache, mirror) = (stack.cache_statistics(), stack.mirror_status());
-            Ok(to_json(&Info { revision, frames, active, cache, mirror, repairs }))
+            Ok(to_json(&StackInfo { revision, frames, active, cache, mirror, repairs }))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Texts of the C interface: input as pointer and length, output as [`CallstackText`].
+//! Texts of the C interface: [`CallstackView`] for texts that the caller keeps, [`CallstackText`] for texts that the library has made.
 
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::Failure;
 use crate::error::Error;
+use crate::frame::FrameRef;
 use crate::text::{located, without_mark};
 
 /// A text that the library has allocated: `len` bytes of UTF-8 at `data`, followed by a NUL that `len` does not count.
@@ -41,13 +42,6 @@ pub unsafe extern "C" fn callstack_text_free(text: *mut CallstackText) {
 impl CallstackText {
     pub(super) const NONE: Self = Self { data: ptr::null_mut(), len: 0 };
 
-    /// Copies a text.
-    pub(super) fn copy(text: &str) -> Self {
-        let mut bytes = Vec::with_capacity(text.len() + 1);
-        bytes.extend_from_slice(text.as_bytes());
-        Self::of(bytes)
-    }
-
     fn of(mut bytes: Vec<u8>) -> Self {
         let len = bytes.len();
         bytes.push(0);
@@ -61,68 +55,117 @@ impl From<String> for CallstackText {
     }
 }
 
-/// Reads an input text. NULL with length 0 is the empty text.
-pub(super) unsafe fn text<'a>(argument: &'static str, data: *const c_char, len: usize) -> Result<&'a str, Failure> {
-    // SAFETY: the caller promises as much as the callee asks.
-    unsafe { optional_text(argument, data, len) }.map(Option::unwrap_or_default)
+/// A text that the caller keeps: `len` bytes of UTF-8 at `data`, which need not end in NUL. Functions take it by value and read it only
+/// during the call. NULL with length 0 means that there is no text: the empty text, or an absent argument.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CallstackView {
+    /// The first byte.
+    pub data: *const c_char,
+    /// The length in bytes.
+    pub len: usize,
 }
 
-/// Reads an optional input text. NULL with length 0 is `None`.
-pub(super) unsafe fn optional_text<'a>(
-    argument: &'static str,
-    data: *const c_char,
-    len: usize,
-) -> Result<Option<&'a str>, Failure> {
-    if data.is_null() {
-        return if len == 0 { Ok(None) } else { Err(Failure::Null { argument }) };
-    }
-    if isize::try_from(len).is_err() {
-        return Err(Failure::Length { argument, len });
-    }
-    // SAFETY: the caller promises that `len` bytes can be read at `data`, and `len` is possible.
-    let bytes = unsafe { slice::from_raw_parts(data.cast::<u8>(), len) };
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) => Err(Failure::Utf8 { argument, at: error.valid_up_to() }),
-    }
-}
+impl CallstackView {
+    /// No text.
+    pub const NONE: Self = Self { data: ptr::null(), len: 0 };
 
-/// Reads a list, a JSON array.
-pub(super) unsafe fn list<T: DeserializeOwned>(
-    argument: &'static str,
-    data: *const c_char,
-    len: usize,
-) -> Result<Vec<T>, Failure> {
-    // SAFETY: the caller promises as much as the callee asks.
-    from_json(argument, unsafe { text(argument, data, len) }?)
-}
-
-/// Reads a record, a JSON object.
-pub(super) unsafe fn record<T: DeserializeOwned>(
-    argument: &'static str,
-    data: *const c_char,
-    len: usize,
-) -> Result<T, Failure> {
-    // SAFETY: the caller promises as much as the callee asks.
-    let json = unsafe { text(argument, data, len) }?;
-    if without_mark(json).trim_ascii_start().starts_with('[') {
-        // serde would read an array as the fields in their order.
-        return Err(Error::json(argument, "an array, where an object is expected").into());
+    /// A view of a text.
+    pub const fn of(text: &str) -> Self {
+        Self { data: text.as_ptr().cast(), len: text.len() }
     }
-    from_json(argument, json)
-}
 
-/// Reads an optional record, a JSON object. NULL with length 0 gives the defaults.
-pub(super) unsafe fn optional_record<T: DeserializeOwned + Default>(
-    argument: &'static str,
-    data: *const c_char,
-    len: usize,
-) -> Result<T, Failure> {
-    if data.is_null() && len == 0 {
-        return Ok(T::default());
+    /// The text. No text is the empty text.
+    ///
+    /// # Safety
+    /// `len` bytes can be read at `data`, if it is not null.
+    pub(super) unsafe fn text<'a>(self, argument: &'static str) -> Result<&'a str, Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { self.optional_text(argument) }.map(Option::unwrap_or_default)
     }
-    // SAFETY: the caller promises as much as the callee asks.
-    unsafe { record(argument, data, len) }
+
+    /// The text, if there is one.
+    ///
+    /// # Safety
+    /// As [`CallstackView::text`].
+    pub(super) unsafe fn optional_text<'a>(self, argument: &'static str) -> Result<Option<&'a str>, Failure> {
+        let Self { data, len } = self;
+        if data.is_null() {
+            return if len == 0 { Ok(None) } else { Err(Failure::Null { argument }) };
+        }
+        if isize::try_from(len).is_err() {
+            return Err(Failure::Length { argument, len });
+        }
+        // SAFETY: the caller promises that `len` bytes can be read at `data`, and `len` is possible.
+        let bytes = unsafe { slice::from_raw_parts(data.cast::<u8>(), len) };
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) => Err(Failure::Utf8 { argument, at: error.valid_up_to() }),
+        }
+    }
+
+    /// A reference to a frame, if there is one.
+    ///
+    /// # Safety
+    /// As [`CallstackView::text`].
+    pub(super) unsafe fn optional_frame(self, argument: &'static str) -> Result<Option<FrameRef>, Failure> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.optional_text(argument) }?.map(FrameRef::from))
+    }
+
+    /// A record: a JSON object.
+    ///
+    /// # Safety
+    /// As [`CallstackView::text`].
+    pub(super) unsafe fn record<T: DeserializeOwned>(self, argument: &'static str) -> Result<T, Failure> {
+        // SAFETY: the caller's promise.
+        let json = unsafe { self.text(argument) }?;
+        if without_mark(json).trim_ascii_start().starts_with('[') {
+            // serde would read an array as the fields in their order.
+            return Err(Error::json(argument, "an array, where an object is expected").into());
+        }
+        from_json(argument, json)
+    }
+
+    /// A record. No text gives the defaults.
+    ///
+    /// # Safety
+    /// As [`CallstackView::text`].
+    pub(super) unsafe fn optional_record<T: DeserializeOwned + Default>(
+        self,
+        argument: &'static str,
+    ) -> Result<T, Failure> {
+        match self.is_none() {
+            true => Ok(T::default()),
+            // SAFETY: the caller's promise.
+            false => unsafe { self.record(argument) },
+        }
+    }
+
+    /// A list: a JSON array.
+    ///
+    /// # Safety
+    /// As [`CallstackView::text`].
+    pub(super) unsafe fn list<T: DeserializeOwned>(self, argument: &'static str) -> Result<Vec<T>, Failure> {
+        // SAFETY: the caller's promise.
+        from_json(argument, unsafe { self.text(argument) }?)
+    }
+
+    /// A list, if there is one.
+    ///
+    /// # Safety
+    /// As [`CallstackView::text`].
+    pub(super) unsafe fn optional_list<T: DeserializeOwned>(
+        self,
+        argument: &'static str,
+    ) -> Result<Option<Vec<T>>, Failure> {
+        // SAFETY: the caller's promise.
+        (!self.is_none()).then(|| unsafe { self.list(argument) }).transpose()
+    }
+
+    fn is_none(self) -> bool {
+        self.data.is_null() && self.len == 0
+    }
 }
 
 fn from_json<T: DeserializeOwned>(argument: &'static str, json: &str) -> Result<T, Failure> {

@@ -18,6 +18,7 @@ const CAPACITY: usize = 50;
 ///
 /// In JSON: `{"hits": 5, "misses": 2, "entries": 1}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CacheStatistics {

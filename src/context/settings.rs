@@ -19,6 +19,7 @@ use crate::vocabulary::ToolNames;
 /// "heap": 1500, "children": 1000}`. Every key is optional; unknown keys are rejected. `overhead`, `heap` and `children`
 /// may be 0; the others must be at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Budget {
@@ -147,6 +148,7 @@ fn tokens(value: &str) -> std::result::Result<usize, &'static str> {
 
 /// How much guidance on working with frames a context contains. In JSON `"full"` (the default), `"brief"` or `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Guidance {
@@ -163,6 +165,7 @@ pub enum Guidance {
 
 /// Which finished children of a frame its context shows. In JSON `"all"`, `"forgotten"` (the default) or `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum FinishedChildren {
@@ -179,6 +182,7 @@ pub enum FinishedChildren {
 
 /// The form of a context. In JSON `"cached"` (the default) or `"document"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Form {
@@ -198,6 +202,7 @@ pub enum Form {
 /// "form": "cached", "heapCeiling": 5000, "tools": {"prefix": "mcp__callstack__"}}`. Every key is optional; unknown keys are rejected.
 /// `tools` is omitted if the names are the default ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Settings {

@@ -39,6 +39,7 @@ fn is_zero(step: &u64) -> bool {
 /// In JSON: `{"name": "api-spec", "content": "add(a, b) -> int", "description": "signatures"}`. The description is
 /// optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NewChunk {

@@ -19,7 +19,7 @@ use super::{
 ///  "results": "JWT with refresh tokens", "resultsCompacted": "JWT"}
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StackEvent"))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// Position in the history: 1 for the first event of a tree, 2 for the second, and so on.

@@ -229,25 +229,47 @@ pub struct Actor {
     pub hands_over: bool,
 }
 
-/// The JSON form of [`Actor`], and of a hold.
+/// Who gives commands: a hold, or the kind and the name of an actor.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Actor"))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FlatActor {
+    /// The kind.
     kind: HolderKind,
+    /// The name.
     name: String,
+    /// The session or conversation for which the actor works.
     #[serde(default)]
     caller: String,
+    /// Of a hold: its frame.
     handle: Option<Handle>,
+    /// Of a hold: its generation.
     #[serde(default)]
     generation: u64,
+    /// Of a hold: the end of its lease. Ignored.
     #[serde(default, rename = "until")]
     _until: u64,
+    /// Of a hold: its tries. Ignored.
     #[serde(default, rename = "tries")]
     _tries: u64,
+    /// True: the actor may end and begin what a person or a conversation holds.
     #[serde(default)]
     takes_over: bool,
+    /// True: what the actor begins is the task of a subagent whose name is not known yet.
     #[serde(default)]
     hands_over: bool,
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Actor {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        FlatActor::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        FlatActor::json_schema(generator)
+    }
 }
 
 impl From<FlatActor> for Actor {
@@ -312,6 +334,7 @@ impl From<&Hold> for Actor {
 ///
 /// In JSON: `{"name": "build-1", "lease": 60000, "below": "f1"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NewHold {
@@ -419,29 +442,55 @@ pub enum Finish {
     },
 }
 
-/// The JSON form of [`Finish`].
+/// How the work on a frame ends for its holder.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Finish"))]
 #[serde(tag = "end", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 enum FlatFinish {
+    /// The frame is completed. If frames were planned below it, it is put back until they are done.
     Done {
+        /// The results in full.
         results: String,
+        /// A short form for the contexts of other frames. Default: the full results are used.
         #[serde(default)]
         results_compacted: String,
     },
+    /// The frame has failed.
     Failed {
+        /// The results in full: why it has failed.
         results: String,
+        /// A short form for the contexts of other frames. Default: the full results are used.
         #[serde(default)]
         results_compacted: String,
     },
+    /// The frame is blocked: it waits for an answer.
     Asks {
+        /// What the frame needs, and who can give it.
         question: String,
+        /// The results so far, in full. Default: the frame keeps its results.
         results: Option<String>,
+        /// A short form of the results so far. Default: the full ones are used.
         #[serde(default)]
         results_compacted: String,
     },
+    /// The frame is put back.
     Later {
+        /// How long it waits, in milliseconds, at most 86400000. Default: a second after its first time, twice as long after each
+        /// further one, at most a minute.
         wait: Option<u64>,
     },
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Finish {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        FlatFinish::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        FlatFinish::json_schema(generator)
+    }
 }
 
 impl From<FlatFinish> for Finish {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// "read_file", "arguments": "{\"path\": \"a.py\"}"}]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "RunMessage"))]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Message {

@@ -21,9 +21,24 @@ use serde::{Deserialize, Serialize};
 /// # Ok::<(), callstack_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u64", into = "u8")]
-pub struct Priority(#[cfg_attr(feature = "schema", schemars(range(max = 4)))] u8);
+pub struct Priority(u8);
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Priority {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Priority".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "integer",
+            "enum": [0, 1, 2, 3, 4],
+            "description": "How urgent a frame is: from 0, before all others, to 4. A frame without one has that of the nearest frame \
+                above that has one, or else 2.",
+        })
+    }
+}
 
 impl Priority {
     /// Before all others: 0.

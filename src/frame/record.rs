@@ -30,6 +30,7 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FrameRecord"))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Frame {
     /// The frame's ID: the ID of the host's session, or `plan-…` until a planned frame gets a session.
@@ -565,30 +566,40 @@ impl<'de> Deserialize<'de> for Parent {
 ///  "assignee": "anna", "limits": {"maxTokens": 90000}, "parent": "f1", "caller": "ses_1", "dependsOn": ["auth"]}
 /// ```
 ///
-/// Without `parent`, [`Parent::Auto`] chooses the parent; `"parent": null` makes the frame a root.
+/// In JSON `"parent": null` makes the frame a root; without `parent`, [`Parent::Auto`] chooses it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(!from, rename_all = "camelCase", deny_unknown_fields))]
 #[serde(from = "FlatNewFrame")]
 #[non_exhaustive]
 pub struct NewFrame {
-    /// The frame's ID. `None`: an ID of the form `plan-…` is generated.
+    /// The frame's ID: the ID of the host's session, at most 1,000 characters. `None`: an ID of the form `plan-…` is generated.
+    #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
     pub session_id: Option<String>,
     /// Title and criteria.
+    #[cfg_attr(feature = "schema", schemars(flatten))]
     pub identity: Identity,
     /// The full instruction ([`Frame::task`]). Default: empty.
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub task: String,
     /// How urgent the frame is. `None`: as the frame above it.
     pub priority: Option<Priority>,
     /// Words of a team for the frame ([`Frame::labels`]). Default: none.
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub labels: Vec<String>,
     /// The person or agent that does the work ([`Frame::assignee`]). Default: any.
     pub assignee: Option<String>,
     /// What the frame may do and spend. Default: what the frame above may.
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub limits: FrameLimits,
-    /// The parent. Default [`Parent::Auto`].
+    /// The frame above the new one; null makes it a root. Default: the open frame of the session `caller`, or the nearest open frame
+    /// above it; without `caller` the active frame, if there is one ([`Parent::Auto`]).
+    #[cfg_attr(feature = "schema", schemars(default, with = "Option<FrameRef>"))]
     pub parent: Parent,
     /// ID of the calling session, in whose tree [`Parent::Auto`] finds the parent.
     pub caller: Option<String>,
     /// The frames whose results the new frame needs.
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub depends_on: Vec<FrameRef>,
 }
 

@@ -109,10 +109,30 @@ pub type RegisterValues = BTreeMap<Register, String>;
 /// assert_eq!(child.get(Register::Plan), "1. parser 2. tests");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "RegisterValues", into = "RegisterValues")]
 pub struct Registers {
     values: [String; 8],
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Registers {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Registers".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let properties = Register::ALL.iter().map(|register| {
+            let about = format!("At most {} characters.", register.limit());
+            (register.name().to_owned(), serde_json::json!({ "type": "string", "description": about }))
+        });
+        schemars::json_schema!({
+            "type": "object",
+            "properties": properties.collect::<serde_json::Map<_, _>>(),
+            "additionalProperties": false,
+            "description": "Registers of a frame: short notes that its agent works by. Longer values are cut. A register that is \
+                empty is absent.",
+        })
+    }
 }
 
 impl Registers {

@@ -81,6 +81,7 @@ impl Default for StackState {
 /// How many finished trees a `state.json` leaves out. Their frames are in the folder `frames`, a file each. In JSON
 /// `{"roots": 30000, "frames": 930000}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FinishedTrees {
     /// Number of the trees.
     pub roots: usize,
@@ -90,6 +91,7 @@ pub struct FinishedTrees {
 
 /// A defect in a state, and its repair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Repair {
     /// ID of the affected frame; `None` if the defect concerns the state as a whole.
@@ -187,6 +189,43 @@ impl StackState {
     /// Returns the state as JSON on one line.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("a state has only string keys and finite numbers")
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for StackState {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "StackState".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let frame = generator.subschema_for::<Frame>();
+        let finished = generator.subschema_for::<FinishedTrees>();
+        schemars::json_schema!({
+            "description": "All trees in the form of `state.json`. A state of an imported file can have more keys.",
+            "type": "object",
+            "required": ["version", "frames", "rootFrameIDs", "updatedAt"],
+            "properties": {
+                "version": { "type": "integer", "description": "The version of the form." },
+                "revision": { "type": "integer", "description": "Number of events in the history. Default 0." },
+                "frames": {
+                    "type": "object",
+                    "additionalProperties": frame,
+                    "description": "All frames, by their IDs."
+                },
+                "activeFrameID": { "type": "string", "description": "The ID of the active frame; absent if there is none." },
+                "rootFrameIDs": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "The IDs of the roots."
+                },
+                "updatedAt": {
+                    "type": "integer",
+                    "description": "The time of the last change, in milliseconds since the Unix epoch."
+                },
+                "finishedTrees": finished,
+            },
+        })
     }
 }
 

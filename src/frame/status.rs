@@ -217,6 +217,7 @@ impl FromStr for FrameStatus {
 /// The statuses that a pop can set. In JSON a name such as `"completed"`. The specification fixes the set, so a `match`
 /// can be exhaustive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PopStatus {
     /// The success criteria are met.

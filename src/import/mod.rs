@@ -125,6 +125,7 @@ pub struct ImportedCounts {
 
 /// A defect in an imported file. In JSON: `{"place": "line 3", "message": "has no `id`; left out"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Problem {
     /// The place of the defect: a line, a JSON path, or the ID of a frame.

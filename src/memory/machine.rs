@@ -22,6 +22,7 @@ const TITLE_LENGTH: usize = 60;
 /// In JSON: `{"task": "Build a calculator", "settings": {"memory": "registers"}}`. The keys `title`, `sessionID`,
 /// `settings` and `tools` are optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NewRun {
@@ -94,6 +95,7 @@ impl NewRun {
 /// In JSON: `{"text": "…", "calls": [{"id": "call_1", "name": "heap_free", "arguments": "{\"name\": \"api\"}"}]}`. All
 /// keys are optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Reply {

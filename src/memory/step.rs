@@ -23,6 +23,7 @@ const REPEATS_TOLD: usize = 3;
 /// "id": "call_1", "name": "read_file", "arguments": "{}"}` or `{"next": "over", "status": "completed", "results":
 /// "…"}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "next", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Next {
@@ -45,6 +46,7 @@ pub enum Next {
 ///
 /// In JSON: `{"step": 1, "frame": "f1", "depth": 0, "system": "…", "messages": [{"role": "user", "text": "…"}]}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Prompt {
@@ -78,6 +80,7 @@ pub struct Prompt {
 ///
 /// In JSON: `{"settings": {…}, "steps": 4, "frame": "f3", "depth": 2, "repeats": 1}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunStatus {

@@ -38,6 +38,7 @@ pub type CallId = u64;
 ///
 /// In JSON: `"session"` or `"conversation"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CallPlace {
@@ -55,6 +56,7 @@ pub enum CallPlace {
 /// In JSON: `{"in": "session", "maxDepth": 5, "timeLimit": 600000, "maxConcurrent": 4, "limits": {"maxTokens": 900000}}`. Every key is optional; unknown keys are
 /// rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallSettings {

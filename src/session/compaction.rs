@@ -220,6 +220,8 @@ fn listed(entries: &[String]) -> String {
 /// In JSON: `{"id": "msg_1", "role": "assistant", "summary": true, "text": "The parser works.", "parts": []}`. Every
 /// key is optional.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "SessionMessage"))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Message {
     /// ID of the message. It prevents duplicates in the frame's log.

@@ -66,6 +66,7 @@ pub enum Action {
 /// {"kind": "readMessages", "sessionID": "ses_2"}
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[must_use = "the host has to carry out effects"]
 #[non_exhaustive]
@@ -77,6 +78,7 @@ pub enum Effect {
         /// A short description of the event, such as `Subagent completed`.
         message: String,
         /// Details: a JSON object with the session, the frame and other data of the event.
+        #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, Value>"))]
         data: Value,
     },
     /// Describe an unknown session: report [`SessionCreated`](super::HostEvent::SessionCreated), or
@@ -155,6 +157,7 @@ pub enum Effect {
 
 /// The severity of a line in the host's log. In JSON `"debug"`, `"info"` or `"warn"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LogLevel {

@@ -37,6 +37,8 @@ const KINDS: [&str; 16] = [
 ///
 /// Events may arrive more than once and in any order.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(!try_from, tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase"))]
 #[serde(try_from = "FlatEvent")]
 #[non_exhaustive]
 pub enum HostEvent {
@@ -44,15 +46,19 @@ pub enum HostEvent {
     /// [`DescribeSession`](super::Effect::DescribeSession) asked for it.
     SessionCreated {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// ID of the session that started it; absent for a root session.
+        #[cfg_attr(feature = "schema", schemars(rename = "parentID"))]
         parent_id: Option<String>,
         /// The title. Default titles of the host, such as `New session - 2026-…`, count as no title.
+        #[cfg_attr(feature = "schema", schemars(default))]
         title: String,
     },
     /// The title of a session changed.
     SessionUpdated {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// The new title.
         title: String,
@@ -60,11 +66,13 @@ pub enum HostEvent {
     /// A session became idle: it waits for its next message.
     SessionIdle {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
     },
     /// An error occurred in a session, for example because its model is not reachable.
     SessionError {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// The host's error message.
         message: String,
@@ -72,17 +80,20 @@ pub enum HostEvent {
     /// A session was deleted, or was not found when [`DescribeSession`](super::Effect::DescribeSession) asked for it.
     SessionDeleted {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
     },
     /// The host is about to replace a session's conversation by a summary. The effect
     /// [`CompactionPrompt`](super::Effect::CompactionPrompt) returns the prompt for it.
     SessionCompacting {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
     },
     /// A session's conversation was replaced by a summary. An empty list of messages means that this failed.
     SessionCompacted {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// The messages after the compaction, oldest first.
         messages: Vec<Message>,
@@ -90,6 +101,7 @@ pub enum HostEvent {
     /// The messages of a session, because [`ReadMessages`](super::Effect::ReadMessages) asked for them.
     SessionMessages {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// The messages, oldest first.
         messages: Vec<Message>,
@@ -100,6 +112,7 @@ pub enum HostEvent {
     /// not set back: what was done is done.
     SessionSetBack {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// What the tools of the library have answered in the conversation, also before it was compacted, oldest first.
         answers: Vec<String>,
@@ -110,8 +123,10 @@ pub enum HostEvent {
     /// A message was added to a session.
     Message {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// ID of the message. A repeated ID is ignored.
+        #[cfg_attr(feature = "schema", schemars(rename = "messageID"))]
         message_id: String,
         /// The author: `user` or `assistant`.
         role: String,
@@ -132,8 +147,10 @@ pub enum HostEvent {
     /// summary of a compaction. It is recorded in the session's frame, also if that is made later.
     ModelRequested {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// ID of the request, which no message has. A repeated ID is ignored.
+        #[cfg_attr(feature = "schema", schemars(rename = "requestID"))]
         request_id: String,
         /// The time at which it was begun, in milliseconds since the Unix epoch, as that of a message.
         time: Option<u64>,
@@ -144,6 +161,7 @@ pub enum HostEvent {
     /// A host that does not report this has logs that grow only when frames end and conversations are compacted.
     MessageFinished {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// The message.
         message: Message,
@@ -151,8 +169,10 @@ pub enum HostEvent {
     /// A tool call finished in a session.
     ToolExecuted {
         /// ID of the session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
         /// ID of the tool call, if the host has one. An event with a repeated ID is ignored.
+        #[cfg_attr(feature = "schema", schemars(rename = "toolCallID"))]
         tool_call_id: Option<String>,
         /// The tool's name.
         tool: String,
@@ -164,16 +184,20 @@ pub enum HostEvent {
         /// see [`changes_of_command`](super::changes_of_command).
         command: Option<String>,
         /// The changes of files by the tool call. They are recorded for a tool of any name. Default empty.
+        #[cfg_attr(feature = "schema", schemars(default))]
         changes: Vec<FileChange>,
         /// True if the tool call failed. Default false.
+        #[cfg_attr(feature = "schema", schemars(default))]
         failed: bool,
         /// ID of the child session in which the tool has worked, if it has waited for its end. The frame of that session
         /// is then finished, with [`answer`](HostEvent::ToolExecuted::answer) as results. If the tool call failed, the
         /// frame is salvaged: it is blocked with the session's last message as results. If the child session may work again
         /// already, so that this event is an old one, its frame stays open until
         /// [`SessionIdle`](HostEvent::SessionIdle).
+        #[cfg_attr(feature = "schema", schemars(rename = "childID"))]
         child_id: Option<String>,
         /// The answer of the child session; if the tool call failed, the error message. Default empty.
+        #[cfg_attr(feature = "schema", schemars(default))]
         answer: String,
     },
     /// The session that [`CreateSession`](super::Effect::CreateSession) asked for was created.
@@ -181,6 +205,7 @@ pub enum HostEvent {
         /// The call in that effect.
         call: CallId,
         /// ID of the new session.
+        #[cfg_attr(feature = "schema", schemars(rename = "sessionID"))]
         session_id: String,
     },
     /// A call ended: its session answered the prompt, or could not be created or prompted.
@@ -200,6 +225,7 @@ pub enum HostEvent {
 /// A change of a file by a tool. In JSON the key `kind` names the variant: `{"kind": "written", "path": "src/a.ts"}`,
 /// `{"kind": "deleted", "path": "src/a.ts"}`, `{"kind": "renamed", "from": "src/a.ts", "to": "src/b.ts"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum FileChange {

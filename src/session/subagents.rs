@@ -44,6 +44,7 @@ const REMEMBERED: u64 = 3_600_000;
 /// "idleCompletionDelay": 5000, "injectParentContext": true, "propagateSummaries": true, "patterns": ["subagent"]}`.
 /// Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SubagentSettings {

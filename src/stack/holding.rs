@@ -21,7 +21,7 @@ impl Stack {
     /// to put their results together; and unless the frame above it has ended. A failed child or dependency is in the way until
     /// it is begun anew ([`Stack::retry`]) or invalidated. **A blocked frame** that a worker has begun is free when it was
     /// answered. A frame below which its worker has planned children comes after them, too, whoever does them. Frames that a person, a
-    /// conversation or a host has begun are theirs, and so are those with which they go on ([`Stack::set_status`] with in_progress) after
+    /// conversation or a host has begun are theirs, and so are those with which they go on ([`Stack::resume`]) after
     /// a worker has blocked them or has let its lease end.
     ///
     /// The frame becomes in_progress; the active frame of the stack stays. Each holder of a frame has a generation, and only the

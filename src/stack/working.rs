@@ -48,41 +48,41 @@ impl Stack {
         self.execute(Command::SetActive { frame: frame.into() }).map(drop)
     }
 
-    /// Goes on with a frame that is in_progress. It becomes the active one, and its holder is whoever goes on with it: no worker gets it any
-    /// more if its worker has let the lease end. The commands of its own worker leave it where it is.
+    /// Resumes an open frame. A blocked frame becomes in_progress again. The frame becomes the active one, and the caller becomes its
+    /// holder: no worker gets it any more if its worker has let the lease end. The commands of its own worker leave it where it is.
     ///
     /// # Errors
-    /// As [`Stack::set_active`], and [`Error::Held`].
-    pub fn go_on(&self, frame: impl Into<FrameRef>) -> Result<()> {
+    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the frame is neither in_progress nor blocked;
+    /// [`Error::Held`].
+    ///
+    /// ```
+    /// use callstack_core::{FrameStatus, NewFrame, Stack};
+    ///
+    /// let stack = Stack::in_memory();
+    /// let tax = stack.push(NewFrame::new("Taxes"))?;
+    /// stack.block(tax, "Which rate?", None)?;
+    /// stack.resume(tax)?;
+    /// assert_eq!(stack.frame(tax)?.status, FrameStatus::InProgress);
+    /// # Ok::<(), callstack_core::Error>(())
+    /// ```
+    pub fn resume(&self, frame: impl Into<FrameRef>) -> Result<()> {
         let frame = self.resolve(frame)?;
         let now = self.now();
-        let is_taken = self.look(|tree| {
+        let (status, is_taken) = self.look(|tree| {
             let is_left = tree.node(frame).record().worker().is_some() && tree.holder(frame, now).is_none();
             let has_name = |actor: &Actor| !actor.kind.is_running() && !actor.name.is_empty();
             let works_on = |actor: &Actor| actor.frame() == Some(frame) && tree.check_hold(actor).is_ok();
-            self.actor().is_some_and(has_name) || (is_left && !self.actor().is_some_and(works_on))
+            let is_taken = self.actor().is_some_and(has_name) || (is_left && !self.actor().is_some_and(works_on));
+            (tree.node(frame).status(), is_taken)
         });
-        match is_taken {
-            true => self.set_status(frame, FrameStatus::InProgress, None),
-            false => self.set_active(frame),
+        match status {
+            FrameStatus::InProgress if is_taken => {
+                let (results, results_compacted) = (None, None);
+                self.execute(Command::SetStatus { frame: frame.into(), status, results, results_compacted }).map(drop)
+            }
+            FrameStatus::InProgress => self.set_active(frame),
+            _ => self.execute(Command::Resume { frame: frame.into() }).map(drop),
         }
-    }
-
-    /// Changes the status, as [`FrameStatus::can_become`] allows. Without results the frame keeps its results. With
-    /// results both texts are replaced, as by [`Stack::pop`], which for the status blocked says what the frame waits for; [`Command::SetStatus`] can replace one of them.
-    ///
-    /// A frame that becomes in_progress becomes the active frame. The status invalidated does the same as
-    /// [`Stack::invalidate`]; the full results are then the reason.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFrame`], [`Error::AmbiguousFrame`]; [`Error::Transition`] if the transition is not allowed;
-    /// [`Error::Empty`] for the status invalidated if the reason is blank or missing.
-    pub fn set_status(&self, frame: impl Into<FrameRef>, status: FrameStatus, results: Option<Results>) -> Result<()> {
-        let (results, results_compacted) = match results {
-            Some(Results { full, compacted }) => (Some(full), Some(compacted)),
-            None => (None, None),
-        };
-        self.execute(Command::SetStatus { frame: frame.into(), status, results, results_compacted }).map(drop)
     }
 
     /// Finishes a frame with results, or blocks it: then the results are what it waits for, as in [`Stack::block`] without
@@ -183,7 +183,7 @@ impl Stack {
     /// let context = stack.context(root, &Settings::default())?;
     /// assert!(context.xml.contains("Child f2 (Taxes) is blocked: Which VAT rate? The user knows"));
     /// stack.answer(tax, "20 %")?;
-    /// stack.set_status(tax, FrameStatus::InProgress, None)?;
+    /// stack.resume(tax)?;
     /// let context = stack.context(tax, &Settings::default())?;
     /// assert!(context.xml.contains("<answer>20 %</answer>"));
     /// # Ok::<(), callstack_core::Error>(())
@@ -225,7 +225,7 @@ impl Stack {
     }
 
     /// Answers a blocked frame. The frame stays blocked until somebody resumes it: `Stack::host` in a process that runs the
-    /// frame's session, the agent's tool `stack_frame_activate`, or [`Stack::set_status`] with in_progress. The command that
+    /// frame's session, the agent's tool `stack_frame_activate`, or [`Stack::resume`]. The command that
     /// resumes it succeeds once, so of several processes only one goes on with the frame; and if the process ends in
     /// between, the answer is still there.
     ///
@@ -242,7 +242,7 @@ impl Stack {
         self.execute(Command::Answer { frame: frame.into(), answer: answer.into() }).map(drop)
     }
 
-    /// Answers a blocked frame and goes on with it, in one step: [`Stack::answer`] and [`Stack::set_status`] with in_progress. If somebody else
+    /// Answers a blocked frame and goes on with it, in one step: [`Stack::answer`] and [`Stack::resume`]. If somebody else
     /// was faster, the answer is not recorded either.
     ///
     /// # Errors
@@ -254,13 +254,13 @@ impl Stack {
     /// let stack = Stack::in_memory();
     /// let tax = stack.push(NewFrame::new("Taxes"))?;
     /// stack.block(tax, "Which rate?", None)?;
-    /// stack.answer_and_go_on(tax, "20 %")?;
+    /// stack.answer_and_resume(tax, "20 %")?;
     /// assert_eq!(stack.frame(tax)?.status, FrameStatus::InProgress);
-    /// assert_eq!(stack.answer_and_go_on(tax, "19 %").unwrap_err().code(), "not_blocked");
+    /// assert_eq!(stack.answer_and_resume(tax, "19 %").unwrap_err().code(), "not_blocked");
     /// # Ok::<(), callstack_core::Error>(())
     /// ```
-    pub fn answer_and_go_on(&self, frame: impl Into<FrameRef>, answer: impl Into<String>) -> Result<()> {
-        self.execute(Command::AnswerAndGoOn { frame: frame.into(), answer: answer.into() }).map(drop)
+    pub fn answer_and_resume(&self, frame: impl Into<FrameRef>, answer: impl Into<String>) -> Result<()> {
+        self.execute(Command::AnswerAndResume { frame: frame.into(), answer: answer.into() }).map(drop)
     }
 
     /// Stops the frames that hosts run, or that [workers](Stack::hold) have, from this one downwards, also those of other processes:

@@ -31,6 +31,7 @@ use crate::text::from_json;
 ///
 /// In JSON: `{"from": 1, "to": 50, "search": "error", "tail": 10}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LogQuery {
@@ -104,6 +105,7 @@ pub struct LogDamage {
 
 /// Which logs [`Stack::prune_logs`](crate::Stack::prune_logs) removes. In JSON `{"before": 1795293106903, "bytes": 500000000}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LogLimits {

@@ -387,6 +387,7 @@ impl EventQuery {
 
 /// The failures that an acknowledged commit survives. In JSON `"normal"` or `"full"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Durability {

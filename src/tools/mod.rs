@@ -55,6 +55,8 @@ pub use docs::markdown;
 
 /// The topic of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ToolGroup"))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Group {
@@ -76,6 +78,7 @@ pub enum Group {
 
 /// The definition of a tool, with which a host registers it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Tool {
     /// Its name, such as `stack_frame_push`.
@@ -85,8 +88,10 @@ pub struct Tool {
     /// Its description for the agent.
     pub description: String,
     /// The JSON Schema of its arguments, which are an object.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, Value>"))]
     pub parameters: Value,
     /// Valid arguments.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, Value>"))]
     pub example: Value,
 }
 
@@ -95,6 +100,8 @@ pub struct Tool {
 /// In JSON: `{"text": "…", "isError": false, "effects": []}`, or, if the answer comes later,
 /// `{"call": 3, "isError": false, "effects": [{"kind": "createSession", …}]}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ToolAnswer"))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Answer {

@@ -104,6 +104,11 @@ pub enum Command {
         /// Compacted results. `None`: the frame keeps them. Not used for the status invalidated.
         results_compacted: Option<String>,
     },
+    /// Make a blocked frame in_progress and active again.
+    Resume {
+        /// The frame.
+        frame: FrameRef,
+    },
     /// Finish a frame with results; or block it, as [`Command::Block`] without a question. If the active frame is this frame
     /// or a frame below it, the nearest open ancestor becomes the active frame.
     Pop {
@@ -153,7 +158,7 @@ pub enum Command {
         answer: String,
     },
     /// Answer a blocked frame and go on with it, in one step: if somebody else goes on with it, there is no answer either.
-    AnswerAndGoOn {
+    AnswerAndResume {
         /// The frame.
         frame: FrameRef,
         /// The answer. It must not be blank.
@@ -413,10 +418,11 @@ impl Command {
             Command::SetStatus { status: FrameStatus::Invalidated, .. } => "invalidate",
             Command::Invalidate { .. } | Command::InvalidateAll { .. } => "invalidate",
             Command::Activate { .. } | Command::Begin { .. } | Command::SetActive { .. } => "activate",
+            Command::Resume { .. } => "activate",
             Command::SetStatus { status: FrameStatus::InProgress, .. } => "activate",
             Command::SetStatus { .. } | Command::Pop { .. } | Command::Complete { .. } => "pop",
             Command::PopAndBegin { .. } | Command::Block { .. } => "pop",
-            Command::Answer { .. } | Command::AnswerAndGoOn { .. } => "answer",
+            Command::Answer { .. } | Command::AnswerAndResume { .. } => "answer",
             Command::Record { records, .. } if records.results.is_some() => "summarize",
             Command::Record { records, .. } if !records.decisions.is_empty() => "decide",
             Command::Record { .. } => "artifact",

@@ -111,7 +111,7 @@ pub(crate) const SHOWN_ATTEMPTS: usize = 8;
 /// | `FrameStateManager` | with a stack | with a tree |
 /// |---|---|---|
 /// | createFrame | [`Stack::push`](crate::Stack::push) | [`Command::Push`] |
-/// | updateFrameStatus | [`Stack::set_status`](crate::Stack::set_status) | [`Command::SetStatus`] |
+/// | updateFrameStatus | [`Stack::execute`](crate::Stack::execute) | [`Command::SetStatus`] |
 /// | completeFrame | [`Stack::pop`](crate::Stack::pop) | [`Command::Pop`] |
 /// | getFrame | [`Stack::frame`](crate::Stack::frame) | [`Tree::resolve`], [`Tree::frame`] |
 /// | getActiveFrame, setActiveFrame | [`Stack::active`](crate::Stack::active), [`Stack::set_active`](crate::Stack::set_active) | [`Tree::active`], [`Command::SetActive`] |

@@ -17,6 +17,7 @@ const INDENTED_LEVELS: usize = 24;
 
 /// The style of an outline. In JSON `"marked"` or `"indented"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum OutlineStyle {
@@ -32,6 +33,7 @@ pub enum OutlineStyle {
 /// In JSON: `{"style": "marked", "root": "f2", "active": true, "details": false, "depth": 3, "width": 120}`. Every key is optional;
 /// unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OutlineOptions {

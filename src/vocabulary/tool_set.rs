@@ -99,6 +99,21 @@ pub struct ToolSet {
     bits: u64,
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ToolSet {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ToolSet".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "The tools that a host offers to its agents: `\"standard\"` (those that an agent needs to work), \
+                `\"all\"`, or a list of names; `\"standard\"` in a list stands for the standard tools.",
+            "anyOf": [{ "const": STANDARD }, { "const": ALL }, { "type": "array", "items": { "type": "string" } }],
+        })
+    }
+}
+
 impl ToolSet {
     /// Returns the tools that an agent needs to work. `docs/tools.md` lists them with the reasons.
     pub fn standard() -> Self {

@@ -261,7 +261,7 @@ fn why_an_ancestor_was_blocked_is_no_result() {
     stack.push(NewFrame::new("Shop").id("shop").below("root")).unwrap();
     stack.summarize("shop", "Prices are cents").unwrap();
     stack.pop("shop", PopStatus::Blocked, "Which key?").unwrap();
-    stack.set_status("shop", FrameStatus::InProgress, None).unwrap();
+    stack.resume("shop").unwrap();
     stack.push(NewFrame::new("Basket").id("basket").below("shop")).unwrap();
     assert!(!project.context("basket").xml.contains("Which key?"));
     stack.summarize("shop", "The key is found").unwrap();
@@ -286,7 +286,7 @@ fn the_parent_and_the_siblings_of_a_blocked_frame_see_why_it_is_blocked() {
     assert!(xml.contains("<warning>Child f3 (Deploy) is blocked: no reason was given</warning>"), "{xml}");
     let xml = &project.context("now").xml;
     assert!(xml.contains(&format!("<blocked-sibling id=\"f2\" title=\"Deploy\">{why}</blocked-sibling>")), "{xml}");
-    stack.set_status("blocked", FrameStatus::InProgress, None).unwrap();
+    stack.resume("blocked").unwrap();
     assert!(!project.context("now").xml.contains(why));
 }
 

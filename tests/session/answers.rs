@@ -244,7 +244,7 @@ fn an_answer_to_a_frame_whose_prompt_was_lost_is_in_the_next_prompt() {
     let host = Host::new();
     host.blocked();
     host.stack.answer("f2", "20 %").unwrap();
-    host.stack.set_status("f2", FrameStatus::InProgress, None).unwrap();
+    host.stack.resume("f2").unwrap();
     let effects = work(host.tool("root", "stack_frame_activate", json!({"sessionID": "f2"})).effects);
     let [Effect::Prompt { text, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert!(text.starts_with("Your work on frame f2 was interrupted.\nIt was asked: Which VAT rate?"), "{text}");
@@ -296,7 +296,7 @@ fn blocking_keeps_the_results_so_far_also_after_an_export() {
         let xml = |frame: &str| stack.context(frame, &Settings::default()).unwrap().xml.clone();
         assert!(xml("root").contains("Child f2 (Work) is blocked: Need the Stripe key"), "{}", xml("root"));
         stack.answer("work", "sk_test").unwrap();
-        stack.set_status("work", FrameStatus::InProgress, None).unwrap();
+        stack.resume("work").unwrap();
         stack.push(NewFrame::new("Part").id("part").below("work")).unwrap();
         let part = xml("part");
         assert!(part.contains("<partial-results>3 of 5 done</partial-results>"), "{part}");
@@ -360,7 +360,7 @@ fn event(json: Value) -> Event {
 #[test]
 fn the_loser_of_a_race_and_a_root_with_open_work_are_told_what_is_so() {
     let host = Host::new();
-    let error = host.stack.set_status("f2", FrameStatus::InProgress, None).unwrap_err().to_string();
+    let error = host.stack.resume("f2").unwrap_err().to_string();
     assert!(error.ends_with("somebody has begun it already: leave it to them, or choose another frame"), "{error}");
     let mut done = json!({"status": "completed", "results": "Done", "resultsCompacted": ""});
     let refused = host.tool("root", "stack_frame_pop", done.clone()).text.unwrap();

@@ -665,7 +665,7 @@ fn a_frame_that_others_set_going_again_the_agent_is_told() {
     let host = Host::new();
     host.push("Cart");
     host.good("ses_1", "stack_frame_pop", json!({"status": "blocked", "question": "Which VAT?", "results": ""}));
-    host.stack.set_status("f2", FrameStatus::InProgress, None).unwrap();
+    host.stack.resume("f2").unwrap();
     let [_, volatile] = host.contexts();
     assert!(volatile.contains("<next-action>Child f2 is in_progress"), "{volatile}");
     host.good("ses_1", "stack_frame_activate", json!({"sessionID": "f2"}));

@@ -70,11 +70,11 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
         let holder = frame(kind).holder.unwrap();
         assert_eq!((holder.kind.as_str(), holder.released), (&*kind.to_lowercase(), None));
         let near = stack.as_actor(conversation("codex/near"));
-        let refused = near.set_status(frames[kind], FrameStatus::InProgress, None).unwrap_err();
+        let refused = near.resume(frames[kind]).unwrap_err();
         assert_eq!(refused.code(), "held", "{kind}: {refused}");
         let taken = near.as_actor(conversation("codex/near").taking_over(true));
         if matches!(kind, "Host" | "Worker") {
-            let refused = taken.set_status(frames[kind], FrameStatus::InProgress, None).unwrap_err();
+            let refused = taken.resume(frames[kind]).unwrap_err();
             assert_eq!(refused.code(), "held", "{kind} runs: {refused}");
         }
     }
@@ -100,7 +100,7 @@ pub fn check(stack: &Stack, start: impl Fn(&[(&str, String)]) -> Child) {
     assert_eq!(frame("Host").host().unwrap().generation, 2);
     for kind in ["Conversation", "Person"] {
         let near = conversation("codex/near").taking_over(true);
-        stack.as_actor(near).set_status(frames[kind], FrameStatus::InProgress, None).unwrap();
+        stack.as_actor(near).resume(frames[kind]).unwrap();
         assert_eq!(frame(kind).holder.unwrap().name, "codex/near");
     }
     let place = stack.read(|tree| [tree.place_of("codex/far"), tree.place_of("codex/near")]).unwrap();

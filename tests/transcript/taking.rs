@@ -96,7 +96,7 @@ fn what_somebody_has_gone_on_with_stays() {
     let frame = stack.frame(turn).unwrap();
     assert_eq!(frame.status, FrameStatus::Blocked);
     assert!(frame.waits_for().contains("has ended in the middle"), "{}", frame.waits_for());
-    stack.set_status(turn, FrameStatus::InProgress, None).unwrap();
+    stack.resume(turn).unwrap();
     stack.pop(turn, PopStatus::Completed, "Built by another agent.").unwrap();
     let taken = stack.take_over(&first(19)).unwrap();
     assert_eq!(taken.kept, [turn]);
@@ -142,7 +142,7 @@ proptest! {
                 2 => drop(stack.retry(frame, None)),
                 3 => drop(stack.invalidate(frame, "Nobody needs it")),
                 4 => drop(stack.answer(frame, "Go on")),
-                5 => drop(stack.set_status(frame, FrameStatus::InProgress, None)),
+                5 => drop(stack.resume(frame)),
                 6 => drop(stack.push(NewFrame::new("Own work").below(frame))),
                 _ => drop(stack.reopen(frame, "It is wrong")),
             }

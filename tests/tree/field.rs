@@ -125,7 +125,7 @@ fn an_answer_that_lets_work_begin_can_be_taken_back() {
     ada.undo().unwrap();
     assert!(plan.frame("Sign the contract").waits_to_begin());
     assert_eq!(plan.ready(), ["Write the parser"]);
-    plan.stack.set_status("Sign the contract", FrameStatus::InProgress, None).unwrap();
+    plan.stack.resume("Sign the contract").unwrap();
     plan.stack.block("Sign the contract", "Which pen?", None).unwrap();
     let contract = plan.frame("Sign the contract");
     assert!(contract.begun_at.is_some() && !contract.waits_to_begin(), "it has begun");
@@ -696,7 +696,7 @@ fn what_is_no_work_is_not_begun_by_an_answer() {
     let gate = r#"{"id":"g","title":"CI","status":"open","issue_type":"gate"}
 {"id":"w","title":"Ship","status":"open","dependencies":[{"depends_on_id":"g","type":"blocks"}]}"#;
     let plan = Plan::of_text(gate);
-    assert_eq!(plan.stack.answer_and_go_on("CI", "go").unwrap_err().code(), "not_ready");
+    assert_eq!(plan.stack.answer_and_resume("CI", "go").unwrap_err().code(), "not_ready");
     let settings = Settings::default();
     let call = |arguments: &str| Conversation::new(&plan.stack, &settings).call("activate", arguments).answer;
     let refused = call(r#"{"frame": "CI", "answer": "go", "anyway": true}"#);

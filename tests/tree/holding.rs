@@ -236,7 +236,7 @@ fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
     let first = held(&stack, "one");
     stack.as_actor(&first).block(frame, "Which rate?", None).unwrap();
     stack.answer(frame, "20 %").unwrap();
-    stack.set_status(frame, FrameStatus::InProgress, None).unwrap();
+    stack.resume(frame).unwrap();
     now.fetch_add(1_000_000, Ordering::Relaxed);
     assert_eq!(hold(&stack, "two"), None);
     assert_eq!(reason(&stack, frame), "it is in_progress, and is no worker's");
@@ -252,7 +252,7 @@ fn whoever_goes_on_by_hand_with_the_frame_of_a_worker_has_it() {
     stack.export_history(&mut history).unwrap();
     let copy = Stack::rebuild_in_store(MemoryStore::new(), &*history, options_at(&now)).unwrap();
     assert_eq!((hold(&copy, "two"), left(&copy, None)), (None, [0, 0, 0, 0, 1]));
-    stack.set_status(frame, FrameStatus::InProgress, None).unwrap();
+    stack.resume(frame).unwrap();
     stack.pop(frame, PopStatus::Completed, "done").unwrap();
 }
 
@@ -273,13 +273,13 @@ fn the_frame_of_a_worker_that_is_gone_can_be_taken_over_and_that_of_a_living_one
         })
     };
     assert_eq!(call(&stack).unwrap_err().code(), "held");
-    assert_eq!(stack.set_status(frame, FrameStatus::InProgress, None).unwrap_err().code(), "held");
+    assert_eq!(stack.resume(frame).unwrap_err().code(), "held");
     now.fetch_add(1_000, Ordering::Relaxed);
     // To look at it changes nothing for its worker.
     stack.set_active(frame).unwrap();
     stack.renew(&first, 100).unwrap();
     now.fetch_add(1_000, Ordering::Relaxed);
-    stack.set_status(frame, FrameStatus::InProgress, None).unwrap();
+    stack.resume(frame).unwrap();
     assert_eq!((hold(&stack, "two"), left(&stack, None)), (None, [0, 0, 0, 1, 0]));
     assert_eq!(stack.renew(&first, 100).unwrap_err().code(), "hold_lost");
     // A host takes over too.
@@ -497,11 +497,11 @@ fn of_two_answers_with_which_conversations_go_on_one_is_recorded() {
     let tax = stack.push(NewFrame::new("Taxes")).unwrap();
     stack.block(tax, "Which rate?", None).unwrap();
     let [one, other] = ["one", "other"].map(|name| stack.as_actor(Actor::new(HolderKind::Conversation, name)));
-    one.answer_and_go_on(tax, "20 %").unwrap();
+    one.answer_and_resume(tax, "20 %").unwrap();
     let before = stack.history(&EventQuery::default()).unwrap().len();
-    assert_eq!(other.answer_and_go_on(tax, "19 %").unwrap_err().code(), "not_blocked");
+    assert_eq!(other.answer_and_resume(tax, "19 %").unwrap_err().code(), "not_blocked");
     one.block(tax, "Of which year?", None).unwrap();
-    assert_eq!(other.answer_and_go_on(tax, " ").unwrap_err().code(), "empty");
+    assert_eq!(other.answer_and_resume(tax, " ").unwrap_err().code(), "empty");
     let frame = stack.frame(tax).unwrap();
     assert_eq!((frame.status, frame.questions[0].answer.as_deref()), (FrameStatus::Blocked, Some("20 %")));
     assert_eq!(frame.questions[1].answer, None, "a refused answer is not recorded");

@@ -110,11 +110,7 @@ fn what_is_no_work_is_begun_by_no_command() {
     stack.import(plan.unwrap().frames).unwrap();
     let beta = stack.resolve("Beta").unwrap();
     assert_eq!(stack.frame(beta).unwrap().status, FrameStatus::Planned);
-    let refused = [
-        stack.activate(beta).unwrap_err(),
-        stack.begin(beta).unwrap_err(),
-        stack.set_status(beta, FrameStatus::InProgress, None).unwrap_err(),
-    ];
+    let refused = [stack.activate(beta).unwrap_err(), stack.begin(beta).unwrap_err(), stack.resume(beta).unwrap_err()];
     assert!(
         refused.iter().all(|error| error.code() == "not_ready" && !error.to_string().contains("anyway")),
         "{refused:?}"

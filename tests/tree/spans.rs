@@ -82,7 +82,7 @@ fn a_frame_begins_is_blocked_twice_and_ends() {
     at(36);
     stack.block(tax, "Of which year?", None).unwrap();
     at(40);
-    stack.set_status(tax, FrameStatus::InProgress, None).unwrap();
+    stack.resume(tax).unwrap();
     at(50);
     stack.pop(tax, PopStatus::Blocked, "The rate table").unwrap();
     at(60);

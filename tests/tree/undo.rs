@@ -263,7 +263,7 @@ fn what_others_have_built_on_is_not_taken_back() {
             added,
             |stack, _| {
                 let codex = Actor::new(HolderKind::Conversation, "codex/1").taking_over(true);
-                stack.as_actor(codex).set_status(ADDED, FrameStatus::InProgress, None).unwrap();
+                stack.as_actor(codex).resume(ADDED).unwrap();
             },
             false,
         ),
@@ -303,7 +303,7 @@ fn what_others_have_built_on_is_not_taken_back() {
                 ann.block(cart, "Which VAT?", None).unwrap();
                 ann.answer(cart, "20 %").unwrap();
             },
-            |stack, [_, cart, _]| stack.set_status(cart, FrameStatus::InProgress, None).unwrap(),
+            |stack, [_, cart, _]| stack.resume(cart).unwrap(),
             false,
         ),
         (

@@ -71,14 +71,14 @@ pub fn activate(stack: &Stack, handle: Handle, anyway: bool, same_stack: SameSta
         stack.read(|tree| check(tree, handle, worker))??;
     }
     match from {
-        FrameStatus::InProgress => stack.go_on(handle)?,
+        FrameStatus::InProgress => stack.resume(handle)?,
         FrameStatus::Planned if anyway => stack.activate(handle)?,
         FrameStatus::Planned => {
             if let Err(error) = stack.begin(handle) {
                 return Err(stack.read(|tree| not_ready(tree, handle, error))?);
             }
         }
-        _ => stack.set_status(handle, FrameStatus::InProgress, None)?,
+        _ => stack.resume(handle)?,
     }
     let frame = stack.read(|tree| ChangedFrame::of(tree, handle))?;
     Ok(Activated { frame, from, same_stack })

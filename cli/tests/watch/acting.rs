@@ -20,7 +20,7 @@ const SIZE: (u16, u16) = (120, 32);
 fn scene() -> Scene {
     let scene = Scene::of_history("cmd/shop");
     let stack = scene.stack();
-    stack.set_status("f3", FrameStatus::InProgress, None).unwrap();
+    stack.resume("f3").unwrap();
     stack.block("f3", "Which rate for books?", None).unwrap();
     stack.set_active("f4").unwrap();
     stack.close().unwrap();
@@ -193,7 +193,7 @@ fn a_change_of_somebody_else_meanwhile_is_refused_by_the_stack() {
     select(&mut terminal, "f3");
     shows(&mut terminal, "a7 %", "> 7 %");
     let stack = scene.stack();
-    stack.set_status("f3", FrameStatus::InProgress, None).unwrap();
+    stack.resume("f3").unwrap();
     stack.close().unwrap();
     shows(&mut terminal, ENTER, "! ");
     assert!(terminal.text().contains("f3") && terminal.text().contains("in_progress"), "{}", terminal.text());
@@ -206,7 +206,7 @@ fn an_answer_does_not_reach_a_question_that_was_not_seen() {
     select(&mut terminal, "f3");
     shows(&mut terminal, "aThat of books", "> That of books");
     let stack = scene.stack();
-    stack.set_status("f3", FrameStatus::InProgress, None).unwrap();
+    stack.resume("f3").unwrap();
     stack.block("f3", "Delete the table?", None).unwrap();
     terminal.wait_for_text("Delete the table?");
     assert!(terminal.text().contains("\n Which rate for books?"), "the prompt stays: {}", terminal.text());

@@ -168,7 +168,7 @@ fn what_other_processes_do_appears_and_is_followed_until_the_user_moves() {
     terminal.wait_for_text("1 waits for you");
     go(&mut terminal, DOWN, "f2");
     stack.answer(root, "Blue").unwrap();
-    stack.set_status(root, FrameStatus::InProgress, None).unwrap();
+    stack.resume(root).unwrap();
     stack.push(NewFrame::new("Pay").below(root)).unwrap();
     terminal.wait_for_text("f3 Pay");
     go(&mut terminal, "", "f2");

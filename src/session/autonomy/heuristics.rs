@@ -18,6 +18,7 @@ const NEWEST: usize = 100;
 /// Each variant lists the points of its score table. Scores between two points are interpolated linearly; the maximum
 /// is 100. In JSON a heuristic is a name such as `"failure_boundary"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Heuristic {

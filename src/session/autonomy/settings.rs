@@ -8,6 +8,7 @@ use crate::variables::{Variables, flag, percentage};
 
 /// The level of autonomy. In JSON `"manual"`, `"suggest"` or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum AutonomyLevel {
@@ -27,6 +28,7 @@ pub enum AutonomyLevel {
 /// In JSON: `{"level": "suggest", "pushThreshold": 70, "popThreshold": 80, "suggestInContext": true,
 /// "enabledHeuristics": ["stagnation"]}`. Every key is optional; unknown keys are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AutonomySettings {

@@ -20,6 +20,7 @@ use crate::vocabulary::{ToolNames, ToolSet};
 /// {"level": "auto"}, "calls": {"maxDepth": 3}}`. Every key is optional; unknown keys are rejected. The keys of the
 /// sections are those of [`Settings`], [`SubagentSettings`], [`AutonomySettings`] and [`CallSettings`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HostSettings {

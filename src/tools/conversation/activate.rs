@@ -56,10 +56,10 @@ impl ConversationTool for Activate {
                 let reopened = stack.reopen(frame, self.answer.unwrap_or_default());
                 reopened.map(|reopened| used = beginning::used_by(&reopened))
             }
-            FrameStatus::InProgress => stack.go_on(frame),
+            FrameStatus::InProgress => stack.resume(frame),
             FrameStatus::Blocked => match self.answer {
-                Some(answer) => stack.answer_and_go_on(frame, answer),
-                None => stack.set_status(frame, FrameStatus::InProgress, None),
+                Some(answer) => stack.answer_and_resume(frame, answer),
+                None => stack.resume(frame),
             },
             _ if self.anyway => stack.activate(frame),
             _ => stack.begin(frame),

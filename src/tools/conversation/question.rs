@@ -96,7 +96,7 @@ impl Conversation<'_> {
             let text = format!("{name} has its answer from the person; whoever works there can activate it now.");
             return Ok(self.answer_from(self.place(), text));
         }
-        self.stack.answer_and_go_on(frame, answer)?;
+        self.stack.answer_and_resume(frame, answer)?;
         let text = format!("{name} is in progress again: go on in it. The person has answered:{}", indented(answer));
         Ok(self.answer_from(Some(frame), text))
     }

@@ -114,7 +114,7 @@ impl Conversation<'_> {
             })
         };
         match frame.filter(is_free) {
-            Some(frame) => self.stack.set_status(frame, FrameStatus::InProgress, None),
+            Some(frame) => self.stack.resume(frame),
             None => Ok(()),
         }
     }
@@ -130,7 +130,7 @@ impl Conversation<'_> {
         if let Some(frame) = handed_over {
             let entered = self.stack.look(|tree| tree.place_of(&agent.name));
             if entered == made && self.status(frame) == FrameStatus::InProgress {
-                self.of_agent(agent).set_status(frame, FrameStatus::InProgress, None)?;
+                self.of_agent(agent).resume(frame)?;
             }
             return match made.filter(|made| self.status(*made).is_open()) {
                 Some(made) => self.of_agent(agent).invalidate(made, format!("The subagent works in {frame}")).map(drop),
@@ -204,7 +204,7 @@ impl Conversation<'_> {
         if let Some(frame) =
             self.stack.look(|tree| frame_handed_over(tree, prompt)).filter(|frame| self.waits_for(*frame, agent))
         {
-            self.stack.set_status(frame, FrameStatus::InProgress, None)?;
+            self.stack.resume(frame)?;
         }
         // Of a subagent that was not told from one with a frame of its session, the frame is made now.
         let made = self.frame_of(agent, "subagent")?;

@@ -126,7 +126,7 @@ impl Draft<'_> {
     }
 
     /// Answers a blocked frame, and goes on with it. One that has waited to begin begins.
-    pub(super) fn answer_and_go_on(&mut self, handle: Handle, answer: String) -> Result<()> {
+    pub(super) fn answer_and_resume(&mut self, handle: Handle, answer: String) -> Result<()> {
         self.tree.check_is_work(handle)?;
         self.answer(handle, answer)?;
         self.set_status(handle, FrameStatus::InProgress, None, None)
@@ -177,6 +177,15 @@ impl Draft<'_> {
                 pending.push(group);
             }
         }
+    }
+
+    /// Resumes a blocked frame.
+    pub(super) fn resume(&mut self, handle: Handle) -> Result<()> {
+        let from = self.tree.node(handle).status();
+        if from != FrameStatus::Blocked {
+            return Err(Error::Transition { handle, from, to: FrameStatus::InProgress });
+        }
+        self.set_status(handle, FrameStatus::InProgress, None, None)
     }
 
     /// Changes the status. Texts for a blocked frame say what it waits for; they do not replace its results so far.

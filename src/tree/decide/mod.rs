@@ -93,6 +93,7 @@ fn decided<'a>(tree: &'a Tree, actor: Option<&Actor>, command: Command, now: u64
         Command::SetStatus { frame, status, results, results_compacted } => {
             draft.set_status(tree.resolve(&frame)?, status, results, results_compacted)?;
         }
+        Command::Resume { frame } => draft.resume(tree.resolve(&frame)?)?,
         Command::Pop { frame, status, results } => draft.pop(tree.resolve(&frame)?, status, results)?,
         Command::PopAndBegin { frame, status, results, next } => {
             let next = next.map(|next| tree.resolve(&next)).transpose()?;
@@ -106,8 +107,8 @@ fn decided<'a>(tree: &'a Tree, actor: Option<&Actor>, command: Command, now: u64
             draft.block(tree.resolve(&frame)?, question, results, interruption)?;
         }
         Command::Answer { frame, answer } => draft.answer(tree.resolve(&frame)?, answer)?,
-        Command::AnswerAndGoOn { frame, answer } => {
-            draft.answer_and_go_on(tree.resolve(&frame)?, answer)?;
+        Command::AnswerAndResume { frame, answer } => {
+            draft.answer_and_resume(tree.resolve(&frame)?, answer)?;
         }
         Command::Invalidate { frame, reason } => draft.invalidate(tree.resolve(&frame)?, reason)?,
         Command::InvalidateAll { frames, reason, open_too } => {
