@@ -15,31 +15,33 @@ use super::{Change, Frame, FrameEdit, FrameStatus, Handle};
 pub struct FrameBefore {
     /// The frame.
     pub frame: Handle,
-    /// Keys of its record with their values before; null for a key that it did not have, and of `artifacts` and `decisions`, to which entries
-    /// are only added, their number.
+    /// Keys of the frame's record with the values that they had before the command; null for a key that it
+    /// did not have. Entries are only added to `artifacts` and `decisions`, so these keys have the number of
+    /// their entries as value.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
-    /// The edit that takes it back to its place and its dependencies.
+    /// The edit that gives the frame its former place and dependencies back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Box<FrameEdit>>,
 }
 
 /// What a command of a person has changed, so that it can be taken back.
 ///
-/// In JSON: `{"frames": [{"frame": "f3", "values": {"status": "in_progress"}}], "added": ["f7", "f9"], "active": "f3"}`. What is empty is left
-/// out.
+/// In JSON: `{"frames": [{"frame": "f3", "values": {"status": "in_progress"}}], "added": ["f7", "f9"],
+/// "active": "f3"}`. Empty parts are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct TreeBefore {
-    /// The frames that were there.
+    /// The frames that existed before the command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<FrameBefore>,
-    /// The first and the last of the frames that it has added. They are invalidated when it is taken back.
+    /// The first and the last of the frames that the command has added. They are invalidated when it is taken
+    /// back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<[Handle; 2]>,
-    /// The frame that was active, if the command has changed that.
+    /// The frame that was active, if the command has made another frame or no frame active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<Handle>,
 }
@@ -53,7 +55,7 @@ impl TreeBefore {
 }
 
 impl FrameBefore {
-    /// Its status before, if the command may have changed it.
+    /// The status of the frame before, if the command may have changed it.
     pub(crate) fn status(&self) -> Option<FrameStatus> {
         status_in(&self.values)
     }
@@ -93,7 +95,7 @@ const KEYS: &[&str] = &[
     "origin",
 ];
 
-/// Those that an import of a changed file can change.
+/// The keys that an import of a changed file can change.
 const REIMPORTED: &[&str] = &[
     "status",
     "begunAt",
@@ -113,7 +115,7 @@ const REIMPORTED: &[&str] = &[
     "origin",
 ];
 
-/// Those that a change can change. `None`: it cannot be taken back.
+/// The keys that a change can change. `None`: the change cannot be taken back.
 pub(crate) fn changed_keys(change: &Change) -> Option<&'static [&'static str]> {
     Some(match change {
         Change::StatusChanged { .. } => &[
@@ -124,7 +126,7 @@ pub(crate) fn changed_keys(change: &Change) -> Option<&'static [&'static str]> {
             "questions",
             "deliveredAt",
             "summaryRequest",
-            // What was interrupted is so no longer.
+            // A frame that was interrupted is not interrupted any more.
             "holder",
         ],
         Change::Invalidated { .. } => &["status", "invalidationReason", "invalidatedAt", "summaryRequest", "holder"],
@@ -156,8 +158,8 @@ pub(crate) fn changed_keys(change: &Change) -> Option<&'static [&'static str]> {
 /// The keys of lists to which entries are only added.
 const GROWING: [&str; 2] = ["artifacts", "decisions"];
 
-/// The value of a key of a record, as it is kept for the case that it is taken back: of a list that only grows its length, so that a history
-/// does not repeat the list with each entry.
+/// The value of a key of a record in the form in which it is kept, so that it can be restored. For a list
+/// that only grows, this is its length, so that a history does not repeat the list with each entry.
 fn kept(record: &Map<String, Value>, key: &str) -> Value {
     match record.get(key) {
         Some(Value::Array(entries)) if GROWING.contains(&key) => entries.len().into(),
@@ -166,13 +168,14 @@ fn kept(record: &Map<String, Value>, key: &str) -> Value {
 }
 
 impl Frame {
-    /// The values of keys of its record; null for a key that it does not have.
+    /// The values of keys of the frame's record; null for a key that it does not have.
     pub(crate) fn values<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> Map<String, Value> {
         let Ok(Value::Object(record)) = serde_json::to_value(self) else { return Map::new() };
         keys.into_iter().map(|key| (key.to_owned(), kept(&record, key))).collect()
     }
 
-    /// The record with other values of some keys. `None`: a value cannot be, or its key is none that commands of persons change.
+    /// The record with other values of some keys. `None`: a value is not possible, or a key is not one that
+    /// commands of persons change.
     pub(crate) fn with_values(&self, values: &Map<String, Value>) -> Option<Self> {
         let Ok(Value::Object(mut record)) = serde_json::to_value(self) else { return None };
         for (key, value) in values {

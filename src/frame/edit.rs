@@ -4,8 +4,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{FrameRef, Priority};
 
-/// The changes of a frame. A field that is `None` (in JSON a missing key) keeps its value. Of a frame that has begun only a person can
-/// change something, and only its words: title, criteria, task; and its priority, labels and assignee.
+/// The changes of a frame. A field that is `None` (in JSON a missing key) keeps its value. In a frame that
+/// has begun, only a person can change something, and only its words (title, criteria, task) and its
+/// priority, labels and assignee.
 ///
 /// ```
 /// use callstack_core::{FrameEdit, NewFrame, Stack};
@@ -28,8 +29,9 @@ use super::{FrameRef, Priority};
 ///  "priority": 1, "labels": ["backend"], "assignee": "anna", "dependsOn": ["Schema"], "parent": "f1", "before": "f4"}
 /// ```
 ///
-/// `"priority": null` gives the frame the priority of the one above it, `"assignee": null` leaves it to anybody, `"parent": null` makes it a root, and `"before": null` the last
-/// of its siblings.
+/// `"priority": null` gives the frame the priority of the frame above it. `"assignee": null` leaves the frame
+/// to any person or agent. `"parent": null` makes the frame a root. `"before": null` makes it the last one of
+/// its siblings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -47,20 +49,20 @@ pub struct FrameEdit {
     /// The new full instruction ([`Frame::task`](super::Frame::task)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// The new priority; `Some(None)`: that of the frame above.
+    /// The new priority; `Some(None)`: the priority of the frame above.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub priority: Option<Option<Priority>>,
-    /// The new labels, instead of those so far ([`Frame::labels`](super::Frame::labels)).
+    /// The new labels. They replace the present ones ([`Frame::labels`](super::Frame::labels)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Vec<String>>,
-    /// The person or agent that does the work from now on; `Some(None)`: any.
+    /// The person or agent that does the work from now on; `Some(None)`: any person or agent.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub assignee: Option<Option<String>>,
-    /// All frames whose results the frame needs, instead of those so far.
+    /// All frames whose results the frame needs. They replace the present ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<Vec<FrameRef>>,
-    /// The new parent; `Some(None)` makes the frame a root. The frames below it move with it. It becomes the last child
-    /// unless [`FrameEdit::before`] says otherwise.
+    /// The new parent; `Some(None)` makes the frame a root. The frames below the frame move with it. The
+    /// frame becomes the last child unless [`FrameEdit::before`] says otherwise.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub parent: Option<Option<FrameRef>>,
     /// The sibling before which the frame moves; `Some(None)` makes it the last one.
@@ -102,7 +104,7 @@ impl FrameEdit {
         self
     }
 
-    /// Sets the priority; `None`: that of the frame above.
+    /// Sets the priority; `None`: the priority of the frame above.
     #[must_use]
     pub fn priority(mut self, priority: Option<Priority>) -> Self {
         self.priority = Some(priority);
@@ -116,7 +118,7 @@ impl FrameEdit {
         self
     }
 
-    /// Sets the person or agent that does the work; `None`: any.
+    /// Sets the person or agent that does the work; `None`: any person or agent.
     #[must_use]
     pub fn assignee(mut self, assignee: Option<String>) -> Self {
         self.assignee = Some(assignee);
@@ -158,23 +160,24 @@ impl FrameEdit {
         self
     }
 
-    /// True if it changes the title, the criteria or the task.
+    /// True if the edit changes the title, the criteria or the task.
     pub(crate) fn changes_words(&self) -> bool {
         let words = [&self.title, &self.success_criteria, &self.success_criteria_compacted, &self.task];
         words.into_iter().any(Option::is_some)
     }
 
-    /// True if it changes the priority, the labels or the assignee.
+    /// True if the edit changes the priority, the labels or the assignee.
     pub(crate) fn changes_marks(&self) -> bool {
         self.priority.is_some() || self.labels.is_some() || self.assignee.is_some()
     }
 
-    /// True if it changes more than what a person can correct in a frame that has begun: its words and its marks.
+    /// True if the edit changes more than the parts that a person can correct in a frame that has begun: its
+    /// words and its marks.
     pub(crate) fn changes_plan(&self) -> bool {
         self.depends_on.is_some() || self.moves()
     }
 
-    /// True if it changes the place of the frame: its parent, or its order among its siblings.
+    /// True if the edit changes the place of the frame: its parent, or its order among its siblings.
     pub(crate) fn moves(&self) -> bool {
         self.parent.is_some() || self.before.is_some()
     }

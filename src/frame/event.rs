@@ -56,7 +56,7 @@ pub enum Change {
         /// IDs of the frames that it depends on.
         depends_on: Vec<String>,
     },
-    /// A placeholder frame got its title and criteria, or those that it has were set for good.
+    /// A placeholder frame got its title and criteria, or its present title and criteria were set for good.
     Identified {
         /// The new title and criteria.
         identity: Identity,
@@ -82,11 +82,11 @@ pub enum Change {
         /// The compacted results so far.
         results_compacted: String,
     },
-    /// The frame, which was blocked in the same command, waits for this.
+    /// The frame was blocked in the same command, and waits for this.
     Asked {
-        /// What it needs, and from whom. Empty if nobody has said it.
+        /// What the frame needs, and who can give it. Empty if that was not said.
         question: String,
-        /// True if nobody has asked: the work was interrupted or stopped. Omitted in JSON if false.
+        /// True if no question was asked: the work was interrupted or stopped. Omitted in JSON if false.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         interruption: bool,
     },
@@ -94,12 +94,14 @@ pub enum Change {
     Answered {
         /// The answer.
         answer: String,
-        /// What a frame becomes that has waited to begin: planned; or, if it is no work, completed or in_progress. Omitted in JSON for
-        /// others, which stay blocked until somebody goes on.
+        /// The status that a frame gets if it has waited to begin: planned; or, if the frame is not work,
+        /// completed or in_progress. Omitted in JSON for other frames, which stay blocked until they are
+        /// resumed.
         #[serde(skip_serializing_if = "Option::is_none")]
         becomes: Option<FrameStatus>,
     },
-    /// Somebody holds the frame from now on, or its holder has another end of its lease: then the generation is that of before.
+    /// An actor holds the frame from now on; or the lease of its holder has another end, and then the
+    /// generation stays the same.
     Held {
         /// The holder.
         holder: Box<Holder>,
@@ -109,7 +111,7 @@ pub enum Change {
         /// How.
         release: Release,
     },
-    /// Somebody has stopped the frames that run at or below the frame. Hosts begin no queued ones there.
+    /// The frames that run at or below this frame were stopped. Hosts begin no queued frames there.
     Stopped {
         /// The reason.
         reason: String,
@@ -136,14 +138,15 @@ pub enum Change {
         /// The new path of the log, relative to the stack's folder or absolute.
         log_path: String,
     },
-    /// The frame's own log was renamed with its ID.
+    /// The frame's own log was renamed together with its ID.
     LogMoved {
         /// Path of the log from now on, relative to the stack's folder.
         log_path: String,
     },
     /// The conversation of the parent received the results of the frame.
     Delivered {},
-    /// The conversation of the frame was compacted or begun anew: it no longer holds the results of the children.
+    /// The conversation of the frame was compacted or started again: it no longer holds the results of the
+    /// children.
     Forgotten {},
     /// An artifact was recorded.
     ArtifactAdded {
@@ -202,12 +205,12 @@ pub enum Change {
         /// The new messages, oldest first.
         messages: Vec<Message>,
     },
-    /// The planned frame was edited, or a person has corrected the words or the priority of an open one. Other frames get only another
-    /// place: an import of files restores the order of siblings in this way.
+    /// The planned frame was edited, or a person has corrected the words or the priority of an open frame.
+    /// Other frames only get another place: an import of files restores the order of siblings in this way.
     Edited {
         /// The changed fields. They name frames by their handles.
         edit: Box<FrameEdit>,
-        /// The values before, if the frame had begun: somebody may have worked by them.
+        /// The values before, if the frame had begun: work may have been done by them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         was: Option<Box<FrameEdit>>,
     },
@@ -216,7 +219,7 @@ pub enum Change {
         /// The request.
         model_request: Box<ModelRequest>,
     },
-    /// What the frame may do and spend is this from now on.
+    /// The limits on what the frame may do and spend from now on.
     LimitsSet {
         /// All limits of the frame.
         limits: Box<FrameLimits>,
@@ -225,10 +228,12 @@ pub enum Change {
     CostRecorded {
         /// The ID of the conversation.
         conversation: String,
-        /// The cost of all its requests, in millionths of a US dollar. It replaces the one before.
+        /// The cost of all its requests, in millionths of a US dollar. It replaces the cost that was recorded
+        /// before.
         cost_micro_usd: u64,
     },
-    /// The transcript of a conversation was read up to here. What it says is in the logs and the usage of frames, this one among them.
+    /// The transcript of a conversation was read up to this position. What it says is in the logs and the
+    /// usage of frames; this frame is one of them.
     TranscriptRead {
         /// The name of the conversation.
         conversation: String,
@@ -240,14 +245,15 @@ pub enum Change {
         /// What is wrong.
         reason: String,
     },
-    /// A person has given a command: the events before this one, from a revision on. The last ones can be taken back.
+    /// A person has given a command. It consists of the events before this one, from a revision on. The last
+    /// commands can be taken back.
     Commanded {
         /// What the command was, such as `pop`.
         command: String,
-        /// The name of the person; empty if they have given none.
+        /// The name of the person; empty if the person has given none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
-        /// What the tree was before. `None`: the command cannot be taken back.
+        /// The state of the tree before the command. `None`: the command cannot be taken back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<Box<TreeBefore>>,
     },
@@ -255,22 +261,23 @@ pub enum Change {
     Undone {
         /// The revision of its event `commanded`.
         commanded: u64,
-        /// What it was, such as `pop`.
+        /// What the command was, such as `pop`.
         command: String,
     },
-    /// The frame is again what it was before a command that was taken back.
+    /// The frame is again in the state before a command that was taken back.
     Restored {
-        /// Keys of its record with their values; null for a key that it does not have.
+        /// Keys of the frame's record with their values; null for a key that it does not have.
         values: Map<String, Value>,
-        /// The edit that takes it back to its place and its dependencies.
+        /// The edit that gives the frame its former place and dependencies back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edit: Option<Box<FrameEdit>>,
     },
-    /// The file from which the frame was imported has changed, and the frame with it; or only what is known of the file.
+    /// The file from which the frame was imported has changed, and the frame has changed with it; or only the
+    /// facts that are known of the file have changed.
     Reimported {
-        /// Keys of its record with their new values; null for a key that it does not have any more.
+        /// Keys of the frame's record with their new values; null for a key that it does not have any more.
         values: Map<String, Value>,
-        /// The edit that takes it to its new place, with its new dependencies.
+        /// The edit that gives the frame its new place and its new dependencies.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edit: Option<Box<FrameEdit>>,
     },
@@ -407,7 +414,8 @@ impl<'de> Deserialize<'de> for Kind {
     }
 }
 
-/// By hand, because derived code would buffer every event: the keys of [`Change`] are at the top level, and `kind` names the variant.
+/// Written by hand, because derived code would buffer every event: the keys of [`Change`] are at the top
+/// level, and `kind` names the variant.
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(EventVisitor)
@@ -454,7 +462,7 @@ impl<'de> Visitor<'de> for EventVisitor {
     }
 }
 
-/// The fields of an event besides those of all events.
+/// The fields of an event in addition to the fields that all events have.
 #[derive(Default)]
 struct Fields {
     frame: Option<Box<Frame>>,
@@ -539,7 +547,7 @@ impl Fields {
         })
     }
 
-    /// The value of a key that the kind has; null counts as none.
+    /// The value of a key that the kind can have; null counts as no value.
     fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>, String> {
         let value = self.others.remove(key).filter(|value| !value.is_null());
         value.map(T::deserialize).transpose().map_err(|error| format!("has an unreadable `{key}`: {error}"))

@@ -1,4 +1,4 @@
-//! Handles, the short numbers of frames, and the references by which callers identify a frame.
+//! Handles, the short names of frames, and the references by which callers identify a frame.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The number of a frame in its tree: `f1` for the first frame created, `f2` for the second.
+/// The short name of a frame in its tree: `f1` for the first frame created, `f2` for the second.
 ///
 /// Handles are assigned in creation order and never reused. A frame keeps its handle when its ID is
 /// replaced, and no frame is ever removed. Prompts and tool answers show handles because they are
@@ -128,8 +128,8 @@ impl<'de> Deserialize<'de> for Handle {
 ///
 /// # How a text is read
 ///
-/// The form of a text decides what it names. Which frames exist does not matter, so no ID can take the place of a
-/// handle or of another ID, and no title that of an ID:
+/// The form of a text decides what it names. Which frames exist does not matter. Therefore no ID can take the
+/// place of a handle or of another ID, and no title can take the place of an ID:
 ///
 /// | text | names |
 /// |---|---|
@@ -137,17 +137,21 @@ impl<'de> Deserialize<'de> for Handle {
 /// | `id:` and an ID: `id:f3`, `id:ses_1` | the frame with exactly this ID |
 /// | any other text: `ses_1`, `Shopping cart` | the frame with this ID, or else the only frame whose ID begins with it or that has this title, or else the only unfinished frame whose title begins with it |
 ///
-/// A title is compared without blanks around it, and without regard to letter case. If no frame has the text as its title, the unfinished frame
-/// whose title begins with it is meant, from three characters on.
+/// A title is compared without blanks around it, and without regard to letter case. If no frame has the text
+/// as its title, the text means the unfinished frame whose title begins with it, if the text has at least
+/// three characters.
 ///
-/// If several frames have the title, those that are not invalidated are meant, then those in the tree of the frame for which the reference is
-/// resolved (the parent of a new frame, the frame that is edited, the frame of the session that calls a tool), then those with the same upper
-/// and lower case. If several are left, or if the text is also the beginning of another frame's ID, the reference is ambiguous.
+/// If several frames have the title, the text means those that are not invalidated. Among these, it means
+/// those in the tree of the frame for which the reference is resolved (the parent of a new frame, the frame
+/// that is edited, the frame of the session that calls a tool). Among these, it means those with the same
+/// upper and lower case. If several are left, or if the text is also the beginning of another frame's ID, the
+/// reference is ambiguous.
 ///
 /// A session ID may have the form of a handle. Methods that take a session ID (such as
-/// [`Stack::ensure`](crate::Stack::ensure) and `Host::context`) and the events of a host take it as it is. Where a
-/// reference is expected, such an ID, and one that begins with `id:`, is given as [`FrameRef::Id`] or, as text, with
-/// `id:` before it. A program that passes IDs of sessions that it has not made itself should always do so.
+/// [`Stack::ensure`](crate::Stack::ensure) and `Host::context`) and the events of a host take it as it is.
+/// Where a reference is expected, such an ID, or an ID that begins with `id:`, is given as [`FrameRef::Id`]
+/// or, as text, with `id:` before it. A program that passes IDs of sessions that it has not made itself
+/// should always do so.
 ///
 /// ```
 /// use callstack_core::{FrameRef, NewFrame, Stack};
@@ -177,7 +181,7 @@ pub enum FrameRef {
 /// The prefix of a text that names a frame by its complete ID.
 const ID_PREFIX: &str = "id:";
 
-/// What a reference names, by its form alone.
+/// What a reference names. Only its form decides this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target<'a> {
     /// The frame with this handle.
@@ -186,7 +190,7 @@ pub(crate) enum Target<'a> {
     Id(&'a str),
     /// The frame with this ID, or else the only frame whose ID begins with it or that has this title.
     Name(&'a str),
-    /// No frame: the text has the form of a handle, but no tree has such a handle (`f0`, `f99999999999`).
+    /// No frame: the text has the form of a handle, but a tree has no such handle (`f0`, `f99999999999`).
     Nothing,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FrameRef, FrameStatus, Handle, Results, shown};
 
-/// What kind of holder somebody is.
+/// The kind of a holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -34,7 +34,8 @@ impl HolderKind {
         }
     }
 
-    /// True if something runs on behalf of the holder, which would go on beside whoever takes the frame over.
+    /// True if a program runs on behalf of the holder. It would continue to run in addition to the actor that
+    /// takes the frame over.
     pub const fn is_running(self) -> bool {
         matches!(self, HolderKind::Host | HolderKind::Worker)
     }
@@ -46,47 +47,52 @@ impl fmt::Display for HolderKind {
     }
 }
 
-/// Who works on a frame, or did last.
+/// Who works on a frame, or worked on it last.
 ///
-/// In JSON: `{"kind": "worker", "name": "build-1", "generation": 2, "until": 1795293166903, "since": 1795293106903, "tries": 1}`. A frame
-/// that somebody has let go has `"released": {"at": 1795293110000, "how": "putBack", "until": 1795293111000}` too. When it is read, what is
-/// missing is empty or 0.
+/// In JSON: `{"kind": "worker", "name": "build-1", "generation": 2, "until": 1795293166903, "since":
+/// 1795293106903, "tries": 1}`. A frame that was let go also has `"released": {"at": 1795293110000, "how":
+/// "putBack", "until": 1795293111000}`. A key that is missing when the JSON is read counts as empty or 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Holder {
     /// The kind.
     pub kind: HolderKind,
-    /// The name: of a worker the one that it gave, of a host an ID that each open stack has for itself, of a conversation its ID. Empty
-    /// for somebody who has taken the frame in hand and has given no name.
+    /// The name: for a worker the name that it gave, for a host an ID that each open stack has for itself,
+    /// for a conversation its ID. Empty for a person or program that has taken the frame in hand and has
+    /// given no name.
     pub name: String,
-    /// Which holder of the frame it is, counted from 1. Whoever has an older generation has lost the frame.
+    /// The number of this holder among the holders of the frame, counted from 1. An actor with an older
+    /// generation has lost the frame.
     pub generation: u64,
-    /// The end of the lease, in milliseconds since the Unix epoch, unless it is renewed before. Absent: it has none.
+    /// The end of the lease, in milliseconds since the Unix epoch, unless it is renewed before. Absent: there
+    /// is no lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
-    /// Since when it has the frame, in milliseconds since the Unix epoch.
+    /// The time since which the holder has the frame, in milliseconds since the Unix epoch.
     pub since: u64,
-    /// The session or conversation that has given it the frame: of a call the calling session. Empty: none.
+    /// The session or conversation that has given the frame to the holder; for a call, the calling session.
+    /// Empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub caller: String,
-    /// How often workers have begun the frame without an end, this time included, since it was planned or last answered. A frame that was
-    /// put back or let go does not count.
+    /// How often workers have begun the frame and have not ended it, this time included, since it was planned
+    /// or last answered. A time after which the frame was put back or let go does not count.
     #[serde(skip_serializing_if = "is_zero")]
     pub tries: u64,
     /// How often workers have put the frame back, since it was planned or last answered.
     #[serde(skip_serializing_if = "is_zero")]
     pub put_backs: u64,
-    /// True: it was told once that the frame is still in progress.
+    /// True: the holder was told once that the frame is still in progress.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reminded: bool,
-    /// A fingerprint of the changing part of the context that a conversation was told last: it is not told the same again. Empty: none.
+    /// A fingerprint of the volatile part of the context that a conversation was told last. The conversation
+    /// is not told the same text again. Empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub told: String,
-    /// What it was advised once: `push`, `pop`. It is not advised the same again.
+    /// The advice that the holder was given once: `push`, `pop`. It is not given the same advice again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub advised: Vec<String>,
-    /// How it has let the frame go. Absent: it has it.
+    /// How the holder has let the frame go. Absent: the holder still has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub released: Option<Released>,
 }
@@ -97,13 +103,14 @@ pub struct Holder {
 pub enum Told {
     /// That the frame is still in progress.
     StillOpen,
-    /// The changing part of the context, by a fingerprint of the text; empty: it knows none any more.
+    /// The volatile part of the context, as a fingerprint of the text; empty: the conversation does not know
+    /// any such text any more.
     Context(String),
     /// To push, or to pop: the word for it.
     Advice(&'static str),
 }
 
-/// True if a time is still to come, and not so far ahead that only a wrong clock can have named it.
+/// True if a time is in the future, and is not so far ahead that only a wrong clock can have named it.
 fn lasts(until: u64, now: u64) -> bool {
     until > now && until - now <= Holder::LONGEST_LEASE + Holder::CLOCK_DIFFERENCE
 }
@@ -134,16 +141,16 @@ pub struct Released {
 #[serde(tag = "how", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Release {
-    /// The holder has ended its work, or does not go on.
+    /// The holder has ended its work, or does not continue it.
     Ended {},
-    /// The holder goes on later, or another one of its kind does.
+    /// The holder resumes the work later, or another holder of its kind does.
     PutBack {
-        /// Nobody gets the frame before this time, in milliseconds since the Unix epoch.
+        /// No worker gets the frame before this time, in milliseconds since the Unix epoch.
         until: u64,
     },
-    /// Nobody has heard of the holder until the end of its lease. Its work can be resumed.
+    /// The holder was silent until the end of its lease. Its work can be resumed.
     Interrupted {},
-    /// Somebody else has stopped, ended, blocked or taken the frame.
+    /// Another actor has stopped, ended, blocked or taken the frame.
     Stopped {
         /// The reason, or what the frame has become.
         reason: String,
@@ -153,29 +160,32 @@ pub enum Release {
 impl Holder {
     /// The longest lease, in milliseconds: a day.
     pub const LONGEST_LEASE: u64 = 86_400_000;
-    /// By how much clocks may differ, in milliseconds: an hour. A lease that ends later than the longest one that could have begun by then
-    /// counts as ended.
+    /// By how much clocks may differ, in milliseconds: an hour. A lease that ends later than the longest one
+    /// that could have begun by then counts as ended.
     pub const CLOCK_DIFFERENCE: u64 = 3_600_000;
     /// Maximum length of the name of a holder, in characters.
     pub const LONGEST_NAME: usize = 1_000;
 
-    /// True if it has the frame at this time. A lease that ends later than the longest one that could begin now was given by a
-    /// clock that is far ahead; it counts as ended, because nobody can wait for that clock.
+    /// True if the holder has the frame at this time. A lease that ends later than the longest one that could
+    /// begin now was given by a clock that is far ahead. It counts as ended, because no actor can wait for
+    /// that clock.
     pub fn holds(&self, now: u64) -> bool {
         self.released.is_none() && self.until.is_none_or(|until| lasts(until, now))
     }
 
-    /// True if the holder has the frame, or will have it again: nobody has heard of it until the end of its lease.
+    /// True if the holder has the frame, or will have it again because it was only silent until the end of
+    /// its lease.
     pub(crate) fn is_on_it(&self) -> bool {
         self.released.as_ref().is_none_or(|released| released.how == Release::Interrupted {})
     }
 
-    /// True if the frame is the whole task of a conversation, which another one has given to it: a subagent.
+    /// True if the frame is the whole task of a conversation, and another conversation has given it that
+    /// task: the holder is a subagent.
     pub fn is_delegated(&self) -> bool {
         self.kind == HolderKind::Conversation && (self.name.is_empty() || !self.caller.is_empty())
     }
 
-    /// True if it has let the frame go, so that it waits until a later time.
+    /// True if the holder has let the frame go, and the frame therefore waits until a later time.
     pub fn is_put_back(&self, now: u64) -> bool {
         match self.released {
             Some(Released { how: Release::PutBack { until }, .. }) => lasts(until, now),
@@ -183,7 +193,7 @@ impl Holder {
         }
     }
 
-    /// Since when nobody has the frame.
+    /// The time since which the frame has no holder.
     pub(crate) fn free_since(&self) -> u64 {
         match &self.released {
             Some(Released { how: Release::PutBack { until }, .. }) => *until,
@@ -207,10 +217,12 @@ impl Holder {
     }
 }
 
-/// Who gives a command: each command of [`Stack::as_actor`](crate::Stack::as_actor) is checked for it.
+/// The actor that gives a command: each command of [`Stack::as_actor`](crate::Stack::as_actor) is checked for
+/// this actor.
 ///
-/// In JSON: `{"kind": "conversation", "name": "codex/1"}`, with `"takesOver": true` if it takes over what others hold. A [`Hold`] is an
-/// actor too: `{"handle": "f3", "kind": "worker", "name": "build-1", "generation": 2}`.
+/// In JSON: `{"kind": "conversation", "name": "codex/1"}`, with `"takesOver": true` if it takes over frames
+/// that others hold. A [`Hold`] is an actor too: `{"handle": "f3", "kind": "worker", "name": "build-1",
+/// "generation": 2}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", from = "FlatActor")]
 #[non_exhaustive]
@@ -219,13 +231,14 @@ pub struct Actor {
     pub kind: HolderKind,
     /// The name.
     pub name: String,
-    /// The session or conversation for which it works: what it begins first is given to it by that one, as its task. Empty: none.
+    /// The session or conversation for which the actor works. The first frame that the actor begins counts as
+    /// a task that this session or conversation has given to it. Empty: none.
     pub caller: String,
-    /// The hold without which its commands are refused.
+    /// The hold that the actor needs: without it, its commands are refused.
     pub hold: Option<Hold>,
-    /// True: it may end and begin what a person or a conversation holds.
+    /// True: the actor may end and begin frames that a person or a conversation holds.
     pub takes_over: bool,
-    /// True: what it begins is the task of a subagent, whose name nobody knows yet.
+    /// True: the frame that the actor begins is the task of a subagent whose name is not known yet.
     pub hands_over: bool,
 }
 
@@ -286,32 +299,34 @@ impl Actor {
         Self { kind, name: name.into(), ..Self::default() }
     }
 
-    /// Sets the session or conversation for which it works: it is a subagent of that one.
+    /// Sets the session or conversation for which the actor works: it is a subagent of that one.
     #[must_use]
     pub fn caller(self, caller: impl Into<String>) -> Self {
         Self { caller: caller.into(), ..self }
     }
 
-    /// Sets the hold without which its commands are refused.
+    /// Sets the hold that the actor needs: without it, its commands are refused.
     #[must_use]
     pub fn hold(self, hold: &Hold) -> Self {
         Self { hold: Some(hold.clone()), ..self }
     }
 
-    /// Whether it may end and begin what a person or a conversation holds. What a worker or a host has running is stopped first:
-    /// [`Stack::stop`](crate::Stack::stop).
+    /// Whether the actor may end and begin frames that a person or a conversation holds. Work that a worker
+    /// or a host runs is stopped first: [`Stack::stop`](crate::Stack::stop).
     #[must_use]
     pub fn taking_over(self, takes_over: bool) -> Self {
         Self { takes_over, ..self }
     }
 
-    /// Whether what it begins is the task of a subagent, whose name nobody knows yet: whoever begins it next has it.
+    /// Whether the frame that the actor begins is the task of a subagent whose name is not known yet. The
+    /// next actor that begins the frame has it.
     #[must_use]
     pub fn handing_over(self, hands_over: bool) -> Self {
         Self { hands_over, ..self }
     }
 
-    /// The frame without whose hold its commands are refused. `None`: it needs no hold.
+    /// The frame whose hold the actor needs: without it, its commands are refused. `None`: the actor needs no
+    /// hold.
     pub fn frame(&self) -> Option<Handle> {
         self.hold.as_ref().map(|hold| hold.handle)
     }
@@ -338,7 +353,7 @@ impl From<&Hold> for Actor {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NewHold {
-    /// The name of the worker. It should differ from those of others, and must not be blank.
+    /// The name of the worker. It should differ from the names of other workers, and must not be blank.
     pub name: String,
     /// The length of the lease in milliseconds: from 1 to [`Holder::LONGEST_LEASE`].
     pub lease: u64,
@@ -355,7 +370,8 @@ fn worker() -> HolderKind {
 }
 
 impl NewHold {
-    /// A hold of the first frame that is free, by the worker with this name, for so many milliseconds.
+    /// A hold of the first frame that is free, for the worker with this name and for this number of
+    /// milliseconds.
     pub fn new(name: impl Into<String>, lease: u64) -> Self {
         Self { name: name.into(), lease, below: None, frame: None }
     }
@@ -375,10 +391,11 @@ impl NewHold {
     }
 }
 
-/// A frame that somebody holds. The holder proves with it that the frame is still its own.
+/// A frame with its holder. The holder proves with it that the frame is still its own.
 ///
-/// In JSON: `{"handle": "f3", "kind": "worker", "name": "build-1", "generation": 2, "until": 1795293166903, "tries": 1}`. When it is read, a
-/// proof needs the handle, the kind, the name and the generation; the others can be left out.
+/// In JSON: `{"handle": "f3", "kind": "worker", "name": "build-1", "generation": 2, "until": 1795293166903,
+/// "tries": 1}`. When the JSON is read, a proof needs the handle, the kind, the name and the generation; the
+/// other keys can be left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -401,7 +418,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// True if the holder of the frame is the one that this proves.
+    /// True if the holder of the frame is the holder that this hold proves.
     pub(crate) fn is(&self, holder: &Holder) -> bool {
         self.generation == holder.generation && self.kind == holder.kind && self.name == holder.name
     }
@@ -415,29 +432,30 @@ impl Hold {
 
 /// How the work on a frame ends for its holder: [`Stack::finish`](crate::Stack::finish).
 ///
-/// In JSON: `{"end": "done", "results": "12 tests", "resultsCompacted": "tested"}`, `{"end": "failed", "results": "It does not compile"}`,
-/// `{"end": "asks", "question": "Which rate?"}`, `{"end": "later", "wait": 60000}`. `resultsCompacted`, `wait`, and the `results` so far of a
-/// question can be left out.
+/// In JSON: `{"end": "done", "results": "12 tests", "resultsCompacted": "tested"}`, `{"end": "failed",
+/// "results": "It does not compile"}`, `{"end": "asks", "question": "Which rate?"}`, `{"end": "later",
+/// "wait": 60000}`. `resultsCompacted` and `wait` can be left out, and so can the `results` so far of a
+/// question.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "FlatFinish")]
 #[non_exhaustive]
 pub enum Finish {
-    /// The frame is completed, unless parts are left that were planned below it: then the results are those so far, and the frame is put
-    /// back until the parts are done.
+    /// The frame is completed. If parts that were planned below it are left, the frame is put back instead
+    /// until the parts are done, and the results are its results so far.
     Done(Results),
     /// The frame has failed.
     Failed(Results),
-    /// The frame is blocked: it waits for somebody.
+    /// The frame is blocked: it waits for a person.
     Asks {
-        /// What it needs, and from whom.
+        /// What the frame needs, and who can give it.
         question: String,
         /// The results so far, if there are any.
         results: Option<Results>,
     },
     /// The frame is put back.
     Later {
-        /// How long it waits, in milliseconds, at most [`Holder::LONGEST_LEASE`]. `None`: a second after its first time, twice as long after
-        /// each further one, at most a minute.
+        /// How long the frame waits, in milliseconds, at most [`Holder::LONGEST_LEASE`]. `None`: a second
+        /// after the first time, twice as long after each further time, at most a minute.
         wait: Option<u64>,
     },
 }
@@ -517,7 +535,8 @@ impl From<FlatFinish> for Finish {
 pub struct Finished {
     /// The status of the frame: in_progress if it was put back.
     pub status: FrameStatus,
-    /// Until when nobody gets it, if it was put back, in milliseconds since the Unix epoch.
+    /// The time before which no worker gets the frame, if it was put back, in milliseconds since the Unix
+    /// epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
 }
@@ -538,9 +557,10 @@ pub struct WorkLeft {
     pub later: usize,
     /// Frames that wait for others: planned ones, and begun ones that have split their work.
     pub waiting: usize,
-    /// Frames in progress that are no worker's: a person, a conversation or a host works on them.
+    /// Frames in progress that are not in the hands of a worker: a person, a conversation or a host works on
+    /// them.
     pub begun: usize,
-    /// Blocked frames that wait for an answer, or for somebody who goes on with them.
+    /// Blocked frames that wait for an answer, or for an actor that resumes them.
     pub blocked: usize,
     /// Frames that could be held, but are assigned to others: workers of other names get them only if they name the frame.
     pub assigned: usize,

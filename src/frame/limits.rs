@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ModelUsage;
 
-/// Limits of a frame. A frame without a limit of its own has that of the nearest frame above: of its model, its tools and its turns. The
-/// limits of tokens and costs are for the frame and all frames below it together.
+/// Limits of a frame. If a frame has no limit of its own for its model, its tools or its turns, the limit of
+/// the nearest frame above applies. The limits of tokens and costs apply to the frame and all frames below it
+/// together.
 ///
 /// In JSON, with every key optional; unknown keys are rejected. Numbers are at least 1.
 ///
@@ -22,8 +23,8 @@ pub struct FrameLimits {
     /// The host's name of the model of the frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The host's names of the tools besides those of the stack: at most those of the frames above. The name of a server, `mcp__shop`,
-    /// stands for all of its tools, `mcp__shop__…`.
+    /// The host's names of the tools in addition to those of the stack: at most the tools of the frames
+    /// above. The name of a server, `mcp__shop`, stands for all tools of this server, `mcp__shop__…`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     /// Turns of the model in one prompt of the session.
@@ -32,7 +33,7 @@ pub struct FrameLimits {
     /// Tokens of all requests, of prompts and answers together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// What may be spent, in millionths of a US dollar.
+    /// The cost that is allowed, in millionths of a US dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_micro_usd: Option<u64>,
 }
@@ -46,7 +47,7 @@ impl FrameLimits {
         max_cost_micro_usd: Option<u64>,
     }
 
-    /// These limits, and of the others those for which these have none.
+    /// These limits. Where they have no limit, the limit of the others is used.
     #[must_use]
     pub fn or(&self, others: &Self) -> Self {
         Self {
@@ -87,7 +88,7 @@ impl fmt::Display for FrameLimits {
     }
 }
 
-/// An amount of money in US dollars, with all decimals that it has.
+/// An amount of money in US dollars, with all its decimals.
 pub(crate) fn exact_dollars(micro: u64) -> String {
     let all = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
     all.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -113,7 +114,7 @@ pub(crate) fn tools_of_all<'a>(lists: impl Iterator<Item = &'a [String]>) -> Opt
     lists.map(<[String]>::to_vec).reduce(|own, above| common_tools(&own, &above))
 }
 
-/// What a conversation of a frame has cost so far.
+/// The cost of a conversation of a frame so far.
 ///
 /// In JSON: `{"conversation": "ses_1", "costMicroUsd": 120000, "weight": 4200}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -121,17 +122,20 @@ pub(crate) fn tools_of_all<'a>(lists: impl Iterator<Item = &'a [String]>) -> Opt
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ConversationCost {
-    /// The ID of the conversation: that of the frame's session, or of another one in which the host has asked for a summary.
+    /// The ID of the conversation: the conversation of the frame's session, or another one in which the host
+    /// has requested a summary.
     pub conversation: String,
     /// The cost of all its requests so far, in millionths of a US dollar.
     pub cost_micro_usd: u64,
-    /// The weight of the frame's requests at that time: [`ModelUsage::weight`] of all models. What has come since is estimated.
+    /// The weight of the frame's requests at that time: [`ModelUsage::weight`] of all models. The cost of
+    /// later requests is estimated.
     pub weight: u64,
 }
 
 impl ModelUsage {
-    /// The tokens of requests, each with its usual price in relation to the others: 20 for an uncached token of a prompt, 2 for one that was
-    /// read from a cache, 25 for one that was written to it, 100 for one of an answer.
+    /// The tokens of requests, each weighted by its usual price in relation to the others: 20 for an uncached
+    /// token of a prompt, 2 for a token that was read from a cache, 25 for a token that was written to it,
+    /// 100 for a token of an answer.
     pub fn weight(&self) -> u64 {
         let weights = [(self.uncached_input, 20), (self.cache_read, 2), (self.cache_write, 25), (self.answer(), 100)];
         weights.into_iter().fold(0, |sum, (tokens, weight)| tokens.saturating_mul(weight).saturating_add(sum))

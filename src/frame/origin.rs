@@ -1,12 +1,12 @@
-//! What the file said of a frame that was imported from it.
+//! What the file said of a frame that was imported from the file.
 
 use serde::{Deserialize, Serialize};
 
 use super::FrameStatus;
 use crate::text::fnv_of;
 
-/// What the file of a plan said of a frame at the last import or export. It tells what has changed in the file since from what has changed
-/// here.
+/// What the file of a plan said of a frame at the last import or export. With it, changes in the file since
+/// then can be told from changes that were made here.
 ///
 /// In JSON: `{"plan": "beads", "id": "app-2", "after": "app-1", "status": "planned", "checksums": {"title": 4, "parent": 8}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -16,17 +16,17 @@ use crate::text::fnv_of;
 pub struct Origin {
     /// The plan: the ID of the first frame of its first import.
     pub plan: String,
-    /// The ID that the frame has in the plan. That of the frame can be the ID of a session by now.
+    /// The ID that the frame has in the plan. The frame's own ID can be the ID of a session by now.
     pub id: String,
     /// The ID of the entry before it, among those with the same parent. Absent for the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// True: the file does not have it any more.
+    /// True: the file does not have the frame any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
     /// The status in the file.
     pub status: FrameStatus,
-    /// Checksums of what it says.
+    /// Checksums of what the file says of the frame.
     pub checksums: Checksums,
 }
 
@@ -39,7 +39,8 @@ pub(crate) fn checksum(text: &str) -> u64 {
     if text.is_empty() { 0 } else { (sum ^ (sum >> 53)) & LARGEST | 1 }
 }
 
-/// Checksums of what the file of a plan said of a frame. Each is less than 2^53, and 0, absent in JSON, for what the file does not have.
+/// Checksums of what the file of a plan said of a frame. Each is less than 2^53. It is 0, and absent in JSON,
+/// for a value that the file does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -63,7 +64,7 @@ pub struct Checksums {
     /// Of the name of the assignee.
     #[serde(skip_serializing_if = "is_none")]
     pub assignee: u64,
-    /// Of the IDs of what it depends on.
+    /// Of the IDs of the frames that it depends on.
     #[serde(skip_serializing_if = "is_none")]
     pub depends_on: u64,
     /// Of the ID of its parent; 0 at the top of the plan.
@@ -78,7 +79,7 @@ pub struct Checksums {
 }
 
 impl Checksums {
-    /// Those of unknown texts: equal to those of no text.
+    /// The checksums of unknown texts. They are not equal to the checksum of any text.
     pub(crate) const UNKNOWN: Self = Self {
         title: LARGEST - 1,
         criteria: LARGEST - 1,

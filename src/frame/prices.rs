@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::ModelUsage;
 
-/// Number of tokens that a price is for.
+/// The number of tokens to which a price applies.
 const TOKENS: f64 = 1_000_000.0;
-/// What a token costs in a cache that keeps it for an hour, against one that keeps it for five minutes: 2 and 1.25 times a token that no cache
-/// has.
+/// The price of a token in a cache that keeps it for an hour, relative to a cache that keeps it for five
+/// minutes. The two prices are 2 and 1.25 times the price of a token that is not in a cache.
 const HOUR: f64 = 1.6;
-/// The highest price for that number. Costs of any number of tokens are then finite.
+/// The highest price for that number of tokens. The cost of any number of tokens is then finite.
 const HIGHEST: f64 = 1e9;
 
 /// The prices of models by their names, for [`ModelUsage::model`].
@@ -37,19 +37,20 @@ pub struct Prices {
     models: BTreeMap<String, Price>,
 }
 
-/// The prices of one model for a million tokens each, in any currency. `None`: the price is not known.
+/// The prices of one model in any currency, each for a million tokens. `None`: the price is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Price {
-    /// Of prompt tokens that were neither read from a cache nor written to it.
+    /// The price of prompt tokens that were neither read from a cache nor written to it.
     pub uncached_input: Option<f64>,
-    /// Of prompt tokens that were read from a cache.
+    /// The price of prompt tokens that were read from a cache.
     pub cache_read: Option<f64>,
-    /// Of prompt tokens that were written to a cache.
+    /// The price of prompt tokens that were written to a cache.
     pub cache_write: Option<f64>,
-    /// Of those that the cache keeps for an hour. Default: 1.6 times `cacheWrite`, as Anthropic sells them.
+    /// The price of prompt tokens that were written to a cache that keeps them for an hour. Default: 1.6
+    /// times `cacheWrite`, as Anthropic sells them.
     pub cache_write_hour: Option<f64>,
-    /// Of tokens of answers, those of reasoning among them.
+    /// The price of tokens of answers, including tokens of reasoning.
     pub output: Option<f64>,
 }
 
@@ -71,14 +72,15 @@ impl Prices {
         Self { models: models.into_iter().collect() }
     }
 
-    /// The name of a model with a price that is no amount of money: negative, not a number, or above 1,000,000,000. `None`
-    /// if there is none.
+    /// The name of a model with a price that is not an amount of money: negative, not a number, or above
+    /// 1,000,000,000. `None` if there is no such model.
     pub fn invalid(&self) -> Option<&str> {
         let is_invalid = |price: &Price| price.all().iter().flatten().any(|price| !(0.0..=HIGHEST).contains(price));
         self.models.iter().find(|(_, price)| is_invalid(price)).map(|(model, _)| model.as_str())
     }
 
-    /// What the requests to one model cost. `None` if the model has no prices, or none for tokens that were used.
+    /// The cost of the requests to one model. `None` if the model has no prices, or no price for tokens that
+    /// were used.
     pub fn cost(&self, usage: &ModelUsage) -> Option<f64> {
         let price = self.models.get(&usage.model)?;
         let hour = usage.cache_write_hour.min(usage.cache_write);
@@ -90,7 +92,7 @@ impl Prices {
         costs.sum()
     }
 
-    /// What the requests to all of these models cost.
+    /// The cost of the requests to all of these models.
     pub fn total(&self, usage: &[ModelUsage]) -> TotalCost {
         let costs: Vec<Option<f64>> = usage.iter().map(|usage| self.cost(usage)).collect();
         // The sum of no numbers is -0.0.

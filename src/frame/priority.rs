@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How urgent a frame is: a whole number from 0, the most urgent, to 4. A frame that has none has that of the nearest frame above that
-/// has one, or else 2. Of the frames that can begin, the most urgent is next, and of equally urgent ones the first of the plan.
+/// How urgent a frame is: a whole number from 0, the most urgent, to 4. A frame without a priority has the
+/// priority of the nearest frame above it that has one, or else 2. Among the frames that can begin, the most
+/// urgent one is next. Among equally urgent frames, the first one in the plan is next.
 ///
 /// In JSON the number.
 ///
@@ -43,7 +44,7 @@ impl schemars::JsonSchema for Priority {
 impl Priority {
     /// Before all others: 0.
     pub const HIGHEST: Self = Self(0);
-    /// That of frames that have none, and none above them: 2.
+    /// The priority of frames that have no priority and no frame with one above them: 2.
     pub const NORMAL: Self = Self(2);
     /// After all others: 4.
     pub const LOWEST: Self = Self(4);

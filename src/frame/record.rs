@@ -18,9 +18,11 @@ pub const SALVAGED: &str = "[auto-completed: ";
 /// The complete record of a frame, with the JSON names of the specification (`FrameMetadata` in its
 /// implementation document).
 ///
-/// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`task`, `priority`, `labels`, `assignee`, `correctedAt`, `begunAt`, `dependsOn`,
-/// `placeholder`, `deliveredAt`, `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `limits`, `costs`, `heap`, `registers`,
-/// `retryOf`, `childOrder`, `noWork`, `origin`) are omitted when empty; keys that this version does not know are kept in [`Frame::extra`] and written back.
+/// Times are in milliseconds since the Unix epoch. Keys that the specification does not have (`task`,
+/// `priority`, `labels`, `assignee`, `correctedAt`, `begunAt`, `dependsOn`, `placeholder`, `deliveredAt`,
+/// `forgottenAt`, `questions`, `holder`, `summaryRequest`, `usage`, `limits`, `costs`, `heap`, `registers`,
+/// `retryOf`, `childOrder`, `noWork`, `origin`) are omitted when empty; keys that this version does not know
+/// are kept in [`Frame::extra`] and written back.
 ///
 /// ```json
 /// {"sessionID": "ses_2", "parentSessionID": "ses_1", "status": "completed", "title": "Shopping cart",
@@ -51,7 +53,7 @@ pub struct Frame {
     /// The frame's own context shows it, and the prompt for its session; contexts of other frames do not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub task: String,
-    /// How urgent the frame is. `None`: as the frame above it.
+    /// How urgent the frame is. `None`: as urgent as the frame above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// Words of a team for the frame, such as `backend`, by which lists are filtered. At most [`Frame::MOST_LABELS`], each at most
@@ -61,8 +63,8 @@ pub struct Frame {
     /// The person or agent that does the work. Workers of other names leave the frame to them. Contexts do not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
-    /// Time at which a person has corrected the words of the frame while it was open, in milliseconds since the Unix epoch. Conversations
-    /// may hold the words before.
+    /// Time at which a person has corrected the words of the frame while it was open, in milliseconds since
+    /// the Unix epoch. Conversations may still hold the earlier words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrected_at: Option<u64>,
     /// Full results: a description of the achieved work.
@@ -73,8 +75,8 @@ pub struct Frame {
     pub results_compacted: Option<String>,
     /// Time of creation, in milliseconds since the Unix epoch.
     pub created_at: u64,
-    /// Time at which the frame was begun, in milliseconds since the Unix epoch, if it was planned before. Others were begun when they were
-    /// created.
+    /// Time at which the frame was begun, in milliseconds since the Unix epoch, if it was planned before.
+    /// Other frames were begun when they were created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begun_at: Option<u64>,
     /// Time of the last change, in milliseconds since the Unix epoch.
@@ -102,24 +104,24 @@ pub struct Frame {
     /// IDs of all children in their order, if that is not the order of their creation. Derived from the tree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub child_order: Vec<String>,
-    /// True if the frame was created only because its session appeared, and nobody has set its title and criteria for
-    /// good. Until then they follow the session's title and what the user writes.
+    /// True if the frame was created only because its session appeared, and no call has set its title and
+    /// criteria for good. Until then they follow the session's title and what the person writes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub placeholder: bool,
     /// Time at which the conversation of the parent received the results of this frame, in milliseconds since the Unix
     /// epoch. Absent if that is not known: then the context of the parent shows the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<u64>,
-    /// Time at which the frame's own conversation was compacted or begun anew, in milliseconds since the Unix epoch. The
-    /// conversation holds only those results of children that were delivered after it.
+    /// Time at which the frame's own conversation was compacted or started again, in milliseconds since the
+    /// Unix epoch. The conversation holds only those results of children that were delivered after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forgotten_at: Option<u64>,
-    /// What the frame has waited for, with the answers, oldest first. The last one is open while the frame is blocked. A
-    /// frame that is blocked and has none waits for what its results say.
+    /// What the frame has waited for, with the answers, oldest first. The last one is open while the frame is
+    /// blocked. A blocked frame without questions waits for what its results say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// Who works on the frame, or did last: then it says how the frame was let go. Absent if nobody has ever held it: it was begun by
-    /// hand, or not at all.
+    /// Who works on the frame, or worked on it last: then it says how the frame was let go. Absent if the
+    /// frame never had a holder: it was begun by hand, or not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<Box<Holder>>,
     /// The summary that was requested of the frame's conversation.
@@ -128,10 +130,11 @@ pub struct Frame {
     /// The frame's own requests to models: their sums, an entry for each model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<ModelUsage>,
-    /// What the frame may do and spend. Absent: what the frame above may.
+    /// What the frame may do and spend. Absent: what the frame above it may do and spend.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<Box<FrameLimits>>,
-    /// What the frame's conversations have cost, as far as their host tells costs of conversations. Costs of requests are in `usage`.
+    /// The costs of the frame's conversations, if their host tells costs of conversations. Costs of requests
+    /// are in `usage`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<ConversationCost>,
     /// The frame's own chunks on the heap, in order of allocation.
@@ -140,14 +143,16 @@ pub struct Frame {
     /// The frame's registers, if it uses any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<Box<Registers>>,
-    /// ID of the attempt before this one, if this frame begins another one anew: a sibling that has failed.
+    /// ID of the attempt before this one, if this frame is a retry: that attempt is a sibling that has
+    /// failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<String>,
-    /// What the frame is if it is no work, in a word: a record of another tool that is kept for what it says (`message`), or a frame that
-    /// only holds others together (`tag`). Nobody begins it, and one that has parts, or depends on others, is completed when these are.
+    /// What the frame is if it is not work, in a word: a record of another tool that is kept for what it says
+    /// (`message`), or a frame that only holds other frames together (`tag`). No actor begins such a frame.
+    /// If it has parts, or depends on other frames, it is completed when these are completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_work: Option<String>,
-    /// What the file said of the frame from which it was imported. Absent for frames that were made here.
+    /// What the file said of the frame when it was imported. Absent for frames that were made here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Box<Origin>>,
     /// Keys of the file that this version does not know. If a documented key is among them, it is renamed
@@ -174,8 +179,8 @@ const KEYS: &[&str] = &[
 const REVISION_KEY: &str = "revision";
 const HANDLE_KEY: &str = "handle";
 
-/// The content of a frame's file: the record, the revision of the tree whose frame it shows, and the frame's handle. Files of the
-/// original plugin have neither of the latter two.
+/// The content of a frame's file: the record, the revision of the tree whose frame it shows, and the frame's
+/// handle. Files of the original plugin have no revision and no handle.
 #[derive(Serialize)]
 pub(crate) struct FrameFile<'a> {
     #[serde(flatten)]
@@ -217,7 +222,8 @@ impl Frame {
         first_filled(compacted, full)
     }
 
-    /// Who has the frame, also if its lease has ended and nobody has noticed. [`Holder::holds`] says whether it has it at a time.
+    /// Who has the frame, also if the lease has ended and this was not noticed yet. [`Holder::holds`] says
+    /// whether the holder has it at a given time.
     pub fn held_by(&self) -> Option<&Holder> {
         self.holder.as_deref().filter(|holder| holder.released.is_none())
     }
@@ -227,7 +233,8 @@ impl Frame {
         self.held_by().filter(|holder| holder.kind == HolderKind::Host)
     }
 
-    /// The worker that has the frame, or was the last one who had it: nobody else has gone on with it since.
+    /// The worker that has the frame, or was the last worker that had it if no other actor has resumed it
+    /// since.
     pub fn worker(&self) -> Option<&Holder> {
         self.holder.as_deref().filter(|holder| holder.kind == HolderKind::Worker)
     }
@@ -242,13 +249,14 @@ impl Frame {
         }
     }
 
-    /// True if the frame is in progress, and nobody has heard of its last holder until the end of its lease. It can be resumed.
+    /// True if the frame is in progress, and its last holder was silent until the end of its lease. The frame
+    /// can be resumed.
     pub fn is_interrupted(&self) -> bool {
         let release = self.holder.as_deref().and_then(|holder| holder.released.as_ref());
         self.status == FrameStatus::InProgress && release.is_some_and(|release| release.how == Release::Interrupted {})
     }
 
-    /// True if the frame was reopened, and nobody has begun to work on it since.
+    /// True if the frame was reopened, and no actor has begun to work on it since.
     #[cfg(feature = "session")]
     pub(crate) fn waits_since_reopened(&self) -> bool {
         let is_reopened = self.questions.last().is_some_and(|question| question.reopening().is_some());
@@ -264,13 +272,14 @@ impl Frame {
         marks::have(&self.labels, label)
     }
 
-    /// True if the frame is assigned to one of this name, in any letter case.
+    /// True if the frame is assigned to a person or agent with this name, in any letter case.
     pub fn is_assigned_to(&self, name: &str) -> bool {
         self.assignee.as_ref().is_some_and(|assignee| assignee.to_lowercase() == name.to_lowercase())
     }
 
-    /// True if the frame is not left to others than the worker of this name: it has no assignee, or is assigned to this worker, or the worker
-    /// was the last one who had it. A number behind the name tells jobs of one worker apart: `bob-2` is `bob` too.
+    /// True if the worker with this name may take the frame: the frame has no assignee, or is assigned to
+    /// this worker, or this worker was the last one that had it. A number behind the name tells jobs of one
+    /// worker apart: `bob-2` is `bob` too.
     pub fn is_for_worker(&self, name: &str) -> bool {
         let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let without_number = name.rsplit_once('-').filter(|(_, end)| number(end)).map(|(name, _)| name);
@@ -280,31 +289,33 @@ impl Frame {
             || self.worker().is_some_and(|worker| worker.name == name)
     }
 
-    /// True if the frame was planned before somebody has begun it.
+    /// True if the frame was planned before it was begun.
     pub fn was_planned(&self) -> bool {
         self.begun_at.is_some()
     }
 
-    /// The question of a blocked frame, with its answer if it has one. `None` if the frame is not blocked, or was blocked
-    /// without a question; its results then say what it waits for.
+    /// The question of a blocked frame, with its answer if it has one. `None` if the frame is not blocked, or
+    /// was blocked without a question; then its results say what it waits for.
     pub fn current_question(&self) -> Option<&Question> {
         self.questions.last().filter(|_| self.status == FrameStatus::Blocked)
     }
 
-    /// True if the frame is blocked before it has begun: it waits for an answer, or for a time, and so does all work below it.
+    /// True if the frame is blocked before it has begun: it waits for an answer, or for a time. All work
+    /// below it waits too.
     pub fn waits_to_begin(&self) -> bool {
         self.current_question().is_some_and(|question| question.unbegun && question.answer.is_none())
     }
 
-    /// True if the frame has waited to begin until a time, and waits no more since that has come.
+    /// True if the frame has waited until a time before it could begin, and does not wait any more because
+    /// that time has come.
     pub(crate) fn has_waited_long_enough(&self) -> bool {
         let is_over = matches!(self.status, FrameStatus::Planned | FrameStatus::InProgress) && self.begun_at.is_none();
         let wait = self.questions.last().filter(|question| question.unbegun && is_over);
         wait.is_some_and(|wait| wait.until.is_some_and(|until| wait.answered_at >= Some(until)))
     }
 
-    /// What a blocked frame waits for: its question, or its results if it was blocked without one. Empty if nobody has
-    /// said it, or if the frame is not blocked.
+    /// What a blocked frame waits for: its question, or its results if it was blocked without a question.
+    /// Empty if that was not said, or if the frame is not blocked.
     pub fn waits_for(&self) -> &str {
         match self.current_question() {
             Some(current) => &current.question,
@@ -313,7 +324,8 @@ impl Frame {
         }
     }
 
-    /// The answer to a blocked frame with which it can go on. `None` if the frame is not blocked or has no answer yet.
+    /// The answer with which a blocked frame can be resumed. `None` if the frame is not blocked or has no
+    /// answer yet.
     pub fn pending_answer(&self) -> Option<&str> {
         self.current_question()?.answer.as_deref()
     }
@@ -328,14 +340,16 @@ impl Frame {
         }
     }
 
-    /// True if the frame has the ID of a session; false if its ID was generated because it has none yet, or is that of an imported plan.
+    /// True if the frame has the ID of a session. False if its ID was generated because it has no session
+    /// yet, or if its ID comes from an imported plan.
     pub fn has_session(&self) -> bool {
         let is_of_plan = || self.origin.as_ref().is_some_and(|origin| self.session_id.ends_with(&origin.id));
         !self.session_id.starts_with(PLANNED_PREFIX) && !is_of_plan()
     }
 
-    /// The session in whose conversation the frame is worked on, although the session has another frame of its own: the ID is then
-    /// [`Frame::id_in_conversation`]. `None` if the frame has a session of its own, or none yet.
+    /// The session in whose conversation the frame is worked on, if the session has another frame of its own:
+    /// the ID of the frame is then [`Frame::id_in_conversation`]. `None` if the frame has a session of its
+    /// own, or no session yet.
     pub fn conversation(&self) -> Option<&str> {
         let (session_id, handle) = self.session_id.rsplit_once('~')?;
         handle.parse::<Handle>().is_ok().then_some(session_id)
@@ -347,15 +361,15 @@ impl Frame {
         format!("{session_id}~{handle}")
     }
 
-    /// True if the frame is open and its results are those so far: not what it waits for.
+    /// True if the frame is open and its results are its results so far, and do not say what it waits for.
     pub fn has_partial_results(&self) -> bool {
         let is_reason = self.status == FrameStatus::Blocked && self.questions.is_empty();
         self.status.is_open() && self.results.is_some() && !is_reason
     }
 
-    /// True if the frame is blocked because its work was interrupted: its session has ended without a pop, by itself, with an
-    /// error, by an abort, at a limit, or because somebody has stopped it. Its results so far are then what its session has
-    /// said last, marked with [`SALVAGED`], unless they are better.
+    /// True if the frame is blocked because its work was interrupted: its session has ended without a pop: of
+    /// its own accord, with an error, by an abort, at a limit, or because it was stopped. Its results so far
+    /// are then what its session has said last, marked with [`SALVAGED`], unless it has better ones.
     pub fn is_salvaged(&self) -> bool {
         match self.questions.last() {
             Some(last) => self.status == FrameStatus::Blocked && last.interruption,
@@ -364,7 +378,8 @@ impl Frame {
         }
     }
 
-    /// The full results without the mark of a salvage: what the session itself has said. Empty if there are none.
+    /// The full results without the mark of a salvage: what the session itself has said. Empty if there are
+    /// no results.
     #[cfg(feature = "session")]
     pub(crate) fn said_results(&self) -> &str {
         let mut said = self.results.as_deref().unwrap_or_default();
@@ -515,14 +530,14 @@ impl From<String> for Results {
     }
 }
 
-/// The parent of a new frame. In JSON a reference to the parent (handle, ID or prefix of an ID), or null for a
-/// root.
+/// The parent of a new frame. In JSON a reference to the parent (handle, ID or prefix of an ID), or null for
+/// a root.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Parent {
-    /// The open frame of the calling session, or else the nearest open frame above it. A session without a frame gets a
-    /// root. Without a calling session, the frame that the worker of the command holds, or else the active frame; if there
-    /// is none, the new frame becomes a root.
+    /// The open frame of the calling session, or else the nearest open frame above it. A session without a
+    /// frame gets a root. Without a calling session, the parent is the frame that the worker of the command
+    /// holds, or else the active frame. If there is no active frame either, the new frame becomes a root.
     #[default]
     Auto,
     /// No parent: the frame becomes a root.
@@ -582,14 +597,14 @@ pub struct NewFrame {
     /// The full instruction ([`Frame::task`]). Default: empty.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub task: String,
-    /// How urgent the frame is. `None`: as the frame above it.
+    /// How urgent the frame is. `None`: as urgent as the frame above it.
     pub priority: Option<Priority>,
     /// Words of a team for the frame ([`Frame::labels`]). Default: none.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub labels: Vec<String>,
-    /// The person or agent that does the work ([`Frame::assignee`]). Default: any.
+    /// The person or agent that does the work ([`Frame::assignee`]). Default: any person or agent.
     pub assignee: Option<String>,
-    /// What the frame may do and spend. Default: what the frame above may.
+    /// What the frame may do and spend. Default: what the frame above it may do and spend.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub limits: FrameLimits,
     /// The frame above the new one; null makes it a root. Default: the open frame of the session `caller`, or the nearest open frame

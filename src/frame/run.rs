@@ -33,15 +33,17 @@ pub struct RunSettings {
     pub heap_ceiling: usize,
     /// Whether frames see the results of others. Default true.
     ///
-    /// If true, the first message of a frame begins with the criteria of the frames above it and the results, artifacts and
-    /// decisions of the finished frames beside it and beside those above it; the agent can record artifacts and decisions when it
-    /// pops a frame, and read the logs of the run's frames. If false, a frame begins with its briefing alone.
+    /// If true, the first message of a frame begins with the criteria of the frames above it and the results,
+    /// artifacts and decisions of finished siblings: its own, and those of the frames above it. The agent can
+    /// also record artifacts and decisions when it pops a frame, and read the logs of the run's frames. If
+    /// false, a frame begins with its briefing alone.
     pub shared_results: bool,
-    /// Maximum size of what a frame sees of others in its first message, in tokens. Nothing is shown if the budget has no
-    /// room for the titles of the parent and the root. Default 1500.
+    /// Maximum size of the part of the first message in which a frame sees other frames, in tokens. Nothing
+    /// is shown if the budget has no room for the titles of the parent and the root. Default 1500.
     pub results_budget: usize,
-    /// True: the system prompt has the rules alone, without examples and common mistakes. For models that are trained to work so, or to
-    /// save about 700 tokens, which a prompt cache keeps after the first step. Default false.
+    /// True: the system prompt has the rules alone, without examples and common mistakes. This is for models
+    /// that are trained to work in this way, or to save about 700 tokens, which a prompt cache keeps after
+    /// the first step. Default false.
     pub short_prompt: bool,
 }
 

@@ -1,4 +1,5 @@
-//! How much of a text of a caller or of a file errors and repairs show. A key of ten megabytes in an error helps nobody.
+//! How much errors and repairs show of a text that comes from a caller or a file. A key of ten megabytes in
+//! an error is of no use.
 
 use std::borrow::Cow;
 

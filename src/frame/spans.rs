@@ -20,7 +20,7 @@ pub struct FrameSpans {
     /// The time at which the frame was completed, failed or invalidated. `None` if it has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
-    /// The times during which it was blocked, or over before it went on, oldest first.
+    /// The times during which the frame was blocked, or had ended before it was resumed, oldest first.
     pub blocked: Vec<Span>,
 }
 
@@ -79,7 +79,8 @@ impl FrameSpans {
         end.saturating_sub(begun_at).saturating_sub(blocked)
     }
 
-    /// The frame has the status again, after it was reopened or a command was taken back. Nobody has worked on it while it was over.
+    /// The frame has the status again, because it was reopened or a command was taken back. No actor has
+    /// worked on the frame while it was over.
     fn go_back_to(&mut self, status: FrameStatus, time: u64) {
         if status == FrameStatus::Planned {
             *self = Self::default();
@@ -106,7 +107,7 @@ impl FrameSpans {
             self.begun_at.get_or_insert(time);
         }
         if to == FrameStatus::Blocked {
-            // A frame that is blocked again waits for something else since then.
+            // A frame that is blocked again waits for something else from then on.
             if from != FrameStatus::Blocked {
                 self.blocked.push(Span { from: time, to: None });
             }

@@ -56,8 +56,8 @@ pub struct StackState {
     pub root_frame_ids: Vec<String>,
     /// Time of the last change, in milliseconds since the Unix epoch.
     pub updated_at: u64,
-    /// The finished trees that are not in `frames`: those of a large stack have only the files of the folder `frames`.
-    /// `None`: all trees are in `frames`.
+    /// The finished trees that are not in `frames`: in a large stack, they are only in the files of the
+    /// folder `frames`. `None`: all trees are in `frames`.
     pub finished_trees: Option<FinishedTrees>,
     /// Top-level keys of the file that this version does not know. They are written back.
     pub extra: Map<String, Value>,
@@ -143,8 +143,8 @@ pub enum StateError {
 }
 
 impl StackState {
-    /// The highest revision that a state can have: the largest whole number that every JSON reader keeps exact. A state
-    /// with a higher one is not the state of a real history.
+    /// The highest revision that a state can have: the largest whole number that every JSON reader keeps
+    /// exact. A state with a higher revision is not the state of a real history.
     pub const LAST_REVISION: u64 = (1 << 53) - 1;
 
     /// Reads a state. Frames with missing or mistyped fields keep all readable fields; the returned list
@@ -236,8 +236,9 @@ impl Serialize for StackState {
     }
 }
 
-/// A state to write, once. Its frames come from the iterator, not from `head`, so that a large tree can create them one by one
-/// and is never copied as a whole. The IDs of the roots are asked for after that.
+/// A state to write, once. Its frames come from the iterator, not from `head`, so that a large tree can
+/// create them one by one and is never copied as a whole. The IDs of the roots are requested after the
+/// frames.
 pub(crate) struct StateDocument<'a, Frames> {
     head: &'a StackState,
     frames: RefCell<Frames>,

@@ -32,8 +32,9 @@ pub enum FrameStatus {
 }
 
 impl FrameStatus {
-    /// The statuses that people mean by a word: the name of one, or `open` (in progress and blocked), `unfinished` (these and planned), `finished`
-    /// (completed and failed). `None`: the word means none.
+    /// The statuses that people mean by a word: the name of a status, or `open` (in progress and blocked),
+    /// `unfinished` (planned, in progress and blocked), `finished` (completed and failed). `None`: the word
+    /// does not mean any status.
     ///
     /// ```
     /// use callstack_core::FrameStatus;
@@ -78,8 +79,10 @@ impl FrameStatus {
     /// | completed, failed | invalidated |
     /// | invalidated | – |
     ///
-    /// Some commands make other moves: [`Stack::reopen`](crate::Stack::reopen), [`Stack::answer`](crate::Stack::answer) of what waits to begin,
-    /// [`Stack::undo`](crate::Stack::undo), an import of a plan that has changed, and the end of what only holds others together.
+    /// Some commands make other changes: [`Stack::reopen`](crate::Stack::reopen),
+    /// [`Stack::answer`](crate::Stack::answer) to a frame that waits to begin,
+    /// [`Stack::undo`](crate::Stack::undo), an import of a plan that has changed, and the end of a frame that
+    /// only holds others together.
     pub const fn can_become(self, to: FrameStatus) -> bool {
         use FrameStatus::*;
         match self {
@@ -183,7 +186,7 @@ impl FrameStatus {
         }
     }
 
-    /// Returns the advice for an error message: the frame has this status, so it cannot be begun anew.
+    /// Returns the advice for an error message: the frame has this status, so it cannot be retried.
     pub(crate) const fn advice_instead_of_retry(self) -> &'static str {
         match self {
             FrameStatus::Planned => "activate it",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Change, Event, FrameSpans, Handle, ModelRequest};
 
-/// The times and the model requests of all frames of a stack, from its events: what a chart of a run is drawn from.
-/// [`Stack::update_timeline`](crate::Stack::update_timeline) fills it.
+/// The times and the model requests of all frames of a stack, from its events: a chart of a run is drawn from
+/// them. [`Stack::update_timeline`](crate::Stack::update_timeline) fills it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Timeline {
     revision: u64,
@@ -52,13 +52,13 @@ impl Timeline {
         }
     }
 
-    /// The revision of the newest event that it contains. 0 if it contains none.
+    /// The revision of the newest event in the timeline. 0 if it contains no event.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The latest time of an event, in milliseconds since the Unix epoch: what has not ended is known to have lasted until
-    /// then. `None` if it contains no event.
+    /// The latest time of an event, in milliseconds since the Unix epoch. Work that has not ended is known to
+    /// have lasted until then. `None` if the timeline contains no event.
     pub fn latest_time(&self) -> Option<u64> {
         self.latest_time
     }

@@ -27,7 +27,8 @@ pub struct ModelRequest {
     pub cache_read: u64,
     /// Prompt tokens that were written to the provider's cache.
     pub cache_write: u64,
-    /// Those of them that the cache keeps for an hour, which some providers sell for a price of its own.
+    /// Prompt tokens that were written to the provider's cache and that it keeps for an hour. They are also
+    /// counted in `cacheWrite`. Some providers have a separate price for these tokens.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write_hour: u64,
     /// Tokens of the answer, without those of reasoning.
@@ -38,11 +39,11 @@ pub struct ModelRequest {
     pub duration: u64,
     /// Number of messages in the prompt.
     pub messages: u64,
-    /// What the request has cost, in millionths of a US dollar. 0: the host does not know. A record with nothing but a cost is no request:
-    /// it adds to the costs.
+    /// The cost of the request, in millionths of a US dollar. 0: the host does not know it. A record that has
+    /// nothing but a cost is not a request: it adds to the costs.
     #[serde(skip_serializing_if = "is_zero")]
     pub cost_micro_usd: u64,
-    /// True if the request had no answer that could be used. Its tokens count all the same.
+    /// True if the request had no answer that could be used. Its tokens are counted nevertheless.
     pub failed: bool,
 }
 
@@ -79,16 +80,18 @@ pub struct ModelUsage {
     pub cache_read: u64,
     /// Prompt tokens that were written to the provider's cache.
     pub cache_write: u64,
-    /// Those of them that the cache keeps for an hour, which some providers sell for a price of its own.
+    /// Prompt tokens that were written to the provider's cache and that it keeps for an hour. They are also
+    /// counted in `cacheWrite`. Some providers have a separate price for these tokens.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write_hour: u64,
     /// Tokens of the answers, without those of reasoning.
     pub output: u64,
     /// Tokens of reasoning.
     pub reasoning: u64,
-    /// Time of all requests, in milliseconds. Of requests that ran at the same time each counts.
+    /// Time of all requests, in milliseconds. If requests ran at the same time, the time of each of them
+    /// counts.
     pub duration: u64,
-    /// What the requests have cost, in millionths of a US dollar, as far as the host has told it.
+    /// The cost of the requests, in millionths of a US dollar, as far as the host has told it.
     #[serde(skip_serializing_if = "is_zero")]
     pub cost_micro_usd: u64,
 }
@@ -217,8 +220,8 @@ pub(crate) fn add_usage(list: &mut Vec<ModelUsage>, usage: &ModelUsage) {
     }
 }
 
-/// The requests of a frame, and of the frame with everything below it; an entry for each model. And what they have cost, as far as hosts
-/// have told it.
+/// The requests of a frame, and the requests of the frame and everything below it, with an entry for each
+/// model. The costs of these requests too, as far as hosts have told them.
 ///
 /// In JSON: `{"own": [{"model": "…", "requests": 3, …}], "total": [{"model": "…", "requests": 12, …}], "ownCostMicroUsd": 120000,
 /// "totalCostMicroUsd": 640000}`, each entry a [`ModelUsage`].
@@ -231,9 +234,10 @@ pub struct FrameUsage {
     pub own: Vec<ModelUsage>,
     /// The requests of the frame and of all frames below it.
     pub total: Vec<ModelUsage>,
-    /// What the frame itself has cost, in millionths of a US dollar: what was told, and an estimate of what came since.
+    /// The cost of the frame itself, in millionths of a US dollar: the cost that was told, and an estimate
+    /// for the requests since then.
     pub own_cost_micro_usd: u64,
-    /// What the frame and all frames below it have cost.
+    /// The cost of the frame and all frames below it.
     pub total_cost_micro_usd: u64,
 }
 

@@ -54,7 +54,7 @@ impl Tree {
         }
     }
 
-    /// The reason why an event cannot be the next one; `None` if it can.
+    /// The reason why an event cannot be the next one; `None` if it can be.
     fn misfit(&self, event: &Event) -> Option<String> {
         let next = self.revision.saturating_add(1);
         if event.revision != next {
@@ -207,9 +207,10 @@ impl Tree {
         Some(format!("it makes {handle} depend on `{above}`, which is above it"))
     }
 
-    /// Applies an event that [`decide`](super::decide) made for this tree at this revision, or the next event of a
-    /// history. It checks nothing: use [`Tree::replay`] for events from outside. An event of a frame that the tree does
-    /// not have changes only the tree's revision and its time of the last change.
+    /// Applies an event that [`decide`](super::decide) made for this tree at this revision, or the next event
+    /// of a history. It checks nothing: use [`Tree::replay`] for events from outside. If the event is about a
+    /// frame that the tree does not have, it changes only the tree's revision and its time of the last
+    /// change.
     pub fn apply(&mut self, event: &Event) {
         self.begin(event);
         self.change(event);
@@ -228,7 +229,7 @@ impl Tree {
                 self.extra.extend(extra.clone());
             }
             _ if !is_known => {}
-            // Part of the frame's creation, so the frame's times do not change.
+            // This event is part of the frame's creation, so the frame's times do not change.
             Change::DependenciesAdded { depends_on } => {
                 self.link_dependencies(handle, depends_on);
                 self.touch(handle);
@@ -281,7 +282,8 @@ impl Tree {
             Change::IdReplaced { session_id } => {
                 self.id_replaced(handle, session_id, time);
                 self.touch_at(handle, time);
-                // Relevance looks for the ID, also while other changes of the frame are not settled.
+                // The computation of relevance looks for the ID, also while other changes of the frame are
+                // not settled.
                 self.nodes[handle.index()].settled_revision = self.revision;
                 self.touch_parent(handle, true);
             }
@@ -302,7 +304,7 @@ impl Tree {
                 self.remember(handle, false);
                 let Node { frame, before, .. } = &mut self.nodes[handle.index()];
                 let were_partial = frame.has_partial_results();
-                // Otherwise the new results would take the place of what the frame waits for.
+                // Without this, the new results would replace the text that says what the frame waits for.
                 keep_reason(frame);
                 let (results, compacted) = (Some(results.clone()), Some(results_compacted.clone()));
                 let old =
@@ -327,7 +329,7 @@ impl Tree {
                 let before = self.frame_mut(handle).holder.replace(holder.clone());
                 self.note_holder(handle);
                 self.note_place(handle, before.as_deref());
-                // Contexts show who works on a child, but not until when.
+                // Contexts show which actor works on a child, but not until when.
                 if !is_renewed {
                     self.touch_holder(handle);
                 }
@@ -355,7 +357,7 @@ impl Tree {
                 self.forgotten(handle, time);
                 self.nodes[handle.index()].revision = self.revision;
             }
-            // Contexts show nothing of it, so no revision changes.
+            // Contexts do not show this change, so no revision changes.
             Change::UsageRecorded { model_request } => {
                 add_usage(&mut self.frame_mut(handle).usage, &ModelUsage::from(&**model_request));
             }
@@ -387,7 +389,7 @@ impl Tree {
         }
     }
 
-    /// As [`Tree::apply`], without copying the record of a new frame.
+    /// Same as [`Tree::apply`], without copying the record of a new frame.
     pub(crate) fn apply_owned(&mut self, event: Event) {
         self.begin(&event);
         match event.change {
@@ -410,7 +412,7 @@ impl Tree {
         let status = frame.status;
         self.add(frame);
         self.touch(handle);
-        // A frame that was begun anew leaves the stable parts.
+        // A frame that was retried leaves the stable parts.
         if status != FrameStatus::Planned || self.nodes[handle.index()].retry_of().is_some() {
             self.settle();
         }
@@ -454,8 +456,9 @@ impl Tree {
         }
     }
 
-    /// The depth of a new frame, and the ancestor to which it jumps. A jump is as long as the two before it together if
-    /// these are equally long; else it is one step. (Myers 1983, "An applicative random-access stack".)
+    /// The depth of a new frame, and the ancestor to which it jumps. If the two jumps before it are equally
+    /// long, the jump is as long as both together; otherwise it is one step. (Myers 1983, "An applicative
+    /// random-access stack".)
     pub(super) fn way_up(&self, handle: Handle, parent: Option<Handle>) -> (u32, Handle) {
         let Some(parent) = parent else { return (0, handle) };
         let above = self.node(parent);
@@ -465,8 +468,8 @@ impl Tree {
         (above.depth + 1, if is_even { first.jump } else { parent })
     }
 
-    /// Makes a new frame, on which none depends yet, the next attempt of another one. Nothing happens unless that one is a
-    /// sibling that has failed and has no next attempt yet.
+    /// Makes a new frame the next attempt of another frame. No frame depends on the new frame yet. Nothing
+    /// happens unless the other frame is a sibling that has failed and has no next attempt yet.
     pub(super) fn link_attempt(&mut self, previous: Handle, handle: Handle) {
         let old = self.node(previous);
         let has_failed = matches!(old.status(), FrameStatus::Failed | FrameStatus::Invalidated);
@@ -488,7 +491,7 @@ impl Tree {
         self.touch_dependents(previous);
     }
 
-    /// Moves an attempt behind the one before it.
+    /// Moves an attempt directly after the one before it.
     pub(super) fn place_attempt(&mut self, handle: Handle) {
         let parent = self.node(handle).parent;
         let behind = self.node(handle).retry_of().and_then(|previous| self.next(previous));
@@ -510,8 +513,8 @@ impl Tree {
         }
     }
 
-    /// Adds dependencies to a frame. IDs that no frame has, dependencies that the frame already has in any attempt, and
-    /// those on an attempt at the frame's own work are omitted.
+    /// Adds dependencies to a frame. Three kinds of IDs are omitted: IDs that no frame has, dependencies that
+    /// the frame already has in any attempt, and attempts at the frame's own work.
     pub(super) fn link_dependencies(&mut self, handle: Handle, ids: &[String]) {
         if ids.is_empty() {
             return;
@@ -531,8 +534,8 @@ impl Tree {
         }
     }
 
-    /// Changes a frame. The change is seen at once, also in the settled view: the frame is planned, so that no prompt cache has it, or a
-    /// person has corrected words that are wrong.
+    /// Changes a frame. The change is seen at once, also in the settled view. Either the frame is planned, so
+    /// that no prompt cache has it, or a person has corrected words that are wrong.
     fn edited(&mut self, handle: Handle, edit: &FrameEdit, is_correction: bool, time: u64) {
         if let Some(priority) = edit.priority {
             self.nodes[handle.index()].frame.priority = priority;
@@ -580,7 +583,7 @@ impl Tree {
                 self.plan_revision = self.revision;
             }
         }
-        // The place of a frame is no part of its content, so a move alone does not change its times.
+        // The place of a frame is not a part of its content, so a move alone does not change its times.
         if edit.changes_words() || edit.changes_marks() || edit.depends_on.is_some() {
             self.touch_at(handle, time);
         } else {
@@ -605,7 +608,8 @@ impl Tree {
         self.link_dependencies(handle, &ids);
     }
 
-    /// Tells the ancestors of a frame that it has ended or not, if that has changed for the branch below any of them.
+    /// Tells the ancestors of a frame whether it has ended, if that has changed for the branch below any of
+    /// them.
     fn tell_ancestors(&mut self, handle: Handle, was_busy: bool) {
         let node = self.node(handle);
         if node.is_busy() != was_busy {
@@ -613,13 +617,13 @@ impl Tree {
         }
     }
 
-    /// Sets the status of a frame, and everything that follows from it.
+    /// Sets the status of a frame, and all values that follow from the status.
     fn set_status(&mut self, handle: Handle, status: FrameStatus) {
         let was_held = self.is_held(handle);
         let node = &mut self.nodes[handle.index()];
         let (was, was_busy) = (node.status(), node.is_busy());
         node.frame.status = status;
-        // What was interrupted goes on, or has ended.
+        // An interrupted frame is resumed, or has ended.
         if let Some(released) = node.frame.holder.as_mut().and_then(|holder| holder.released.as_mut())
             && released.how == (Release::Interrupted {})
         {
@@ -656,7 +660,8 @@ impl Tree {
         }
     }
 
-    /// Notes in the indexes whether a frame has ended, whether it has a priority of its own, waits to begin, or is no work.
+    /// Notes in the indexes whether a frame has ended, has a priority of its own, waits to begin, or is not
+    /// work.
     pub(super) fn note_unfinished(&mut self, handle: Handle) {
         let frame = self.node(handle).record();
         let (is_unfinished, has_priority) = (frame.status.is_unfinished(), frame.priority.is_some());
@@ -667,7 +672,7 @@ impl Tree {
         set(&mut self.no_work, handle, is_unfinished && is_no_work);
     }
 
-    /// Forgets who has stopped what in the tree of a frame, if nothing in it is unfinished.
+    /// Forgets the stops in the tree of a frame, if nothing in the tree is unfinished.
     fn forget_stops(&mut self, handle: Handle) {
         let root = self.root(handle);
         if self.stops.is_empty() || self.node(root).is_busy() {
@@ -678,7 +683,7 @@ impl Tree {
         ended.iter().for_each(|frame| drop(self.stops.remove(frame)));
     }
 
-    /// Notes that the tree of a frame can leave the memory, if nothing in it is unfinished.
+    /// Notes that the tree of a frame can leave the memory, if nothing in the tree is unfinished.
     pub(super) fn note_end(&mut self, handle: Handle) {
         let root = self.root(handle);
         if self.nodes.shelf().is_some() && !self.node(root).is_busy() {
@@ -687,7 +692,7 @@ impl Tree {
         }
     }
 
-    /// Gives a frame of a copy another origin, with which a plan is compared. No event says it.
+    /// Gives a frame of a copy another origin, with which a plan is compared. There is no event for this.
     pub(crate) fn set_origin(&mut self, handle: Handle, origin: Origin) {
         self.frame_mut(handle).origin = Some(Box::new(origin));
     }
@@ -718,7 +723,7 @@ impl Tree {
         }
         let is_replaced = status == FrameStatus::Blocked && (results.is_some() || results_compacted.is_some());
         if status.is_open() && !is_replaced {
-            // What the frame has waited for is no result of the work that goes on.
+            // The text that says what the frame has waited for is not a result of the work that is resumed.
             keep_reason(self.frame_mut(handle));
         }
         self.set_status(handle, status);
@@ -737,7 +742,7 @@ impl Tree {
         }
     }
 
-    /// Records what a blocked frame waits for. A question that nobody has answered is replaced.
+    /// Records what a blocked frame waits for. A question without an answer is replaced.
     fn asked(&mut self, handle: Handle, question: &str, interruption: bool, time: u64) {
         let questions = &mut self.frame_mut(handle).questions;
         if questions.last().is_some_and(|last| last.answer.is_none()) {
@@ -752,7 +757,7 @@ impl Tree {
         let is_left = frame.status == FrameStatus::InProgress;
         let Some(holder) = frame.holder.as_mut() else { return };
         let how = match release {
-            // It can only be resumed if it is in progress.
+            // The frame can only be resumed if it is in progress.
             Release::Interrupted {} if !is_left => Release::Ended {},
             release => release.clone(),
         };
@@ -761,7 +766,8 @@ impl Tree {
             Release::Ended {} => is_left,
             Release::Interrupted {} | Release::Stopped { .. } => false,
         };
-        // What was let go before can be put back: a holder of which nobody had heard, or that says it again.
+        // A frame that was let go before can still be put back: its holder was silent for too long, or
+        // repeats that it puts the frame back.
         let was_none = holder.released.as_ref().is_some_and(|before| is_no_try(&before.how));
         let was_put_back = holder.released.as_ref().is_some_and(|before| matches!(before.how, Release::PutBack { .. }));
         holder.tries = holder.tries.saturating_sub(u64::from(is_no_try(&how) && !was_none));
@@ -769,8 +775,8 @@ impl Tree {
         holder.released = Some(Released { at: time, how });
     }
 
-    /// Records an answer to a blocked frame. It does not replace an earlier one, which may be another person's.
-    /// What has waited to begin can begin now.
+    /// Records an answer to a blocked frame. It does not replace an earlier answer, which may come from
+    /// another person. A frame that has waited to begin can begin now.
     fn answered(&mut self, handle: Handle, answer: &str, becomes: Option<FrameStatus>, time: u64) {
         let frame = self.frame_mut(handle);
         keep_reason(frame);
@@ -802,7 +808,7 @@ impl Tree {
     fn delivered(&mut self, handle: Handle, time: u64) {
         let is_new = self.node(handle).status().is_finished() && !self.is_held(handle);
         let Some(parent) = self.node(handle).parent.filter(|_| is_new) else { return };
-        // After the moment of forgetting even if both have the same time, or the clock was set back.
+        // The time is after the moment of forgetting even if both are the same, or if the clock was set back.
         let after = self.node(parent).frame.forgotten_at.map_or(0, |forgotten| forgotten.saturating_add(1));
         self.frame_mut(handle).delivered_at = Some(time.max(after));
         if self.is_held(handle) {
@@ -829,7 +835,7 @@ impl Tree {
         frame.invalidated_at = Some(time);
     }
 
-    /// Lets a completed frame go on. Its context shows the reason as an answer.
+    /// Reopens a completed frame. Its context shows the reason as an answer.
     fn reopened(&mut self, handle: Handle, reason: &str, time: u64) {
         self.set_status(handle, FrameStatus::InProgress);
         let frame = self.frame_mut(handle);
@@ -843,9 +849,9 @@ impl Tree {
         });
     }
 
-    /// Takes a frame back to what it was before a command, or to what the file of its plan says.
+    /// Restores a frame to its state before a command, or changes it to what the file of its plan says.
     fn restored(&mut self, handle: Handle, values: &Map<String, Value>, edit: Option<&FrameEdit>, time: u64) {
-        // The settled view counts on lists that only grow.
+        // The settled view relies on lists that only grow.
         self.settle();
         let Some(mut record) = self.node(handle).record().with_values(values) else { return };
         let words = FrameEdit::default().title(record.title.clone()).priority(record.priority);
@@ -856,7 +862,7 @@ impl Tree {
         let (was, status) = (self.node(handle).status(), record.status);
         self.leave_way(handle);
         match was == status {
-            // Whether the parent holds its results is counted.
+            // It is counted whether the parent holds the results of the frame.
             true => record.delivered_at = self.node(handle).record().delivered_at,
             false => self.set_status(handle, status),
         }
@@ -874,7 +880,7 @@ impl Tree {
         self.note_unfinished(handle);
     }
 
-    /// Gives a frame another ID. An open frame then works in another session, whose conversation is new.
+    /// Gives a frame another ID. An open frame then works in another session, which has a new conversation.
     fn id_replaced(&mut self, handle: Handle, session_id: &str, time: u64) {
         let node = self.node(handle);
         if node.status().is_open() && node.held_children > 0 {
@@ -925,21 +931,24 @@ impl Tree {
         self.touch(handle);
     }
 
-    /// Marks the frame as changed by its chunks or registers. Its cached renderings stay valid, because they contain
-    /// neither; so the revisions of its settled view and of its parent's children do not change.
+    /// Marks the frame as changed by its chunks or registers. Its cached renderings stay valid, because they
+    /// contain neither chunks nor registers. Therefore the revisions of its settled view and of its parent's
+    /// children do not change.
     fn touch_memory(&mut self, handle: Handle, time: u64) {
         let node = &mut self.nodes[handle.index()];
         node.frame.updated_at = node.frame.updated_at.max(time);
         node.revision = self.revision;
     }
 
-    /// Marks a frame and its parent as changed by the delivery of its results. The settled view does not change.
+    /// Marks a frame and its parent as changed by the delivery of the frame's results. The settled view does
+    /// not change.
     fn touch_delivery(&mut self, handle: Handle) {
         self.nodes[handle.index()].revision = self.revision;
         self.touch_parent(handle, true);
     }
 
-    /// Marks a frame and its parent as changed by who works on it, which the settled view does not have.
+    /// Marks a frame and its parent as changed by the actor that works on the frame. The settled view does
+    /// not show this actor.
     fn touch_holder(&mut self, handle: Handle) {
         self.nodes[handle.index()].revision = self.revision;
         self.touch_parent(handle, false);
@@ -997,8 +1006,8 @@ impl Tree {
         self.touch_parent(handle, is_settled);
     }
 
-    /// Marks the parents of the frames that depend on a frame or another attempt as changed: which of their children can begin
-    /// depends on the status of the frame.
+    /// Marks the parents of the frames that depend on a frame, or on another attempt at its work, as changed.
+    /// Which of their children can begin depends on the status of the frame.
     fn touch_dependents(&mut self, handle: Handle) {
         let (revision, handle) = (self.revision, self.first_attempt(handle));
         for place in 0..self.node(handle).dependents().len() {
@@ -1009,7 +1018,8 @@ impl Tree {
         }
     }
 
-    /// Marks the parent of a frame as changed by the frame. `is_settled`: the settled view of the frame has changed.
+    /// Marks the parent of a frame as changed by the frame. `is_settled`: the settled view of the frame has
+    /// changed.
     fn touch_parent(&mut self, handle: Handle, is_settled: bool) {
         let (revision, node) = (self.revision, self.node(handle));
         let is_finished = node.status().is_finished();
@@ -1057,7 +1067,7 @@ impl Tree {
     }
 }
 
-/// Makes the results of a frame that was blocked without a question its question.
+/// Turns the results of a frame that was blocked without a question into its question.
 fn keep_reason(frame: &mut Frame) {
     if frame.status == FrameStatus::Blocked && frame.questions.is_empty() && frame.results.is_some() {
         let [full, compacted] = [frame.results.take(), frame.results_compacted.take()].map(Option::unwrap_or_default);

@@ -1,4 +1,4 @@
-//! The archive of a tree: where the frames are that it does not hold in memory.
+//! The archive of a tree: where a tree keeps the frames that it does not hold in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::archive::Archive;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Handle};
 
-/// An archive, and what has failed in it. Frames are looked at where nothing can fail, so a failure is noted here, and the
-/// caller of the whole operation asks for it.
+/// An archive, and the failures in it. Frames are read in places that cannot return an error. So a failure is
+/// noted here, and the caller of the whole operation asks for it.
 #[derive(Debug)]
 pub(super) struct Shelf {
     archive: Arc<dyn Archive>,
@@ -37,7 +37,7 @@ impl Shelf {
         self.archive.clone()
     }
 
-    /// The answer of the archive. `None` if it has failed, which is noted.
+    /// The answer of the archive. `None` if it has failed; the failure is noted.
     pub(super) fn noting<T>(&self, answer: Result<T>) -> Option<T> {
         let noted = |error| {
             *self.failure.lock() = Some(error);
@@ -72,7 +72,7 @@ pub(super) struct Loaded {
     time: u64,
     /// The number of frames of all trees.
     frames: usize,
-    /// True if nothing has come since those that could go have gone.
+    /// True if no tree has been added since the trees that could be dropped were dropped.
     is_settled: bool,
 }
 
@@ -103,7 +103,7 @@ impl Loaded {
         }
     }
 
-    /// Notes that trees which could not go may be able to now.
+    /// Notes that trees that could not be dropped before can perhaps be dropped now.
     pub(super) fn look_again(&mut self) {
         self.is_settled = false;
     }
@@ -126,7 +126,7 @@ impl Loaded {
         self.uses.range(time + 1..).next().map(|(used, root)| (*used, *root))
     }
 
-    /// The roots, those of the trees that were used longest ago first.
+    /// The roots. The roots of the trees that were used longest ago come first.
     pub(super) fn roots(&self) -> impl Iterator<Item = Handle> + '_ {
         self.uses.values().copied()
     }

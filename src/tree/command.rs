@@ -11,18 +11,18 @@ use crate::frame::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TranscriptRead {
-    /// A frame of those in whose logs it is, or if it is in none, any frame.
+    /// One of the frames whose logs have this part. If no log has it, any frame.
     pub frame: FrameRef,
     /// The name of the conversation.
     pub conversation: String,
-    /// How far it was read before, in bytes. `None`: it was not read.
+    /// How far the transcript was read before, in bytes. `None`: it was not read before.
     pub before: Option<u64>,
-    /// How far it was read.
+    /// How far the transcript is read now.
     pub position: Box<TranscriptPosition>,
 }
 
 impl TranscriptRead {
-    /// A part that was read on from there.
+    /// A part that was read from `before` up to `position`.
     pub fn new(
         frame: impl Into<FrameRef>,
         conversation: impl Into<String>,
@@ -70,8 +70,8 @@ pub enum Command {
         frame: FrameRef,
         /// The title and criteria.
         identity: Identity,
-        /// False: they are set for good. True: nobody has chosen them, so the frame remains a placeholder, and they can
-        /// be set again.
+        /// False: they are set for good. True: no person or program has chosen them, so the frame remains a
+        /// placeholder, and they can be set again.
         provisional: bool,
     },
     /// Start a planned frame: its status becomes in_progress, and it becomes the active frame. Neither its parent nor
@@ -85,7 +85,8 @@ pub enum Command {
         /// The frame.
         frame: FrameRef,
     },
-    /// Replace the ID of a frame. The handle does not change. The frame's own log is renamed with it.
+    /// Replace the ID of a frame. The handle does not change. The frame's own log is renamed together with
+    /// it.
     ReplaceId {
         /// The frame.
         frame: FrameRef,
@@ -109,8 +110,9 @@ pub enum Command {
         /// The frame.
         frame: FrameRef,
     },
-    /// Finish a frame with results; or block it, as [`Command::Block`] without a question. If the active frame is this frame
-    /// or a frame below it, the nearest open ancestor becomes the active frame.
+    /// Finish a frame with results, or block it, which does the same as [`Command::Block`] without a
+    /// question. If the active frame is this frame or a frame below it, the nearest open ancestor becomes the
+    /// active frame.
     Pop {
         /// The frame.
         frame: FrameRef,
@@ -136,18 +138,19 @@ pub enum Command {
         frame: FrameRef,
         /// Its results.
         results: Results,
-        /// The planned frame that begins. `None`: none.
+        /// The planned frame that begins. `None`: no frame begins.
         next: Option<FrameRef>,
     },
     /// Block a frame: it waits for something from outside. The active frame changes as by [`Command::Pop`].
     Block {
         /// The frame.
         frame: FrameRef,
-        /// What it needs, and from whom. `None` or blank: the results say it.
+        /// What the frame needs, and who can give it. `None` or blank: the results say it.
         question: Option<String>,
-        /// The results so far. `None`: the frame keeps those that it has. Without a question the results are the question.
+        /// The results so far. `None`: the frame keeps its present results. Without a question the results
+        /// are the question.
         results: Option<Results>,
-        /// True: nobody asks; the work was interrupted, and the question says why.
+        /// True: no question is asked; the work was interrupted, and the question says why.
         interruption: bool,
     },
     /// Answer a blocked frame. It stays blocked until it is resumed.
@@ -157,15 +160,16 @@ pub enum Command {
         /// The answer. It must not be blank.
         answer: String,
     },
-    /// Answer a blocked frame and go on with it, in one step: if somebody else goes on with it, there is no answer either.
+    /// Answer a blocked frame and resume it, in one step: if another actor resumes it first, the answer is
+    /// not recorded either.
     AnswerAndResume {
         /// The frame.
         frame: FrameRef,
         /// The answer. It must not be blank.
         answer: String,
     },
-    /// Record that a host runs a frame in its session from now on. A planned or blocked frame becomes in_progress. Of
-    /// several hosts that try, one succeeds.
+    /// Record that a host runs a frame in its session from now on. A planned or blocked frame becomes
+    /// in_progress. If several hosts try, one succeeds.
     BeginCall {
         /// The frame.
         frame: FrameRef,
@@ -177,12 +181,12 @@ pub enum Command {
         host: String,
         /// The length of its lease in milliseconds: from 1 to [`Holder::LONGEST_LEASE`](crate::frame::Holder::LONGEST_LEASE).
         lease: u64,
-        /// The limits of a root that has none of its own.
+        /// The limits that a root gets where it has no limits of its own.
         limits: Box<FrameLimits>,
     },
-    /// Work on a frame in the conversation of a session that has another frame of its own. A planned or blocked frame becomes
-    /// in_progress, and the frame becomes the active one. Its ID becomes that of
-    /// [`Frame::id_in_conversation`]. Of several conversations that try, one succeeds.
+    /// Work on a frame in the conversation of a session that has another frame of its own. A planned or
+    /// blocked frame becomes in_progress, and the frame becomes the active one. Its ID becomes
+    /// [`Frame::id_in_conversation`]. If several conversations try, one succeeds.
     Enter {
         /// The frame.
         frame: FrameRef,
@@ -193,15 +197,15 @@ pub enum Command {
     EndCall {
         /// The frame.
         frame: FrameRef,
-        /// The host that runs the frame. If it is another one by now, nothing changes.
+        /// The host that runs the frame. If another host runs it by now, nothing changes.
         host: String,
-        /// True: the host ends, and has not ended the call. A frame that is in_progress was interrupted.
+        /// True: the host ends without having ended the call. A frame that is in_progress was interrupted.
         interrupted: bool,
     },
     /// Give a frame that is free to a worker. A planned or blocked frame becomes in_progress; the active frame stays.
     /// If no frame is free, nothing changes.
     Hold(NewHold),
-    /// Give a holder more time for a frame: the lease ends so many milliseconds from now.
+    /// Extend the lease of a holder for a frame: the lease ends this number of milliseconds from now.
     Renew {
         /// The frame and its holder.
         hold: Hold,
@@ -220,9 +224,9 @@ pub enum Command {
         /// The frame.
         frame: FrameRef,
     },
-    /// Give the actor of the command more time for all that it holds, if half of its lease is over.
+    /// Extend the leases of all frames that the actor of the command holds, if half of the lease is over.
     RenewAll,
-    /// Let begin what has waited to begin until a time that has come.
+    /// Let the frames begin that have waited until a time, if that time has come.
     EndWaits,
     /// Record what the holder of a frame was told. Nothing happens if it was told the same before.
     Tell {
@@ -245,7 +249,7 @@ pub enum Command {
         /// The reason. It must not be blank.
         reason: String,
     },
-    /// Record a request for a summary of a frame's conversation, or its end.
+    /// Record a request for a summary of a frame's conversation, or the end of such a request.
     RequestSummary {
         /// The frame, which must be open.
         frame: FrameRef,
@@ -258,7 +262,7 @@ pub enum Command {
         /// The frame.
         frame: FrameRef,
     },
-    /// Record that the conversation of the frame was compacted or begun anew.
+    /// Record that the conversation of the frame was compacted or started again.
     Forget {
         /// The frame.
         frame: FrameRef,
@@ -270,17 +274,17 @@ pub enum Command {
         /// The reason. It must not be blank.
         reason: String,
     },
-    /// Invalidate several frames for one reason, all or none, and the planned frames below them. A frame that an earlier one of the list takes
-    /// along is no error.
+    /// Invalidate several frames for one reason, all or none, and the planned frames below them. It is not an
+    /// error if a frame was already invalidated together with an earlier frame of the list.
     InvalidateAll {
         /// The frames; one at least.
         frames: Vec<FrameRef>,
         /// The reason. It must not be blank.
         reason: String,
-        /// True: also what is in progress or blocked below them.
+        /// True: also the frames below them that are in progress or blocked.
         open_too: bool,
     },
-    /// Record what a frame has made and decided, and its results so far. All of it is one commit.
+    /// Record what a frame has made and decided, and its results so far. All of this is one commit.
     Record {
         /// The frame.
         frame: FrameRef,
@@ -336,13 +340,14 @@ pub enum Command {
         /// Path of the log, absolute or relative to the stack's folder. It must not be blank.
         log_path: String,
     },
-    /// Record what a conversation has said and used, as one commit.
+    /// Record what was said in a conversation and which requests it used, as one commit.
     RecordConversation {
         /// For each frame, what was said in it: lines for its log, as for [`Command::AppendLog`].
         logs: Vec<(FrameRef, Vec<Value>)>,
         /// The frame in which a model was asked, and the requests.
         usage: Vec<(FrameRef, ModelRequest)>,
-        /// The part of a transcript from which it comes. If somebody else has read on meanwhile, nothing is recorded.
+        /// The part of a transcript from which the records come. If another process has read further in the
+        /// meantime, nothing is recorded.
         transcript: Option<TranscriptRead>,
     },
     /// Append lines to the frame's own log, `logs/{id}.jsonl` in the stack's folder.
@@ -355,12 +360,14 @@ pub enum Command {
     /// Add frames as they are, all or none, for example an imported plan. Frames name their parent and dependencies by
     /// ID; these can be frames of the tree or any frames of the list.
     Import {
-        /// The frames. Siblings keep their order, except that a new attempt stands behind the one before it.
+        /// The frames. Siblings keep their order, except that a new attempt comes directly after the one
+        /// before it.
         frames: Vec<Frame>,
     },
-    /// Begin a failed or blocked frame anew: create a planned sibling with the same title, criteria and dependencies, as
-    /// its next attempt. A blocked frame fails; it keeps its results and what it waits for. The planned frames below it
-    /// are invalidated. From then on the newest attempt counts in its place, also for the frames that depend on it.
+    /// Retry a failed or blocked frame: create a planned sibling with the same title, criteria and
+    /// dependencies, as its next attempt. A blocked frame fails; it keeps its results and what it waits for.
+    /// The planned frames below it are invalidated. From then on the newest attempt counts instead of the
+    /// frame, also for the frames that depend on it.
     Retry {
         /// The frame.
         frame: FrameRef,
@@ -368,7 +375,8 @@ pub enum Command {
         session_id: String,
         /// What the new attempt must do differently, or the answer to what the frame waits for. `None` or blank: nothing.
         note: Option<String>,
-        /// True: nobody works on the frame any more, so it can also be in_progress. Then it fails.
+        /// True: no worker or agent works on the frame any more, so it can also be in_progress. Then it
+        /// fails.
         is_interrupted: bool,
     },
     /// Edit a planned frame: its title, criteria and dependencies, its parent, and its order among its siblings. The frames
@@ -379,14 +387,15 @@ pub enum Command {
         /// What changes.
         edit: FrameEdit,
     },
-    /// Set what a frame may do and spend. Limits that are not given stay as they are.
+    /// Set what a frame may do and spend. Limits that are not given do not change.
     SetLimits {
         /// The frame, in any status.
         frame: FrameRef,
         /// The new limits.
         limits: FrameLimits,
     },
-    /// Record what a conversation of a frame has cost so far. It replaces what was recorded of the conversation before.
+    /// Record the cost of a conversation of a frame so far. It replaces the cost that was recorded for the
+    /// conversation before.
     RecordCost {
         /// The frame, in any status.
         frame: FrameRef,
@@ -395,20 +404,21 @@ pub enum Command {
         /// The cost of all its requests, in millionths of a US dollar.
         cost_micro_usd: u64,
     },
-    /// Let a completed frame that turned out to be wrong go on. Its results are those so far; what depends on it and is planned waits
-    /// again.
+    /// Resume a completed frame that turned out to be wrong. Its results become its results so far. The
+    /// planned frames that depend on it wait again.
     Reopen {
-        /// The frame. Those above it must be open.
+        /// The frame. The frames above it must be open.
         frame: FrameRef,
         /// What is wrong. It must not be blank; the context of the frame shows it.
         reason: String,
     },
-    /// Take back the last command of the person who gives this one, if nothing has been built on it.
+    /// Take back the last command of the person who gives this command, if no later work is built on it.
     Undo,
 }
 
 impl Command {
-    /// What persons call this command. `None`: programs give it, or it only records something, so that there is nothing to take back.
+    /// The name that persons use for this command. `None`: programs give the command, or it only records
+    /// something, so there is nothing to take back.
     pub(super) fn of_person(&self) -> Option<&'static str> {
         Some(match self {
             Command::Push { .. } => "push",
@@ -440,21 +450,21 @@ impl Command {
 /// What [`Command::Record`] records of a frame.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Records {
-    /// What the frame has made: paths as a rule. One that the frame has already is not recorded again.
+    /// What the frame has made, usually paths. An artifact that the frame has already is not recorded again.
     pub artifacts: Vec<String>,
-    /// What was decided, each with its reason.
+    /// The decisions, each with its reason.
     pub decisions: Vec<String>,
-    /// The results so far, in place of those before. Only an open frame has some.
+    /// The results so far. They replace the earlier ones. Only an open frame has results so far.
     pub results: Option<Results>,
 }
 
 impl Records {
-    /// Only what the frame has made.
+    /// Records with only the artifacts of the frame.
     pub fn of_artifacts(artifacts: Vec<String>) -> Self {
         Self { artifacts, ..Self::default() }
     }
 
-    /// Only the results so far.
+    /// Records with only the results so far.
     pub fn of_results(results: impl Into<Results>) -> Self {
         Self { results: Some(results.into()), ..Self::default() }
     }

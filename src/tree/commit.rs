@@ -12,7 +12,7 @@ use crate::frame::{Actor, Change, Event, Handle};
 #[must_use = "a commit changes nothing until its events are applied"]
 #[non_exhaustive]
 pub struct Commit {
-    /// The events, ordered by revision. Empty: the tree already is as the command asks.
+    /// The events, ordered by revision. Empty: the tree is already in the state that the command asks for.
     pub events: Vec<Event>,
     /// Lines for the full logs. Only stacks in a folder keep logs. They write the lines before they commit the events.
     pub log: Vec<LogAppend>,
@@ -40,7 +40,7 @@ pub struct LogAppend {
 pub(crate) struct Draft<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) now: u64,
-    /// Who gives the command; `None`: whoever has the stack itself.
+    /// The actor that gives the command; `None`: a caller that uses the stack directly.
     pub(crate) actor: Option<Actor>,
     /// True: a person gives the command.
     pub(crate) is_person: bool,
@@ -61,7 +61,8 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// Adds the commit of a command. It is decided on the tree as it is before the events of this draft.
+    /// Adds the commit of a command. The command is decided on the tree as it is before the events of this
+    /// draft.
     pub(crate) fn decide(&mut self, command: Command) -> Result<()> {
         self.append(decide(self.tree, command, self.now)?);
         Ok(())
@@ -73,7 +74,7 @@ impl<'a> Draft<'a> {
         self.commit.events.iter().any(lets_go)
     }
 
-    /// True if this draft gives a frame to somebody, or lets it go.
+    /// True if this draft gives a frame to a holder, or lets it go.
     pub(crate) fn changes_holder(&self, handle: Handle) -> bool {
         let is_holding = |change: &Change| matches!(change, Change::Released { .. } | Change::Held { .. });
         self.commit.events.iter().any(|event| event.handle == handle && is_holding(&event.change))
@@ -90,13 +91,14 @@ impl<'a> Draft<'a> {
         self.push_at(handle, change, self.now);
     }
 
-    /// Adds an event of another time: what has happened elsewhere.
+    /// Adds an event with another time, for something that has happened elsewhere.
     pub(crate) fn push_at(&mut self, handle: Handle, change: Change, time: u64) {
         let revision = self.tree.revision().saturating_add(1 + self.commit.events.len() as u64);
         self.commit.events.push(Event { revision, time, handle, change });
     }
 
-    /// Adds lines to the log of a frame. If the log is not the frame's log yet, adds an event that makes it so.
+    /// Adds lines to the log of a frame. If this log is not the frame's log yet, also adds an event that
+    /// makes it the frame's log.
     pub(crate) fn append_log(&mut self, handle: Handle, log_path: String, entries: Vec<Value>, repeats_events: bool) {
         let is_new = self.tree.node(handle).record().log_path.as_ref() != Some(&log_path);
         if is_new {

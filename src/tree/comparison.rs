@@ -1,5 +1,6 @@
-//! Compares an archive with the events from which it follows: the events are applied one by one, and each finished tree is
-//! compared, and dropped, as soon as the archive has it as it is. So few trees are in memory at a time.
+//! Compares an archive with the events from which the archive follows. The events are applied one by one.
+//! Each finished tree is compared, and dropped, as soon as the archive has it in its present state. So few
+//! trees are in memory at a time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use crate::archive::{Archive, ArchiveQuery, ArchivedFrame, ArchivedPlace};
 use crate::error::Result;
 use crate::frame::{Event, Handle};
 
-/// Number of frames of finished trees in memory from which they are compared.
+/// Finished trees are compared once they have this number of frames in memory.
 const COMPARED_FRAMES: usize = 4_096;
 
-/// The number of frames that cannot be read from which on others are not noted.
+/// After this number of unreadable frames, further ones are not noted.
 const MOST_UNREADABLE: usize = 100;
 
-/// A comparison that goes on with each event.
+/// A comparison that continues with each event.
 pub(crate) struct Comparison {
     tree: Tree,
     archive: Arc<Earlier>,
@@ -32,12 +33,13 @@ pub(crate) struct Comparison {
 pub(crate) struct Compared {
     /// The roots of the trees that are the same in the archive.
     pub(crate) same: BTreeSet<Handle>,
-    /// The frames that are not, and what is different. Empty if the archive is as the events give it.
+    /// The frames that are not the same, and what is different. Empty if the archive agrees with the events.
     pub(crate) problems: Vec<String>,
 }
 
 impl Comparison {
-    /// Compares the archive, whose head and revision these are, with the events that follow its base.
+    /// Compares the archive with this head and this revision with the events that follow the base of the
+    /// archive.
     ///
     /// # Errors
     /// The errors of the archive; [`Error::Json`](crate::Error::Json) if the base cannot be read.
@@ -62,7 +64,7 @@ impl Comparison {
     /// Applies the next event.
     ///
     /// # Errors
-    /// [`Error::History`](crate::Error::History) if it does not fit; the errors of the archive.
+    /// [`Error::History`](crate::Error::History) if the event does not fit; the errors of the archive.
     pub(crate) fn follow(&mut self, event: Event) -> Result<()> {
         self.tree.checked(|tree| tree.check_next(&event))??;
         self.tree.prepare(&event)?;
@@ -117,7 +119,7 @@ impl Comparison {
     }
 
     fn compare(&mut self, root: Handle, frames: &[ArchivedFrame]) {
-        // Somebody has changed the tree since.
+        // Another process has changed the tree since.
         if frames.iter().any(|frame| frame.changed > self.archive.revision) {
             return;
         }
@@ -156,7 +158,7 @@ impl Comparison {
             if looked_at.replace(root) == Some(root) {
                 return None;
             }
-            // The columns by which frames are found must be those of the images.
+            // The columns by which frames are found must agree with the images.
             let rows = self.archive.frames(handle).ok()?;
             let is_other = |row: &&ArchivedFrame| {
                 row.handle.index() < tree.len()
@@ -181,8 +183,8 @@ impl Comparison {
     }
 }
 
-/// The archive for the tree of a comparison. A tree that is not in memory there is either as in the archive of this revision, or
-/// has not changed since the base.
+/// The archive for the tree of a comparison. A tree that is not in memory is either in its state in the
+/// archive at this revision, or has not changed since the base.
 #[derive(Debug)]
 struct Earlier {
     archive: Arc<dyn Archive>,
@@ -208,7 +210,7 @@ impl Archive for Earlier {
         let known: BTreeSet<Handle> = found.iter().map(|found| found.handle).collect();
         if let Some(base) = &self.base {
             let earlier = base.find(query, self.revision)?.into_iter().filter(|found| !known.contains(&found.handle));
-            // Whether they are still so, the frames tell.
+            // The frames tell whether they are still in this state.
             found.extend(earlier.map(|found| ArchivedPlace { changed: u64::MAX, ..found }));
         }
         Ok(found)

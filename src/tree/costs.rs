@@ -1,20 +1,21 @@
-//! What frames have cost, and which tools their records allow.
+//! The costs of frames, and the tools that their records allow.
 
 use serde::{Deserialize, Serialize};
 
 use super::Tree;
 use crate::frame::{Frame, Handle, ModelUsage, tools_of_all};
 
-/// What frames have cost, without an estimate of their newest requests.
+/// The costs of frames, without an estimate of their newest requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
-    /// What was told, in millionths of a US dollar.
+    /// The cost that was told, in millionths of a US dollar.
     told: u64,
-    /// The weight of the requests of which no cost is known yet.
+    /// The weight of the requests whose cost is not known yet.
     open: u64,
 }
 
-/// What the requests of conversations have cost: all that was told, and the weight of these requests. It gives the price of a unit.
+/// The cost of the requests of conversations: the sum of all costs that were told, and the weight of these
+/// requests. The two give the price of one unit of weight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Price {
@@ -32,7 +33,7 @@ impl Cost {
         Self { told: of_requests.saturating_add(cost), open }
     }
 
-    /// Both together.
+    /// The sum of both costs.
     pub(super) fn and(self, other: Self) -> Self {
         Self { told: self.told.saturating_add(other.told), open: self.open.saturating_add(other.open) }
     }
@@ -46,7 +47,7 @@ impl Price {
         }
     }
 
-    /// Replaces what a frame has told before.
+    /// Replaces the values that a frame has contributed before.
     pub(super) fn replace(&mut self, before: Self, after: Self) {
         self.cost = self.cost.saturating_sub(before.cost).saturating_add(after.cost);
         self.weight = self.weight.saturating_sub(before.weight).saturating_add(after.weight);
@@ -54,14 +55,15 @@ impl Price {
 }
 
 impl Tree {
-    /// The tools of a frame besides those of the stack, as far as its record and those above say. `None`: they are not limited.
+    /// The tools of a frame in addition to those of the stack, as its record and the records of the frames
+    /// above it say. `None`: the tools are not limited.
     pub(super) fn tools_of(&self, handle: Handle) -> Option<Vec<String>> {
         let limits = self.lineage(handle).filter_map(|frame| self.node(frame).record().limits.as_deref());
         tools_of_all(limits.filter_map(|limits| limits.tools.as_deref()))
     }
 
-    /// What requests to models have cost, in millionths of a US dollar: for each entry what its host has told,
-    /// or else an estimate by what conversations have cost. 0 if nothing is known.
+    /// The cost of requests to models, in millionths of a US dollar: for each entry the cost that its host
+    /// has told, or else an estimate from the costs of conversations. 0 if nothing is known.
     pub fn cost_of(&self, usage: &[ModelUsage]) -> u64 {
         let cost = |usage: &ModelUsage| match usage.cost_micro_usd {
             0 => Cost { told: 0, open: usage.weight() },
@@ -70,7 +72,8 @@ impl Tree {
         self.estimated(usage.iter().map(cost).fold(Cost::default(), Cost::and))
     }
 
-    /// What a frame and all frames below it have cost, in millionths of a US dollar, with an estimate of what came since.
+    /// The cost of a frame and all frames below it, in millionths of a US dollar, with an estimate for the
+    /// requests since the last cost was told.
     pub(crate) fn cost_below(&self, handle: Handle) -> u64 {
         let mut sum = Cost::default();
         for frame in self.subtree(handle) {
@@ -79,7 +82,8 @@ impl Tree {
         self.estimated(sum)
     }
 
-    /// A cost with an estimate of what came since. Before a cost of a conversation is told nothing is estimated.
+    /// A cost with an estimate for the requests since then. Nothing is estimated before the cost of a
+    /// conversation is told.
     pub(super) fn estimated(&self, cost: Cost) -> u64 {
         let since = u128::from(cost.open) * u128::from(self.price.cost);
         let since = since.checked_div(u128::from(self.price.weight)).unwrap_or(0);

@@ -23,18 +23,19 @@ pub(super) struct Given {
     pub(super) handle: Handle,
     pub(super) command: String,
     pub(super) by: String,
-    /// The active frame after it.
+    /// The active frame after the command.
     pub(super) active: Option<Handle>,
-    /// The number of frames after it.
+    /// The number of frames after the command.
     pub(super) frames: usize,
-    /// What the tree was before. `None`: it cannot be taken back.
+    /// The state of the tree before the command. `None`: the command cannot be taken back.
     pub(super) before: Option<Box<TreeBefore>>,
-    /// For each frame in `before`, and then for each that it has added, a number that changes when what the command has left there changes.
+    /// One number for each frame in `before`, and then one for each frame that the command has added. The
+    /// number changes when the things that the command has left in that frame change.
     pub(super) left: Vec<u64>,
 }
 
 impl Given {
-    /// The frames that it names.
+    /// The frames that the command names.
     pub(super) fn named(&self) -> impl Iterator<Item = Handle> {
         let before = self.before.iter();
         let frames = before.clone().flat_map(|before| before.frames.iter().map(|before| before.frame));
@@ -44,7 +45,7 @@ impl Given {
 }
 
 impl Tree {
-    /// Remembers a command of a person, the events of which were applied.
+    /// Remembers a command of a person. The events of the command were applied.
     pub(super) fn remember_command(&mut self, event: &Event) {
         let Change::Commanded { command, by, before } = &event.change else { return };
         let given = Given {
@@ -76,11 +77,11 @@ impl Tree {
     }
 }
 
-/// The numbers of what a command has left: see [`Given::left`].
+/// The numbers for the things that a command has left: see [`Given::left`].
 pub(super) fn left_by(tree: &Tree, before: &TreeBefore) -> Vec<u64> {
     let is_known = |handle: Handle| handle.index() < tree.len();
     let has_ended = |above: Handle| !tree.node(above).status().is_unfinished();
-    // Nobody works below what is planned or over but who has done so before.
+    // Below a frame that is planned or has ended, only actors that worked there before can work.
     let is_open = |child: &&Handle| tree.node(**child).status().is_open();
     let changed = before.frames.iter().filter(|before| is_known(before.frame)).map(|before| {
         let node = tree.node(before.frame);

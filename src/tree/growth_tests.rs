@@ -4,7 +4,7 @@ use super::{Command, Records, Tree, decide};
 use crate::frame::{Chunk, Frame, FrameEdit, FrameRef, FrameStatus, NewChunk, NewFrame, Parent, PopStatus, StackState};
 use crate::steps::{assert_grows, steps_of};
 
-/// Twice the input, twice the steps; a tenth more for a logarithm.
+/// For twice the input, twice the steps; a tenth more for a logarithm.
 const LINEAR: f64 = 2.2;
 
 fn frame(id: String, parent: Option<String>, depends_on: Vec<String>) -> Frame {
@@ -164,7 +164,7 @@ fn a_chain_that_is_finished_from_its_end() {
             let handle = tree.resolve(&frame).unwrap();
             execute(&mut tree, Command::Pop { frame, status: PopStatus::Completed, results: "Done".into() });
             assert_eq!(tree.unfinished_below(handle).count(), 0);
-            // A frame without children counts none, so each pop counts one for itself.
+            // A frame without children counts no steps, so each pop counts one step for itself.
             crate::steps::step();
         };
         steps_of(|| (0..size).rev().for_each(finish)).1
@@ -255,7 +255,7 @@ fn a_frame_that_is_begun_anew_again_and_again() {
                 tree.context_revision(newest);
             }
         });
-        // The same, read from a file that names the newest attempt first.
+        // The same frames, read from a file that names the newest attempt first.
         let mut frames = tree.state().frames;
         frames.reverse();
         steps.1 + steps_of(|| Tree::from_state(StackState { frames, revision: 1, ..StackState::default() })).1
@@ -302,14 +302,14 @@ fn unfinished_frames_among_many_finished_ones() {
     assert_eq!(steps(1_000), steps(10), "finished frames are not looked at");
 }
 
-/// Every way up by jumps leads to the same frames as the way up by parents.
+/// Each way up by jumps leads to the same frames as the way up by parents.
 #[test]
 fn jumps_find_the_same_ancestors_as_parents() {
     let mut tree = imported(vec![frame("0".into(), None, Vec::new()), frame("other".into(), None, Vec::new())]);
     let mut number = 1_u64;
     for index in 1..300_usize {
         number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // Mostly long branches.
+        // Long branches in most cases.
         let parent = if number >> 61 == 0 { index / 2 } else { index - 1 };
         let child = frame(index.to_string(), Some(parent.to_string()), Vec::new());
         execute(&mut tree, Command::Import { frames: vec![child] });

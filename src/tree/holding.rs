@@ -1,4 +1,4 @@
-//! Who holds which frame, and where conversations are.
+//! Who holds each frame, and where conversations are.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,12 @@ use super::{Tree, set};
 use crate::error::{Error, Result};
 use crate::frame::{Actor, Handle, Hold, Holder, HolderKind, Release};
 
-/// The number of conversations of which the last place is remembered.
+/// The number of conversations whose last place is remembered.
 const MOST_PLACES: usize = 1_000;
 
 impl Tree {
-    /// The frames that somebody holds, in creation order, also those whose leases have ended and nobody has noticed.
+    /// The frames that have a holder, in creation order. They include frames whose lease has ended if this
+    /// was not noticed yet.
     pub fn held(&self) -> impl Iterator<Item = Handle> + '_ {
         self.held.iter().copied()
     }
@@ -20,7 +21,7 @@ impl Tree {
         self.held().filter(|handle| self.node(*handle).record().host().is_some())
     }
 
-    /// The open frames of workers, in creation order, also those that nobody holds now.
+    /// The open frames of workers, in creation order. They include frames that no worker holds now.
     pub fn with_workers(&self) -> impl Iterator<Item = Handle> + '_ {
         self.with_workers.iter().copied()
     }
@@ -30,19 +31,20 @@ impl Tree {
         self.node(handle).record().held_by().filter(|holder| holder.holds(now))
     }
 
-    /// The frames that a conversation or a person holds, also those of which nobody has heard for too long, in creation order.
+    /// The frames that a conversation or a person holds, in creation order. They include frames whose holder
+    /// was silent for too long.
     pub(super) fn on_the_way(&self, kind: HolderKind, name: &str) -> impl Iterator<Item = (Handle, &Holder)> {
         let frames = self.ways.get(&(kind, name.to_owned())).into_iter().flatten();
         frames.filter_map(|handle| Some((*handle, self.node(*handle).record().holder.as_deref()?)))
     }
 
-    /// When a conversation has entered a frame last.
+    /// The time at which a conversation entered a frame last.
     pub(crate) fn last_entry(&self, conversation: &str) -> Option<u64> {
         self.places.get(conversation).map(|place| place.since)
     }
 
-    /// The frame in which a conversation works: the one that it has entered last and has still. Or the one in which it was when it lost
-    /// that, see [`Tree::lost_place`], until it enters another frame.
+    /// The frame in which a conversation works: the frame that it entered last and still has. Or the frame in
+    /// which it was when it lost that frame, see [`Tree::lost_place`], until it enters another frame.
     pub fn place_of(&self, conversation: &str) -> Option<Handle> {
         let place = self.places.get(conversation)?;
         if self.is_task_over(conversation, place.frame) {
@@ -52,23 +54,24 @@ impl Tree {
         way.map(|(handle, holder)| (holder.since, handle)).chain(place.lost).max().map(|(_, handle)| handle)
     }
 
-    /// The frame in which a conversation was, if it cannot work there now without knowing it: somebody else has ended, blocked or taken
-    /// over the frame, or it was all of the conversation's task, given to it by another one, and is over.
+    /// The frame in which a conversation was, if it must learn that it cannot work there any more: another
+    /// actor has ended, blocked or taken over the frame; or the frame was the whole task of the conversation,
+    /// given to it by another conversation, and has ended.
     pub fn lost_place(&self, conversation: &str) -> Option<Handle> {
         let place = self.place_of(conversation)?;
         let mut way = self.on_the_way(HolderKind::Conversation, conversation);
         way.all(|(handle, _)| handle != place).then_some(place)
     }
 
-    /// True if a frame was all of the task of a conversation, which has ended it.
+    /// True if a frame was the whole task of a conversation, and the conversation has ended it.
     fn is_task_over(&self, conversation: &str, handle: Handle) -> bool {
         let holder = self.node(handle).record().holder.as_deref();
         let is_ended = |holder: &Holder| holder.released.as_ref().is_some_and(|it| it.how == Release::Ended {});
         holder.is_some_and(|holder| is_of(holder, conversation) && is_ended(holder) && !holder.caller.is_empty())
     }
 
-    /// The frames whose leases a conversation or a person should renew: half of the lease is over, or it has ended already, and nobody else
-    /// has gone on with the frame.
+    /// The frames whose leases a conversation or a person should renew: half of the lease is over, or the
+    /// lease has ended already and no other actor has resumed the frame.
     pub fn due_renewals(&self, actor: &Actor, now: u64) -> Vec<Handle> {
         let longest = Holder::LONGEST_LEASE;
         let is_due = |holder: &Holder| {
@@ -79,7 +82,8 @@ impl Tree {
         own.filter(|(_, holder)| is_due(holder)).map(|(handle, _)| handle).collect()
     }
 
-    /// The frames that a conversation holds, the one that it has entered last first: where it is, and where it goes back to from there.
+    /// The frames that a conversation holds, the one that it entered last first. It is in the first frame,
+    /// and returns from there to the others.
     pub fn way_back(&self, conversation: &str) -> Vec<Handle> {
         let way = self.on_the_way(HolderKind::Conversation, conversation);
         let held = way.filter(|(_, holder)| holder.released.is_none());
@@ -88,7 +92,8 @@ impl Tree {
         held.into_iter().map(|(_, handle)| handle).collect()
     }
 
-    /// Checks that nobody has held a frame since an actor has: its lease may have ended. An actor without a hold has nothing to lose.
+    /// Checks that no other holder has had a frame since an actor had it: the actor's lease may have ended.
+    /// An actor without a hold has nothing to lose.
     ///
     /// # Errors
     /// [`Error::HoldLost`]; [`Error::UnknownFrame`].
@@ -96,7 +101,7 @@ impl Tree {
         actor.hold.as_ref().map_or(Ok(()), |hold| self.check_holds(hold))
     }
 
-    /// Checks that nobody has held a frame since the holder that this proves.
+    /// Checks that no other holder has had a frame since the holder that this hold proves.
     ///
     /// # Errors
     /// As [`Tree::check_hold`].
@@ -111,8 +116,10 @@ impl Tree {
         Err(Error::HoldLost { handle, by, generation: newest, refused: hold.generation })
     }
 
-    /// Checks that an actor may begin, end or take a frame: nobody else holds it, or the actor takes it over, which it cannot from what has
-    /// something running. Somebody without a name keeps nobody out: a person who works by hand, or the subagent that is expected.
+    /// Checks that an actor may begin, end or take a frame. No other actor may hold the frame, or the actor
+    /// must take it over. An actor cannot take a frame over from a holder that has something running. A
+    /// holder without a name does not prevent anything: it is a person who works by hand, or the subagent
+    /// that is expected.
     ///
     /// # Errors
     /// [`Error::Held`].
@@ -120,7 +127,7 @@ impl Tree {
         let Some(holder) = self.holder(handle, now) else { return Ok(()) };
         let is_free = match actor {
             Some(actor) => actor.is(handle, holder) || (actor.takes_over && !holder.kind.is_running()),
-            // Whoever has the stack itself decides for persons and conversations.
+            // A caller that uses the stack directly decides for persons and conversations.
             None => !holder.kind.is_running(),
         };
         if is_free || holder.name.is_empty() {
@@ -142,7 +149,8 @@ impl Tree {
         }
     }
 
-    /// Takes a frame off the way of its holder: it is let go, gets another holder, or leaves the memory.
+    /// Takes a frame off the way of its holder, because it is let go, gets another holder, or leaves the
+    /// memory.
     pub(super) fn leave_way(&mut self, handle: Handle) {
         let Some(way) = self.node(handle).record().holder.as_deref().and_then(way_of) else { return };
         if let Some(frames) = self.ways.get_mut(&way) {
@@ -153,12 +161,13 @@ impl Tree {
         }
     }
 
-    /// Notes that a conversation has entered a frame, if its holder is one, and that the holder before it has lost it. The conversations
-    /// that have entered frames last are remembered.
+    /// Notes that a conversation has entered a frame, if the holder of the frame is a conversation. Notes too
+    /// that the holder before it has lost the frame. The conversations that entered frames last are
+    /// remembered.
     pub(super) fn note_place(&mut self, handle: Handle, before: Option<&Holder>) {
         let Some(holder) = self.node(handle).record().holder.as_deref() else { return };
         let is_conversation = holder.kind == HolderKind::Conversation && !holder.name.is_empty();
-        // What a conversation has handed over it has not lost.
+        // A conversation has not lost a frame that it has handed over.
         let is_other = |before: &&Holder| {
             before.is_on_it() && before.name != holder.caller && !(is_conversation && before.name == holder.name)
         };
@@ -169,7 +178,8 @@ impl Tree {
         }
         let Some((name, since)) = entered else { return };
         let lost = self.places.get(&name).and_then(|place| place.lost);
-        // It has heard of its loss when it works elsewhere, which it does not yet in what it begins below.
+        // A conversation knows of its loss once it works elsewhere. It does not know of it yet when it begins
+        // something below the lost frame.
         let is_heard =
             |(when, lost): &(u64, Handle)| since > *when && (handle == *lost || !self.is_ancestor(*lost, handle));
         let lost = lost.filter(|lost| !is_heard(lost));
@@ -184,8 +194,8 @@ impl Tree {
         }
     }
 
-    /// Notes that a conversation has lost a frame to somebody else: it must learn of it, instead of working in the frame above. It
-    /// learns of the last one.
+    /// Notes that a conversation has lost a frame to another actor. The conversation must learn of the loss,
+    /// instead of working in the frame above. It learns only of the last loss.
     pub(super) fn note_loss(&mut self, handle: Handle, holder: &Holder) {
         if holder.kind == HolderKind::Conversation
             && let Some(place) = self.places.get_mut(&holder.name)
@@ -195,14 +205,15 @@ impl Tree {
     }
 }
 
-/// Where a conversation is, beside the frames that it holds.
+/// Where a conversation is, in addition to the frames that it holds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Place {
-    /// When it has entered a frame last.
+    /// The time at which it entered a frame last.
     since: u64,
-    /// The frame that it has entered then.
+    /// The frame that it entered at that time.
     pub(super) frame: Handle,
-    /// The frame that it has lost to somebody else and has not heard of, and since when it was there.
+    /// The frame that it has lost to another actor without knowing it yet, and the time since which it was in
+    /// that frame.
     pub(super) lost: Option<(u64, Handle)>,
 }
 
@@ -210,7 +221,8 @@ fn is_of(holder: &Holder, conversation: &str) -> bool {
     holder.kind == HolderKind::Conversation && holder.name == conversation
 }
 
-/// The way of a holder with a name: the frames that it holds, and to which it goes back. What others have running is no way.
+/// The way of a holder with a name: the frames that it holds, and to which it returns. Frames that a worker
+/// or a host runs are not part of a way.
 fn way_of(holder: &Holder) -> Option<(HolderKind, String)> {
     let has_way = !holder.kind.is_running() && !holder.name.is_empty();
     has_way.then(|| (holder.kind, holder.name.clone()))

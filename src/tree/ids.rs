@@ -1,4 +1,4 @@
-//! The IDs of a tree's frames: found whole, or by their beginning.
+//! The IDs of a tree's frames. They are found by the whole ID, or by its beginning.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter;
@@ -10,12 +10,13 @@ use crate::archive::ArchiveQuery;
 use crate::frame::Handle;
 use crate::steps::step;
 
-/// The frames by their IDs. Those of frames that were loaded from an archive stay there, until one of them gets another ID.
+/// The frames by their IDs. The IDs of frames that were loaded from an archive stay there, until such a frame
+/// gets another ID.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
     whole: HashMap<String, Handle>,
-    /// The same, in the order of the IDs. Made by the first search for a beginning, because many hosts never search
-    /// for one and it would cost every push as much again.
+    /// The same entries, in the order of the IDs. They are made by the first search for a beginning, because
+    /// many hosts never search for a beginning, and keeping them would double the cost of each push.
     ordered: OnceLock<BTreeMap<String, Handle>>,
 }
 
@@ -28,7 +29,7 @@ impl Ids {
         nodes.archived_with(ArchiveQuery::Id(id), |node| node.session_id() == id).first().copied()
     }
 
-    /// The frame with this ID, without a look into the archive.
+    /// The frame with this ID, without reading the archive.
     pub(super) fn in_memory(&self, id: &str) -> Option<Handle> {
         self.whole.get(id).copied()
     }
@@ -40,7 +41,7 @@ impl Ids {
             return here.map(|(_, handle)| handle).collect();
         }
         let mut found: BTreeMap<String, Handle> = here.map(|(id, handle)| (id.to_owned(), handle)).collect();
-        // Some of them can have another ID by now.
+        // Some frames in the archive can have another ID by now.
         let query = ArchiveQuery::Beginning(beginning, limit + nodes.changes());
         for handle in nodes.archived_with(query, |node| node.session_id().starts_with(beginning)) {
             found.insert(nodes[handle.index()].session_id().to_owned(), handle);

@@ -1,5 +1,5 @@
-//! A node of a tree as JSON: the record of the frame, its links as handles, its places and its revisions. The nodes of a
-//! whole tree are made again from the images of its frames.
+//! A node of a tree as JSON: the record of the frame, its links as handles, its places and its revisions. The
+//! nodes of a whole tree are rebuilt from the images of its frames.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use crate::archive::ArchivedFrame;
 use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{Frame, Handle, Message, RunSettings};
 
-/// What a node has that does not follow from the other nodes of its tree.
+/// The part of a node that does not follow from the other nodes of its tree.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Image<'a> {
@@ -77,7 +77,7 @@ impl Node {
         serde_json::to_string(&image).expect("a node has only string keys and finite numbers")
     }
 
-    /// The frames that the node names, but for its parent and children.
+    /// The frames that the node names, except its parent and its children.
     fn linked(&self) -> impl Iterator<Item = Handle> + '_ {
         let attempt = self.attempt.as_deref().into_iter();
         let attempts =
@@ -85,7 +85,7 @@ impl Node {
         self.dependencies().iter().chain(self.dependents()).copied().chain(attempts.flatten())
     }
 
-    /// The node of an image, without what follows from the other nodes of its tree.
+    /// The node of an image, without the parts that follow from the other nodes of its tree.
     fn of_image(archived: &ArchivedFrame) -> Result<Self> {
         let ArchivedFrame { handle, changed, ref image, .. } = *archived;
         let image: Image<'_> = serde_json::from_str(image)
@@ -109,10 +109,11 @@ impl Node {
     }
 }
 
-/// Makes the nodes of whole trees from all of their archived frames. `len`: the number of frames that there are.
+/// Makes the nodes of whole trees from all their archived frames. `len`: the number of existing frames.
 ///
 /// # Errors
-/// [`Error::Json`] for an image that cannot be read, that names a frame which is not there, or whose parent is not among them.
+/// [`Error::Json`] for an image that cannot be read, for an image that names a frame that does not exist, and
+/// for an image whose parent is not among the frames.
 pub(super) fn nodes_of<'a>(frames: impl Iterator<Item = &'a ArchivedFrame>, len: usize) -> Result<Vec<(Handle, Node)>> {
     let nodes = frames.map(|frame| Ok((frame.handle, Node::of_image(frame)?)));
     let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
@@ -139,7 +140,7 @@ pub(super) fn nodes_of<'a>(frames: impl Iterator<Item = &'a ArchivedFrame>, len:
     }
     let order: HashMap<Handle, u64> = nodes.iter().map(|(handle, node)| (*handle, node.order)).collect();
     nodes.iter_mut().for_each(|(_, node)| node.children.sort_unstable_by_key(|child| order[child]));
-    // Parents before children; what is not reached has no root above it.
+    // Parents come before children. A node that is not reached has no root above it.
     let mut ways: Vec<usize> = (0..nodes.len()).filter(|place| parents[*place].is_none()).collect();
     let mut next = 0;
     while let Some(place) = ways.get(next).copied() {
@@ -157,7 +158,7 @@ pub(super) fn nodes_of<'a>(frames: impl Iterator<Item = &'a ArchivedFrame>, len:
     if ways.len() < nodes.len() {
         return Err(Error::json(SNAPSHOT, "frames are above each other".to_owned()));
     }
-    // Children before parents, which count them.
+    // Children come before parents, because parents count them.
     for place in ways.into_iter().rev() {
         let Some(parent) = parents[place] else { continue };
         let (handle, child) = &nodes[place];
@@ -182,7 +183,7 @@ mod tests {
     use crate::tree::Tree;
     use crate::tree::state::tests::grown;
 
-    /// The node as text. Images do not tell no links from an empty list of links.
+    /// The node as text. Images do not distinguish missing links from an empty list of links.
     fn content(tree: &Tree, handle: Handle) -> String {
         let no_links = "waits: Some(Waits { dependencies: [], dependents: [] })";
         format!("{:?}", tree.node(handle)).replace(no_links, "waits: None")

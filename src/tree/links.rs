@@ -52,7 +52,7 @@ impl Fault {
 
 impl BadLink {
     pub(super) fn into_error(self, tree: &Tree, frames: &[Frame]) -> Error {
-        // A generated ID means nothing to the caller.
+        // A generated ID has no meaning for the caller.
         let name = |id: &str| match frames.iter().find(|frame| frame.session_id == id) {
             Some(frame) if id.starts_with(PLANNED_PREFIX) => frame.title.clone(),
             _ => tree.by_id(id).map_or_else(|| reference_to_id(id).into_owned(), |handle| reference(tree, handle)),
@@ -106,7 +106,7 @@ pub(super) struct Links<'a> {
     tree: &'a Tree,
     frames: &'a [Frame],
     places: HashMap<&'a str, usize>,
-    /// For each new frame, the newest attempt at its work. Empty if none of them begins another one anew.
+    /// For each new frame, the newest attempt at its work. Empty if no new frame is a retry.
     newest: Vec<usize>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Links<'a> {
         links
     }
 
-    /// For each new frame, the newest attempt at its work. A link that is not valid ends a chain of attempts.
+    /// For each new frame, the newest attempt at its work. An invalid link ends a chain of attempts.
     fn newest_attempts(&self) -> Vec<usize> {
         if self.frames.iter().all(|frame| frame.retry_of.is_none()) {
             return Vec::new();
@@ -137,7 +137,7 @@ impl<'a> Links<'a> {
         newest
     }
 
-    /// The new frame that this one begins anew.
+    /// The new frame that this frame retries.
     fn earlier(&self, index: usize) -> Option<usize> {
         self.frames[index].retry_of.as_deref().and_then(|id| self.places.get(id)).copied()
     }
@@ -169,8 +169,8 @@ impl<'a> Links<'a> {
         self.walk(|frame| frame.parent_session_id.as_deref(), |_, id| unknown(id), Fault::ParentCircle)
     }
 
-    /// The links to earlier attempts that cannot be. The links to parents must be valid. Only new frames can be begun anew
-    /// by new ones.
+    /// The links to earlier attempts that are not possible. The links to parents must be valid. Only new
+    /// frames can be retried by new frames.
     pub(super) fn bad_attempts(&self) -> Vec<BadLink> {
         if self.frames.iter().all(|frame| frame.retry_of.is_none()) {
             return Vec::new();
@@ -197,8 +197,8 @@ impl<'a> Links<'a> {
         self.place(id).is_some()
     }
 
-    /// Follows the links from each new frame, one of each frame, and returns those with a fault and those that close a
-    /// circle. Each link is looked at once.
+    /// Follows the links from each new frame, one link for each frame. Returns the links that have a fault
+    /// and the links that close a circle. Each link is looked at once.
     fn walk(
         &self,
         link: impl Fn(&'a Frame) -> Option<&'a str>,
@@ -243,7 +243,7 @@ impl<'a> Links<'a> {
                 let fault = match self.place(target) {
                     None => Fault::UnknownDependency,
                     Some(place) if self.is_kin(&branches, index, place) => Fault::DependsOnKin,
-                    // Who depends on a frame waits for its newest attempt.
+                    // A frame that depends on another one waits for the newest attempt of that frame.
                     Some(place) if self.is_kin(&branches, index, self.newest(place)) => Fault::DependsOnKin,
                     Some(place) if self.newest(place) == self.newest(Place::New(index)) => Fault::DependsOnKin,
                     Some(_) => continue,
@@ -255,7 +255,7 @@ impl<'a> Links<'a> {
         bad
     }
 
-    /// True if a new frame and another one are the same, or one is above the other.
+    /// True if a new frame and another frame are the same frame, or one of them is above the other.
     fn is_kin(&self, branches: &[Branch], frame: usize, other: Place) -> bool {
         let own = &branches[frame];
         match other {
@@ -284,7 +284,8 @@ impl<'a> Links<'a> {
                 None => tops.push(index),
             }
         }
-        // Each frame stands twice in `pending`: it is entered, and left when all frames below it were.
+        // Each frame is in `pending` twice: it is entered, and it is left after all frames below it were
+        // left.
         let mut visits = 0;
         let mut pending: Vec<(usize, bool)> = tops.into_iter().map(|index| (index, true)).collect();
         while let Some((index, enters)) = pending.pop() {
@@ -334,7 +335,7 @@ impl<'a> Links<'a> {
                 *next += 1;
                 let place = self.places.get(target.as_str()).map(|place| self.newest(Place::New(*place)));
                 match place {
-                    // A dependency on itself is reported as `DependsOnKin`.
+                    // A dependency of a frame on itself is reported as `DependsOnKin`.
                     Some(Place::New(place)) if place == index => {}
                     Some(Place::New(place)) if marks[place] == Mark::Open => {
                         circles.push(BadLink { index, target: target.clone(), fault: Fault::DependencyCircle })
@@ -347,8 +348,8 @@ impl<'a> Links<'a> {
         circles
     }
 
-    /// The indices of the new frames: every parent before its children and every attempt before the next one, otherwise in
-    /// the given order. The links to parents and to earlier attempts must be valid.
+    /// The indices of the new frames: every parent before its children and every attempt before the next one,
+    /// otherwise in the given order. The links to parents and to earlier attempts must be valid.
     pub(super) fn parents_first(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.frames.len());
         let mut added = vec![false; self.frames.len()];

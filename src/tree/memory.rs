@@ -20,7 +20,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Makes a conversation of its parts; `run` is the settings of the run and the number of its steps.
+    /// Makes a conversation from its parts; `run` is the settings of the run and the number of its steps.
     pub(super) fn of_parts(
         messages: impl Iterator<Item = Message>,
         run: Option<(RunSettings, u64)>,
@@ -72,8 +72,8 @@ impl Conversation {
         &self.tools
     }
 
-    /// ID of the tool call that pushed the frame. The model of the parent made it, and it is answered with the results
-    /// of the frame.
+    /// ID of the tool call that pushed the frame. The model of the parent made the call, and the results of
+    /// the frame answer it.
     pub fn call(&self) -> Option<&str> {
         self.call.as_deref()
     }
@@ -113,8 +113,9 @@ impl Tree {
         self.node(owner).record().heap.iter().rfind(|chunk| chunk.name == name)
     }
 
-    /// An unfinished frame below this one that owns a chunk with this name. Looks at the owners of such chunks and at
-    /// the frames below in turn, until either are all seen: they can be many, but are seldom both.
+    /// An unfinished frame below this frame that owns a chunk with this name. Looks in turn at the owners of
+    /// such chunks and at the frames below this frame, until one of the two sets has been looked at
+    /// completely. Each set can be large, but seldom both are.
     pub(super) fn unfinished_owner_below(&self, handle: Handle, name: &str) -> Option<Handle> {
         let owns = |frame: Handle| self.own_chunk(frame, name).is_some();
         let mut below = self.unfinished_below(handle);
@@ -142,7 +143,7 @@ impl Tree {
         self.found(ArchiveQuery::Runs, Node::is_run).into_iter()
     }
 
-    /// The number of steps of a frame's run; 0 if the frame belongs to no run.
+    /// The number of steps of a frame's run; 0 if the frame does not belong to a run.
     pub(crate) fn step(&self, handle: Handle) -> u64 {
         self.run(handle).map_or(0, |(_, run)| run.steps)
     }

@@ -48,12 +48,13 @@ use crate::frame::{
 use crate::steps::step;
 use crate::text::one_line;
 
-/// The length of a beginning of a title that names a frame, in characters.
+/// The length from which the beginning of a title names a frame, in characters.
 const LEAST_BEGINNING: usize = 3;
-/// How much of titles is compared with a text that names no frame, and how many titles.
+/// The length up to which titles are compared with a text that does not name a frame, and the number of
+/// titles that are compared.
 const LONGEST_COMPARED: usize = 64;
 const MOST_COMPARED: usize = 4_096;
-/// How like a title must be, from 0 to 1.
+/// The least similarity of a title to such a text, from 0 to 1.
 const LEAST_LIKENESS: f64 = 0.75;
 /// Maximum number of frames that an error lists.
 const LISTED: usize = 8;
@@ -81,7 +82,7 @@ pub(crate) use scan::Scan;
 pub use sibling_order::{SiblingOrder, sibling_order};
 use titles::Titles;
 
-/// Number of earlier attempts that a context shows at most, the newest.
+/// Maximum number of earlier attempts that a context shows. It shows the newest ones.
 pub(crate) const SHOWN_ATTEMPTS: usize = 8;
 
 /// A tree of frames. It can have several roots (then it is a forest); each root is a task.
@@ -142,7 +143,8 @@ pub struct Tree {
     root_statuses: [usize; FrameStatus::ALL.len()],
     active: Option<Handle>,
     revision: u64,
-    /// Revision of the last change of what waits for what: of dependencies, and of the places of frames.
+    /// Revision of the last change of dependencies and of the places of frames, which decide which frame
+    /// waits for which.
     plan_revision: u64,
     updated_at: u64,
     /// Counts pushes, activations and finishes. It gives each of them its place in their order.
@@ -155,29 +157,31 @@ pub struct Tree {
     chunk_owners: HashMap<String, BTreeSet<Handle>>,
     /// The frames that have not ended: planned, in_progress or blocked.
     unfinished: BTreeSet<Handle>,
-    /// Those of them that have a priority of their own.
+    /// The unfinished frames that have a priority of their own.
     prioritized: BTreeSet<Handle>,
-    /// Those of them that wait to begin: blocked before they have begun.
+    /// The unfinished frames that wait to begin: blocked before they have begun.
     waiting: BTreeSet<Handle>,
-    /// Those of them that are no work.
+    /// The unfinished frames that are not work.
     no_work: BTreeSet<Handle>,
-    /// The roots in whose trees something is unfinished, by the keys of their places.
+    /// The roots whose trees have something unfinished, by the keys of their places.
     busy_roots: BTreeSet<(u64, Handle)>,
-    /// The frames that somebody holds.
+    /// The frames that have a holder.
     held: BTreeSet<Handle>,
     /// The open frames of workers.
     with_workers: BTreeSet<Handle>,
-    /// The frames that a conversation or a person holds, also those of which nobody has heard for too long, by its name.
+    /// The frames that a conversation or a person holds, by its name. They include frames whose holder was
+    /// silent for too long.
     ways: HashMap<(HolderKind, String), BTreeSet<Handle>>,
     /// Where each conversation is.
     places: BTreeMap<String, holding::Place>,
     /// How far the transcripts of conversations were read.
     transcripts: BTreeMap<String, transcripts::Transcript>,
-    /// The frames at which somebody has stopped what runs, with the revision and the reason of the last time.
+    /// The frames at or below which running frames were stopped, with the revision and the reason of the last
+    /// time.
     stops: BTreeMap<Handle, (u64, String)>,
     /// The last commands of persons.
     given: VecDeque<given::Given>,
-    /// What the requests of conversations have cost.
+    /// The cost of the requests of conversations.
     price: costs::Price,
     extra: Map<String, Value>,
 }
@@ -249,7 +253,7 @@ impl Tree {
         self.resolve_near(reference, None)
     }
 
-    /// True if the frame that a reference names is found, and is, in memory.
+    /// True if the frame that a reference names can be found in memory, and the frame is in memory.
     pub(crate) fn holds(&self, reference: &FrameRef) -> bool {
         let found = match reference.target() {
             Target::Handle(handle) => Some(handle),
@@ -259,13 +263,13 @@ impl Tree {
         !self.has_archive() || found.is_some_and(|handle| self.is_in_memory(handle))
     }
 
-    /// Finds the frame that a reference names, as [`Tree::resolve`]. Of several frames with a title, those in the tree of
-    /// `near` are meant: other trees are other tasks.
+    /// Finds the frame that a reference names, in the same way as [`Tree::resolve`]. If several frames have a
+    /// title, it means those in the tree of `near`, because other trees are other tasks.
     ///
     /// # Errors
     /// As [`Tree::resolve`].
     pub fn resolve_near(&self, reference: &FrameRef, near: Option<Handle>) -> Result<Handle> {
-        // A frame that could not be looked for is not an unknown one.
+        // A frame whose search has failed is not an unknown frame.
         let found = self.checked(|tree| tree.named(reference, near))??;
         if self.has_archive() {
             self.nodes.hold(found)?;
@@ -292,7 +296,7 @@ impl Tree {
         }
         let mut fitting = self.ids.beginning_with(text, LISTED, &self.nodes);
         let titled = self.titled(text, near);
-        // A text that several IDs begin with, and that is a title, can only be meant as the title.
+        // If several IDs begin with a text that is also a title, the text can only mean the title.
         if fitting.len() > 1 && !titled.is_empty() {
             fitting.clear();
         }
@@ -322,7 +326,7 @@ impl Tree {
         }
     }
 
-    /// The first planned frame below a parent, or among the roots, that has a title.
+    /// The first planned frame with a title below a parent, or among the roots.
     pub fn planned_with_title(&self, title: &str, parent: Option<Handle>) -> Option<Handle> {
         let is_planned_there = |handle: &Handle| {
             let node = self.node(*handle);
@@ -331,14 +335,15 @@ impl Tree {
         self.titles.find(title, &self.nodes).into_iter().filter(is_planned_there).min()
     }
 
-    /// A frame as errors name it for its title.
+    /// The text with which errors name a frame for its title.
     fn by_title(&self, handle: Handle) -> String {
         let node = self.node(handle);
         format!("{handle} ({}, {})", shown(&one_line(node.title())), node.status())
     }
 
-    /// The unfinished frames whose titles begin with a text of three characters at least. Those that the title could mean are preferred as in
-    /// [`Tree::titled`]. What has ended is named by its whole title: which finished frames are in memory must not decide.
+    /// The unfinished frames whose titles begin with a text of at least three characters. If there are
+    /// several, the same ones are preferred as in [`Tree::titled`]. A frame that has ended is named by its
+    /// whole title, because the result must not depend on which finished frames are in memory.
     fn with_title_beginning(&self, text: &str, near: Option<Handle>) -> Vec<Handle> {
         if text.trim().chars().count() < LEAST_BEGINNING {
             return Vec::new();
@@ -351,7 +356,7 @@ impl Tree {
         self.preferred(self.unfinished().filter(begins).collect(), text, near)
     }
 
-    /// Up to three frames in memory whose titles are much like a text, each with its title.
+    /// Up to three frames in memory whose titles are similar to a text, each with its title.
     fn similar_titles(&self, text: &str) -> Vec<String> {
         let wanted: String = titles::folded(text).take(LONGEST_COMPARED).collect();
         if wanted.chars().count() < LEAST_BEGINNING {
@@ -370,13 +375,13 @@ impl Tree {
         like.into_iter().take(3).map(|(_, handle)| self.by_title(handle)).collect()
     }
 
-    /// The frames that a title can mean: with the same case if there are any, not invalidated if there are any, and in the
-    /// tree of `near` if there are any.
+    /// The frames that a title can mean: the frames with the same case if there are any, the frames that are
+    /// not invalidated if there are any, and the frames in the tree of `near` if there are any.
     fn titled(&self, title: &str, near: Option<Handle>) -> Vec<Handle> {
         self.preferred(self.titles.find(title, &self.nodes), title, near)
     }
 
-    /// Of several frames that a title finds, those that it means.
+    /// Among several frames that a title finds, the frames that the title means.
     fn preferred(&self, mut found: Vec<Handle>, title: &str, near: Option<Handle>) -> Vec<Handle> {
         let mut prefer = |is_preferred: &dyn Fn(&Handle) -> bool| {
             if found.len() > 1 && found.iter().any(is_preferred) {
@@ -397,8 +402,8 @@ impl Tree {
         self.ids.get(session_id, &self.nodes)
     }
 
-    /// The frames without a parent, in their order: that of their creation, except that a new attempt stands behind the one
-    /// before it, and that some were moved.
+    /// The frames without a parent, in their order. That is the order of their creation, except that a new
+    /// attempt comes directly after the one before it, and that some roots were moved.
     pub fn roots(&self) -> &[Handle] {
         self.roots.list(&self.nodes)
     }
@@ -427,8 +432,8 @@ impl Tree {
         place == ancestor && handle != ancestor
     }
 
-    /// The children of all statuses, in their order: that of their creation, except that a new attempt stands behind the
-    /// one before it, and that some were moved.
+    /// The children of all statuses, in their order. That is the order of their creation, except that a new
+    /// attempt comes directly after the one before it, and that some children were moved.
     pub fn children(&self, handle: Handle) -> &[Handle] {
         &self.node(handle).children
     }
@@ -445,8 +450,8 @@ impl Tree {
         self.siblings(handle).filter(|sibling| self.node(*sibling).status() == FrameStatus::Completed)
     }
 
-    /// The newest attempt at the work of this frame: the frame itself if it was not begun anew. The frames that depend on
-    /// any of the attempts wait for the newest one.
+    /// The newest attempt at the work of this frame: the frame itself if it was not retried. The frames that
+    /// depend on any of the attempts wait for the newest one.
     pub fn newest_attempt(&self, handle: Handle) -> Handle {
         match &self.node(self.first_attempt(handle)).attempt {
             Some(attempt) => attempt.newest,
@@ -454,7 +459,8 @@ impl Tree {
         }
     }
 
-    /// The first attempt at the work of this frame. It keeps the newest one, and the dependents, for all of them.
+    /// The first attempt at the work of this frame. It keeps the newest attempt and the dependents for all
+    /// attempts.
     pub(crate) fn first_attempt(&self, handle: Handle) -> Handle {
         self.node(handle).attempt.as_ref().map_or(handle, |attempt| attempt.first)
     }
@@ -464,24 +470,25 @@ impl Tree {
         iter::successors(self.node(handle).retry_of(), |attempt| self.node(*attempt).retry_of()).inspect(|_| step())
     }
 
-    /// True if the frame is among the finished children of its parent: it is finished, and was not begun anew.
+    /// True if the frame is among the finished children of its parent: it is finished, and was not retried.
     pub(crate) fn is_finished_child(&self, handle: Handle) -> bool {
         let node = self.node(handle);
         node.parent.is_some() && node.status().is_finished() && node.retried_as().is_none()
     }
 
-    /// What a frame depends on: its dependencies, each in its newest attempt.
+    /// The frames that a frame depends on: its dependencies, each in its newest attempt.
     pub fn newest_dependencies(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         self.node(handle).dependencies().iter().map(|dependency| self.newest_attempt(*dependency))
     }
 
-    /// The frames that depend on this one or on another attempt at its work.
+    /// The frames that depend on this frame or on another attempt at its work.
     pub fn dependents(&self, handle: Handle) -> &[Handle] {
         self.node(self.first_attempt(handle)).dependents()
     }
 
-    /// True if the conversation of the frame's parent holds the results of the frame: if they were delivered there, and
-    /// the conversation was not compacted or begun anew since. False for a frame that was begun anew.
+    /// True if the conversation of the frame's parent holds the results of the frame: the results were
+    /// delivered there, and the conversation was not compacted or started again since. False for a frame that
+    /// was retried.
     pub fn is_held(&self, handle: Handle) -> bool {
         let node = self.node(handle);
         let Some(parent) = node.parent.filter(|_| self.is_finished_child(handle)) else { return false };
@@ -489,8 +496,8 @@ impl Tree {
         node.frame.delivered_at.is_some_and(|time| forgotten_at.is_none_or(|forgotten| time > forgotten))
     }
 
-    /// The frames that are worked on in the conversation of a session besides the session's own, the outermost one first: see
-    /// [`Frame::conversation`](crate::Frame::conversation).
+    /// The frames that are worked on in the conversation of a session in addition to the session's own frame,
+    /// the outermost one first: see [`Frame::conversation`](crate::Frame::conversation).
     pub fn in_conversation(&self, session_id: &str) -> Vec<Handle> {
         let is_here = |frame: &Handle| self.node(*frame).record().conversation() == Some(session_id);
         let mut frames: Vec<Handle> = self.with_status(FrameStatus::InProgress).filter(is_here).collect();
@@ -498,7 +505,8 @@ impl Tree {
         frames
     }
 
-    /// All frames with this status, in creation order. Looks only at unfinished frames if the status is that of one.
+    /// All frames with this status, in creation order. For a status of unfinished frames, only unfinished
+    /// frames are looked at.
     pub fn with_status(&self, status: FrameStatus) -> impl Iterator<Item = Handle> + '_ {
         let (unfinished, all) = match status.is_unfinished() {
             true => (Some(self.unfinished.iter().copied()), None),
@@ -511,8 +519,8 @@ impl Tree {
         unfinished.filter(move |handle| self.node(*handle).status() == status).chain(all.into_iter().flatten())
     }
 
-    /// The frames for which `is` holds, in creation order: those in memory, and those that a query finds in the archive,
-    /// which are not loaded.
+    /// The frames for which `is` is true, in creation order: frames in memory, and frames that a query finds
+    /// in the archive. The latter are not loaded.
     fn found(&self, query: ArchiveQuery<'_>, is: impl Fn(&Node) -> bool + Copy) -> BTreeSet<Handle> {
         let mut found: BTreeSet<Handle> = self.nodes.archived_with(query, is).into_iter().collect();
         found.extend(self.nodes.all_in_memory().inspect(|_| step()).filter(|handle| is(self.node(*handle))));
@@ -529,12 +537,13 @@ impl Tree {
         self.root_statuses
     }
 
-    /// The roots of the trees in which something is unfinished, in their order.
+    /// The roots of the trees that have something unfinished, in their order.
     pub(crate) fn unfinished_roots(&self) -> Vec<Handle> {
         self.busy_roots.iter().map(|(_, root)| *root).collect()
     }
 
-    /// The frames that are planned, in progress or blocked, in the order of the plan: roots in their order, each before what is below it.
+    /// The frames that are planned, in progress or blocked, in the order of the plan: the roots in their
+    /// order, each before the frames below it.
     pub(crate) fn unfinished_in_order(&self) -> impl Iterator<Item = Handle> + '_ {
         self.busy_roots.iter().flat_map(|(_, root)| {
             step();
@@ -543,7 +552,7 @@ impl Tree {
         })
     }
 
-    /// The reason for which somebody has stopped what runs at this frame or above it since a revision.
+    /// The reason for which the running frames at this frame or above it were stopped since a revision.
     #[cfg(feature = "session")]
     pub(crate) fn stop_since(&self, handle: Handle, revision: u64) -> Option<&str> {
         let is_later = |(stopped, _): &&(u64, String)| *stopped > revision;
@@ -568,14 +577,14 @@ impl Tree {
         self.walk(handle, |node| &node.children)
     }
 
-    /// The frames below a frame that have not ended: planned, in_progress or blocked. The order is that of
+    /// The frames below a frame that have not ended: planned, in_progress or blocked. They have the order of
     /// [`Tree::descendants`], but branches in which all frames have ended are not walked through.
     pub fn unfinished_below(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         let walk = self.walk(handle, |node| if node.busy_children == 0 { &[] } else { &node.children });
         walk.filter(|frame| self.node(*frame).status().is_unfinished())
     }
 
-    /// The frames below a frame that have not begun: planned ones, and those that wait to begin.
+    /// The frames below a frame that have not begun: planned frames, and frames that wait to begin.
     pub fn unbegun_below(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         self.unfinished_below(handle).filter(|below| {
             let record = self.node(*below).record();
@@ -583,7 +592,8 @@ impl Tree {
         })
     }
 
-    /// Planned frames that can never begin, because a frame above them has ended; below a frame, or of all. In creation order.
+    /// Planned frames that can never begin, because a frame above them has ended. Those below a frame, or all
+    /// of them. In creation order.
     pub fn leftovers(&self, below: Option<Handle>) -> Vec<Handle> {
         let is_meant = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
         let has_ended = |above: Handle| !self.node(above).status().is_unfinished();
@@ -594,14 +604,15 @@ impl Tree {
         unbegun.filter(is_meant).filter(|handle| self.ancestors(*handle).any(has_ended)).collect()
     }
 
-    /// True for a frame that is out of the plan, with nothing unfinished below it: what shows a tree to people leaves it out, unless they ask.
+    /// True for a frame that is out of the plan and has nothing unfinished below it. Views of a tree for
+    /// people leave such a frame out, unless they ask for it.
     pub fn is_out_of_sight(&self, handle: Handle) -> bool {
         let node = self.node(handle);
         node.status() == FrameStatus::Invalidated && !node.has_unfinished_below()
     }
 
-    /// The frames below a frame as far as `children` leads, parents before children. Takes them one by one, so a search
-    /// that ends early does not pay for the others.
+    /// The frames below a frame that `children` leads to, parents before children. They are taken one by one,
+    /// so a search that ends early does not pay for the others.
     fn walk<'a>(
         &'a self,
         handle: Handle,
@@ -626,7 +637,7 @@ impl Tree {
         })
     }
 
-    /// The sums of the requests of all frames, an entry for each model.
+    /// The sums of the requests of all frames, with an entry for each model.
     pub fn usage_of_all(&self) -> Vec<ModelUsage> {
         let (mut sums, mut scan) = (Vec::new(), Scan::of(self));
         for handle in self.handles() {
@@ -635,7 +646,7 @@ impl Tree {
         sums
     }
 
-    /// The sums of the requests to models: those of a frame, and those of the frame and everything below it.
+    /// The sums of the requests to models: of a frame, and of the frame and everything below it.
     pub fn usage(&self, handle: Handle) -> FrameUsage {
         let mut total = Vec::new();
         let all = self.subtree(handle).flat_map(|frame| &self.node(frame).record().usage);
@@ -649,7 +660,8 @@ impl Tree {
         }
     }
 
-    /// [`Tree::usage`] of all frames in one pass, in the order of their handles: the usage of f1 is the first.
+    /// [`Tree::usage`] of all frames in one pass, in the order of their handles: the usage of f1 is the first
+    /// one.
     pub fn usage_by_frame(&self) -> Vec<FrameUsage> {
         let of_frame = |node: &Node| {
             let (own, cost) = (node.record().usage.clone(), Cost::of(node.record()));
@@ -664,8 +676,8 @@ impl Tree {
         totals.into_iter().map(with_cost).collect()
     }
 
-    /// The sums over all models of the requests of each frame and of everything below it, in the order of the handles: those of
-    /// f1 are the first.
+    /// The sums over all models of the requests of each frame and of everything below it, in the order of the
+    /// handles: the sums of f1 come first.
     pub fn usage_sums_by_frame(&self) -> Vec<ModelUsage> {
         self.totals(|node| node.record().usage.iter().sum(), ModelUsage::add)
     }
@@ -674,7 +686,8 @@ impl Tree {
     fn totals<T: Clone + Default>(&self, own: impl Fn(&Node) -> T, add: impl Fn(&mut T, &T)) -> Vec<T> {
         let mut totals: Vec<T> = vec![T::default(); self.len()];
         let mut scan = Scan::of(self);
-        // The frames from a root down to the current one. A frame that leaves the path has its total.
+        // The frames from a root down to the current one. When a frame leaves the path, its total is
+        // complete.
         let mut path: Vec<Handle> = Vec::new();
         let leave = |path: &mut Vec<Handle>, totals: &mut Vec<T>| {
             if let (Some(left), Some(parent)) = (path.pop(), path.last()) {
@@ -699,7 +712,8 @@ impl Tree {
         totals
     }
 
-    /// The revision of the last change of what waits for what: of dependencies, and of the places of frames.
+    /// The revision of the last change of dependencies and of the places of frames, which decide which frame
+    /// waits for which.
     pub(crate) fn plan_revision(&self) -> u64 {
         self.plan_revision
     }
@@ -713,7 +727,9 @@ impl Tree {
             dependencies.fold(node.revision.max(node.children_revision), u64::max)
         };
         let attempts = self.earlier_attempts(handle).take(SHOWN_ATTEMPTS).map(|attempt| self.node(attempt).revision);
-        // Beside what waits, a part can begin for which that waits in turn, however far away the frames between are: then each change counts.
+        // A part can begin although a dependency of a frame above it is not completed, if that dependency
+        // waits for the part in turn. The frames between the two can be far away. Therefore each change
+        // counts.
         let waits = self.needs(handle).next().is_some();
         let plan = waits.then_some(self.revision);
         self.lineage(handle).map(newest).chain(attempts).chain(plan).fold(0, u64::max)

@@ -20,15 +20,15 @@ pub struct Node {
     pub(super) frame: Frame,
     pub(super) parent: Option<Handle>,
     pub(super) children: Vec<Handle>,
-    /// Boxed, because most frames have none, so these should not pay for its size.
+    /// Boxed, because most frames have none, and these should not use memory for its size.
     waits: Option<Box<Waits>>,
-    /// Its place among the attempts at the same work, if there are several.
+    /// The place of the frame among the attempts at the same work, if there are several attempts.
     pub(super) attempt: Option<Box<Attempt>>,
     /// Finished children by the place of their finish in the tree's sequence.
     pub(super) finished_children: BTreeMap<u64, Handle>,
     /// Number of finished children whose results the frame's conversation holds.
     pub(super) held_children: u32,
-    /// Number of children that have not ended, or have a frame below them that has not.
+    /// Number of children that have not ended, or that have a frame below them that has not ended.
     pub(super) busy_children: u32,
     /// Number of ancestors.
     pub(super) depth: u32,
@@ -37,9 +37,9 @@ pub struct Node {
     pub(super) jump: Handle,
     /// Key of the frame's place among its siblings: higher keys come later.
     pub(super) order: u64,
-    /// True if the children are, or were, in another order than that of their creation.
+    /// True if the children are, or were, in an order other than that of their creation.
     pub(super) is_reordered: bool,
-    /// The artifacts again, if there are many: then a search through the list would cost too much.
+    /// The artifacts a second time, if there are many: then a search through the list would cost too much.
     #[expect(clippy::box_collection, reason = "few frames have one, so the others should not pay for its size")]
     artifact_index: Option<Box<HashSet<String>>>,
     /// Places of the start and of the finish in the tree's sequence; 0: not yet.
@@ -49,16 +49,16 @@ pub struct Node {
     pub(super) revision: u64,
     pub(super) settled_revision: u64,
     pub(super) children_revision: u64,
-    /// Revision of the last change of what contexts show of the finished children.
+    /// Revision of the last change of the part of the finished children that contexts show.
     pub(super) finished_revision: u64,
-    /// Revision of the last change of anything here.
+    /// Revision of the last change of anything in this node.
     pub(super) changed: u64,
     /// The old values of fields that have changed since the last status change in the tree; see [`Settled`].
     pub(super) before: Option<Box<Before>>,
     pub(super) conversation: Option<Box<Conversation>>,
 }
 
-/// Adds a text to a list. Most lists of frames have one entry, so the first one gets no room for others.
+/// Adds a text to a list. Most lists of frames have one entry, so space is reserved only for the first one.
 pub(super) fn push_compact(texts: &mut Vec<String>, text: &str) {
     if texts.is_empty() {
         texts.reserve_exact(1);
@@ -66,11 +66,12 @@ pub(super) fn push_compact(texts: &mut Vec<String>, text: &str) {
     texts.push(text.to_owned());
 }
 
-/// Who waits for whom.
+/// Which frames a frame waits for, and which frames wait for it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waits {
     pub(super) dependencies: Vec<Handle>,
-    /// The frames that depend on this one or on another attempt at the same work, if it is the first attempt; else none.
+    /// The frames that depend on this frame or on another attempt at the same work, if this frame is the
+    /// first attempt. Otherwise none.
     pub(super) dependents: Vec<Handle>,
 }
 
@@ -82,7 +83,7 @@ pub(super) struct Attempt {
     pub(super) number: usize,
     pub(super) previous: Option<Handle>,
     pub(super) next: Option<Handle>,
-    /// The newest attempt; kept up to date in the first one.
+    /// The newest attempt. It is kept up to date in the first attempt.
     pub(super) newest: Handle,
 }
 
@@ -103,16 +104,17 @@ pub struct Settled<'a> {
     pub artifacts: &'a [String],
     /// Decisions made during the work, oldest first.
     pub decisions: &'a [String],
-    /// Full results: those so far if the frame is open.
+    /// Full results: the results so far if the frame is open.
     pub results: Option<&'a str>,
-    /// Compacted results: those so far if the frame is open.
+    /// Compacted results: the results so far if the frame is open.
     pub results_compacted: Option<&'a str>,
-    /// True if the frame is open and its results are those so far: [`Frame::has_partial_results`].
+    /// True if the frame is open and its results are its results so far: [`Frame::has_partial_results`].
     pub has_partial_results: bool,
 }
 
 impl<'a> Settled<'a> {
-    /// The compacted results, or the full ones if there are no compacted ones. Empty if there are none.
+    /// The compacted results, or the full results if there are no compacted ones. Empty if there are no
+    /// results.
     pub fn dense_results(&self) -> &'a str {
         first_filled(self.results_compacted.unwrap_or_default(), self.results.unwrap_or_default())
     }
@@ -123,12 +125,13 @@ pub(super) struct Before {
     pub(super) artifacts: usize,
     pub(super) decisions: usize,
     pub(super) identity: Option<Identity>,
-    /// The full and the compacted results, and whether they were results so far, if they have changed.
+    /// The full and the compacted results, and whether they were results so far, if these values have
+    /// changed.
     pub(super) results: Option<([Option<String>; 2], bool)>,
 }
 
 impl Node {
-    /// Creates the node of a frame whose way up is given by `depth` and `jump`.
+    /// Creates the node of a frame. `depth` and `jump` give its way up.
     pub(super) fn new(frame: Frame, parent: Option<Handle>, depth: u32, jump: Handle) -> Self {
         let mut node = Self {
             frame,
@@ -215,14 +218,14 @@ impl Node {
         self.parent
     }
 
-    /// The children in their order: that of their creation, except that a new attempt stands behind the one before it, and
-    /// that some were moved.
+    /// The children in their order. That is the order of their creation, except that a new attempt comes
+    /// directly after the one before it, and that some children were moved.
     pub fn children(&self) -> &[Handle] {
         &self.children
     }
 
-    /// The children that are completed or failed, in the order in which they finished. Those that were begun anew are not
-    /// among them: the newest attempt counts in their place.
+    /// The children that are completed or failed, in the order in which they finished. Children that were
+    /// retried are not among them: the newest attempt counts instead.
     pub fn finished_children(&self) -> impl DoubleEndedIterator<Item = Handle> + ExactSizeIterator + '_ {
         self.finished_children.values().copied()
     }
@@ -233,8 +236,8 @@ impl Node {
         self.held_children as usize
     }
 
-    /// The frames whose results this one needs, as they were named. If one of them was begun anew,
-    /// [`Tree::newest_attempt`](super::Tree::newest_attempt) is needed in its place.
+    /// The frames whose results this frame needs, as they were named. If one of them was retried,
+    /// [`Tree::newest_attempt`](super::Tree::newest_attempt) is needed instead.
     pub fn dependencies(&self) -> &[Handle] {
         self.waits.as_ref().map_or(&[], |waits| &waits.dependencies)
     }
@@ -248,17 +251,17 @@ impl Node {
         self.waits.get_or_insert_default()
     }
 
-    /// The attempt before this frame, if this one begins another frame anew.
+    /// The attempt before this frame, if this frame is a retry.
     pub fn retry_of(&self) -> Option<Handle> {
         self.attempt.as_ref()?.previous
     }
 
-    /// The next attempt, if this frame was begun anew.
+    /// The next attempt, if this frame was retried.
     pub fn retried_as(&self) -> Option<Handle> {
         self.attempt.as_ref()?.next
     }
 
-    /// Which attempt at its work the frame is, counted from 1.
+    /// The number of the frame among the attempts at its work, counted from 1.
     pub fn attempt(&self) -> usize {
         self.attempt.as_ref().map_or(1, |attempt| attempt.number)
     }
@@ -268,7 +271,7 @@ impl Node {
         self.order
     }
 
-    /// True if the children are, or were, in another order than that of their creation.
+    /// True if the children are, or were, in an order other than that of their creation.
     pub(crate) fn is_reordered(&self) -> bool {
         self.is_reordered
     }
@@ -300,18 +303,18 @@ impl Node {
         self.children_revision
     }
 
-    /// Revision of the last change of what contexts show of the finished children: which children are finished, the
-    /// settled view of one of them, or which results the conversation of this frame holds.
+    /// Revision of the last change of the part of the finished children that contexts show: which children
+    /// are finished, the settled view of one of them, or which results the conversation of this frame holds.
     pub fn finished_revision(&self) -> u64 {
         self.finished_revision
     }
 
-    /// True if a frame below it is planned, in progress or blocked.
+    /// True if a frame below this frame is planned, in progress or blocked.
     pub fn has_unfinished_below(&self) -> bool {
         self.busy_children > 0
     }
 
-    /// True if the frame, or one below it, is planned, in_progress or blocked.
+    /// True if the frame, or a frame below it, is planned, in_progress or blocked.
     pub fn is_unfinished_at_or_below(&self) -> bool {
         self.status().is_unfinished() || self.has_unfinished_below()
     }
@@ -321,12 +324,12 @@ impl Node {
         self.conversation.as_deref()
     }
 
-    /// True if it is the root frame of a run.
+    /// True if the frame is the root frame of a run.
     pub(super) fn is_run(&self) -> bool {
         self.conversation().is_some_and(|own| own.run.is_some())
     }
 
-    /// Records what a conversation has cost so far.
+    /// Records the cost of a conversation so far.
     pub(super) fn record_cost(&mut self, conversation: &str, cost_micro_usd: u64) {
         let frame = &mut self.frame;
         let weight = frame.usage.iter().fold(0_u64, |sum, usage| sum.saturating_add(usage.weight()));

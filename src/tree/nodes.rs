@@ -18,11 +18,11 @@ const PAGE: usize = 32;
 
 type Page = [OnceLock<Arc<Node>>; PAGE];
 
-/// The nodes of a tree, in the order of their handles. A clone copies pointers. The first change of a shared node copies
-/// that node.
+/// The nodes of a tree, in the order of their handles. A clone copies pointers. The first change of a shared
+/// node copies that node.
 ///
-/// With an archive, the nodes of finished trees need not be in memory. When one of them is looked at, all nodes of its tree
-/// are loaded; [`Nodes::drop_node`] removes one again.
+/// With an archive, the nodes of finished trees need not be in memory. When one of them is read, all nodes of
+/// its tree are loaded; [`Nodes::drop_node`] removes a node from memory again.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     pages: Vec<OnceLock<Box<Page>>>,
@@ -31,17 +31,18 @@ pub(super) struct Nodes {
     shelf: Option<Arc<Shelf>>,
     /// The finished trees in memory.
     loaded: Mutex<Loaded>,
-    /// The revision of the tree. Nodes in the archive with a later change are those of a later tree.
+    /// The revision of the tree. A node in the archive with a later change belongs to a later state of the
+    /// tree.
     known: u64,
-    /// The revision that nodes note when they change: that of the event that is being applied.
+    /// The revision that nodes note when they change: the revision of the event that is being applied.
     revision: u64,
-    /// The revision of the archive: it has the nodes without a later change.
+    /// The revision of the archive. The archive has the nodes that have no later change.
     archived: u64,
-    /// The nodes with a later change.
+    /// The nodes that have changed after the revision of the archive.
     changed: Vec<Handle>,
-    /// Number of frames of trees that have ended since then.
+    /// Number of frames of trees that have ended after that revision.
     ended: usize,
-    /// Nodes that were made of the events, because the archive does not have them as they are.
+    /// Nodes that were made from the events, because the archive does not have them in their present state.
     replayed: Mutex<BTreeSet<Handle>>,
 }
 
@@ -84,8 +85,9 @@ impl Nodes {
         self.pages.get(index / PAGE)?.get()?[index % PAGE].get().map(|node| &**node)
     }
 
-    /// The frames that a query finds in the archive, and that have what is searched for: `is` says that of a node. Frames in
-    /// memory that have changed since are not found. Nothing if there is no archive, or if it fails.
+    /// The frames that a query finds in the archive, and that have what is searched for: `is` says this of a
+    /// node. A frame in memory that has it only because of a later change is not found. Returns nothing if
+    /// there is no archive, or if the archive fails.
     pub(super) fn archived_with(&self, query: ArchiveQuery<'_>, is: impl Fn(&Node) -> bool) -> Vec<Handle> {
         let mut found = self.ask_archive(query);
         found.retain(|ArchivedPlace { handle, changed, .. }| match self.in_memory(handle.index()) {
@@ -95,7 +97,8 @@ impl Nodes {
         found.into_iter().map(|found| found.handle).collect()
     }
 
-    /// The frames of this tree that a query finds in the archive, and those that have changed there since.
+    /// The frames of this tree that a query finds in the archive, and the frames that have changed there
+    /// since.
     pub(super) fn ask_archive(&self, query: ArchiveQuery<'_>) -> Vec<ArchivedPlace> {
         let Some(shelf) = &self.shelf else { return Vec::new() };
         let mut found = shelf.noting(shelf.archive().find(query, self.known)).unwrap_or_default();
@@ -112,7 +115,7 @@ impl Nodes {
         found.into_iter().map(|found| found.handle).filter(|handle| handle.index() < self.len).collect()
     }
 
-    /// True if the archive can have what a later tree has changed at this frame.
+    /// True if the archive can have this frame in a state that only a later tree has.
     pub(super) fn is_outdated(&self, found: &ArchivedPlace) -> bool {
         found.changed > self.known
     }
@@ -127,7 +130,7 @@ impl Nodes {
         self.changed.len()
     }
 
-    /// The nodes that the archive does not have as they are.
+    /// The nodes that the archive does not have in their present state.
     pub(super) fn unarchived(&self) -> Vec<Handle> {
         let mut unarchived = self.replayed.lock().clone();
         unarchived.extend(&self.changed);
@@ -150,14 +153,14 @@ impl Nodes {
         let _ = self.index_mut(last);
     }
 
-    /// The nodes of a tree with this number of frames, all of which an archive of this revision has.
+    /// The nodes of a tree with this number of frames. An archive of this revision has all of them.
     pub(super) fn archived(len: usize, revision: u64, shelf: Arc<Shelf>) -> Self {
         let mut nodes = Self { shelf: Some(shelf), known: revision, revision, archived: revision, ..Self::default() };
         nodes.set_len(len);
         nodes
     }
 
-    /// Begins to use an archive, which has none of the nodes yet. All of them must be in memory.
+    /// Begins to use an archive that does not have any of the nodes yet. All nodes must be in memory.
     pub(super) fn use_archive(&mut self, shelf: Arc<Shelf>) {
         self.shelf = Some(shelf);
         self.changed = self.all_in_memory().collect();
@@ -169,7 +172,7 @@ impl Nodes {
         self.known = revision.saturating_sub(1);
     }
 
-    /// Ends to apply it.
+    /// Ends the application of this event.
     pub(super) fn end(&mut self) {
         self.known = self.revision;
     }
@@ -183,7 +186,7 @@ impl Nodes {
         self.changed = changed.into_iter().filter(|handle| !self.is_archived(*handle)).collect();
     }
 
-    /// Notes that the nodes which were made of the events are in the archive now.
+    /// Notes that the nodes that were made from the events are in the archive now.
     pub(super) fn forget_replayed(&mut self) {
         self.replayed.get_mut().clear();
     }
@@ -193,24 +196,25 @@ impl Nodes {
         self.archived
     }
 
-    /// True if the archive has the node as it is.
+    /// True if the archive has the node in its present state.
     pub(super) fn is_archived(&self, handle: Handle) -> bool {
         self.in_memory(handle.index()).is_none_or(|node| node.changed <= self.archived)
             && !self.replayed.lock().contains(&handle)
     }
 
-    /// Notes that a tree was used, so that it stays in memory longer than others.
+    /// Notes that a tree was used. It then stays in memory longer than others.
     pub(super) fn note_use(&self, root: Handle) {
         self.loaded.lock().note_use(root);
     }
 
-    /// Notes that a tree with this number of frames, which is in memory, has ended.
+    /// Notes that a tree in memory with this number of frames has ended.
     pub(super) fn note_end(&mut self, root: Handle, frames: usize) {
         self.loaded.get_mut().insert(root, frames);
         self.ended += frames;
     }
 
-    /// True if the finished trees in memory have more than this number of frames, and some may be able to go.
+    /// True if the finished trees in memory have more than this number of frames, and perhaps
+    /// some of them can be dropped.
     pub(super) fn has_excess(&self, most: usize) -> bool {
         self.loaded.lock().has_excess(most)
     }
@@ -235,13 +239,13 @@ impl Nodes {
         self.pages.resize_with(len.div_ceil(PAGE), OnceLock::new);
     }
 
-    /// Puts a node in its place, unless there is one.
+    /// Puts a node in its place, unless a node is already there.
     pub(super) fn put(&self, index: usize, node: Node) {
         let page = self.pages[index / PAGE].get_or_init(Box::default);
         let _ = page[index % PAGE].set(Arc::new(node));
     }
 
-    /// Loads the tree of a node that is not in memory. `None` if that fails, which is noted.
+    /// Loads the tree of a node that is not in memory. `None` if that fails; the failure is noted.
     #[cold]
     fn load(&self, index: usize) -> Option<&Node> {
         let handle = Handle::from_index(index).filter(|_| index < self.len)?;

@@ -43,7 +43,7 @@ pub struct OutlineOptions {
     pub root: Option<FrameRef>,
     /// The frame of the reader. It is marked instead of the active frame, if it is open. Default `None`: the active frame.
     pub own: Option<FrameRef>,
-    /// Mark the active frame, or that of the reader, and name it below the frames. Default true.
+    /// Mark the active frame, or the frame of the reader, and name it below the frames. Default true.
     pub active: bool,
     /// Show ID, criteria, results, artifacts, decisions, reason of the invalidation and duration below each frame.
     /// Default false.
@@ -101,7 +101,7 @@ pub fn outline(tree: &Tree, options: &OutlineOptions) -> Result<String> {
     drawn(tree, options).map(|outline| outline.text)
 }
 
-/// As [`outline`], with the number of frames.
+/// Same as [`outline`], together with the number of frames.
 ///
 /// # Errors
 /// As [`outline`].
@@ -138,7 +138,7 @@ pub(crate) fn drawn(tree: &Tree, options: &OutlineOptions) -> Result<Outline> {
     Ok(page)
 }
 
-/// An outline, as far as it is drawn.
+/// An outline, up to the point to which it is drawn.
 #[derive(Default)]
 pub(crate) struct Outline {
     pub(crate) text: String,
@@ -147,7 +147,7 @@ pub(crate) struct Outline {
 }
 
 impl Outline {
-    /// The number of frames, such as `3: 1 planned, 2 completed`, with a word behind the sum.
+    /// The number of frames, such as `3: 1 planned, 2 completed`, with a word after the total.
     pub(crate) fn counted(&self, word: &str) -> String {
         let total: usize = self.counts.iter().sum();
         let mut counted = format!("{total}{word}");
@@ -158,7 +158,7 @@ impl Outline {
         counted
     }
 
-    /// Writes what stands below the frames: the legend and the counts.
+    /// Writes the part below the frames: the legend and the counts.
     fn end(&mut self) {
         self.text.push_str("\nLegend:");
         for status in FrameStatus::ALL {
@@ -178,11 +178,11 @@ impl Outline {
     }
 }
 
-/// The drawing of a frame of the first level, and of those below it.
+/// The drawing of a frame of the first level, and of the frames below it.
 struct Drawing<'a> {
     tree: &'a Tree,
     options: &'a OutlineOptions,
-    /// The frame with the mark of the active one.
+    /// The frame that is marked as the active one.
     marked: Option<Handle>,
     page: &'a mut Outline,
     /// For each level of the current path: true if the frame is the last of its siblings.
@@ -221,7 +221,7 @@ impl Drawing<'_> {
         let node = self.tree.node(handle);
         let word = node.record().no_work.as_deref().and_then(said).map(|word| format!("  ({word})"));
         let attempt = word.unwrap_or_default() + &self.attempt(handle);
-        // Titles have no two spaces in a row, so that no title ends like this.
+        // Titles have no two spaces in a row, so a title cannot end like this.
         let is_marked = self.options.active && self.marked == Some(handle);
         let mark = |mark| if is_marked { mark } else { "" };
         let is_marked_style = self.options.style == OutlineStyle::Marked;
@@ -238,7 +238,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// Says which attempt at its work a frame is, and which one is next, if it was begun anew or begins another one anew.
+    /// Says which attempt at its work a frame is, if the frame was retried or is a retry. If it was retried,
+    /// also names the next attempt.
     fn attempt(&self, handle: Handle) -> String {
         let node = self.tree.node(handle);
         let newest = self.tree.node(self.tree.newest_attempt(handle)).attempt();
@@ -255,8 +256,8 @@ impl Drawing<'_> {
         said(frame.dense_results()).filter(|_| frame.status != FrameStatus::Blocked || frame.has_partial_results())
     }
 
-    /// Says what a blocked frame waits for, for which frames a planned one does, and why an invalidated one is out of the
-    /// plan, unless it was invalidated together with its parent.
+    /// Says what a blocked frame waits for, which frames a planned frame waits for, and why an invalidated
+    /// frame is out of the plan, unless it was invalidated together with its parent.
     fn waiting(&mut self, handle: Handle) {
         let frame = self.tree.node(handle).record();
         let awaited = match frame.status {

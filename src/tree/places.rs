@@ -1,5 +1,6 @@
-//! The place of a frame: its parent, and its order among its siblings. Siblings have keys that only their order counts
-//! of, so a frame is found among them, and compared with one of them, without looking at the others.
+//! The place of a frame: its parent, and its order among its siblings. Siblings have keys, and only the order
+//! of these keys matters. So a frame is found among its siblings, and compared with one of them, without
+//! reading the others.
 
 use super::Tree;
 use crate::frame::Handle;
@@ -9,8 +10,9 @@ use crate::steps::step;
 const FIRST: u64 = 1 << 63;
 /// The difference between the keys of children that are added one after the other.
 const GAP: u64 = 1 << 30;
-/// The difference between the keys of two children at most, if the second one gets a place between others. It is small,
-/// because others often get the place behind the second one, as the attempts at one work do.
+/// The largest difference between the keys of two children, if the second one gets a place between others. It
+/// is small, because other frames often get the place after the second one, for example the attempts at one
+/// work.
 const SMALL_GAP: u64 = 1 << 18;
 
 impl Tree {
@@ -35,13 +37,14 @@ impl Tree {
         self.level(self.node(handle).parent).get(self.place(handle) + 1).copied()
     }
 
-    /// True if a frame is the other one, or above it.
+    /// True if a frame is the other frame, or is above it.
     pub(super) fn is_at_or_above(&self, frame: Handle, other: Handle) -> bool {
         frame == other || self.is_ancestor(frame, other)
     }
 
-    /// The first frame that would depend on itself or on one above or below it, with that one, if a frame had this parent
-    /// and, if they are given, these dependencies. A new parent makes kin of the frames below it too.
+    /// The first frame that would depend on itself or on a frame above or below it, together with that frame,
+    /// if a frame had this parent and, if they are given, these dependencies. With a new parent, the frames
+    /// below the frame have new ancestors too.
     pub(super) fn kin_after_edit(
         &self,
         handle: Handle,
@@ -49,7 +52,7 @@ impl Tree {
         depends_on: Option<&[Handle]>,
     ) -> Option<(Handle, Handle)> {
         let is_above = |frame: &Handle| parent.is_some_and(|parent| self.is_at_or_above(*frame, parent));
-        // Who depends on a frame waits for its newest attempt.
+        // A frame that depends on another one waits for the newest attempt of that frame.
         let attempts = |frame: &Handle| [*frame, self.newest_attempt(*frame)];
         let is_kin = |dependency: &&Handle| {
             attempts(dependency).iter().any(|frame| self.is_at_or_above(handle, *frame) || is_above(frame))
@@ -73,7 +76,7 @@ impl Tree {
         })
     }
 
-    /// Puts a frame, whose parent is set, among its siblings: before one of them, or after all.
+    /// Puts a frame whose parent is set among its siblings: before one of them, or after all of them.
     pub(super) fn enter(&mut self, handle: Handle, before: Option<Handle>) {
         match (self.node(handle).parent, before) {
             (Some(parent), _) => self.enter_children(handle, parent, before),
@@ -102,7 +105,7 @@ impl Tree {
         self.root_statuses[self.nodes[handle.index()].status() as usize] += 1;
     }
 
-    /// Does not look at the other roots, which can be many.
+    /// Does not read the other roots, because there can be many.
     fn enter_last_root(&mut self, handle: Handle) {
         let key = match self.roots.last() {
             None => FIRST,
@@ -113,7 +116,7 @@ impl Tree {
         self.root_statuses[self.nodes[handle.index()].status() as usize] += 1;
     }
 
-    /// The key for a new frame at a place among siblings, which get new keys if there is none left.
+    /// The key for a new frame at a place among siblings. The siblings get new keys if there is no free key.
     fn free_key(&mut self, parent: Option<Handle>, place: usize) -> u64 {
         if self.key(parent, place).is_none() {
             self.spread(parent);
@@ -121,7 +124,8 @@ impl Tree {
         self.key(parent, place).unwrap_or(FIRST)
     }
 
-    /// The key for a new frame at a place among siblings; `None` if there is none left between its neighbours.
+    /// The key for a new frame at a place among siblings; `None` if there is no free key between its
+    /// neighbours.
     fn key(&self, parent: Option<Handle>, place: usize) -> Option<u64> {
         let key = |place: usize| match parent {
             Some(parent) => self.node(parent).children.get(place).map(|sibling| self.node(*sibling).order),
@@ -157,13 +161,13 @@ impl Tree {
         let revision = self.revision;
         let parent = &mut self.nodes[parent.index()];
         parent.is_reordered = !order.is_sorted();
-        // Relevance keeps the keys of finished children.
+        // The computation of relevance keeps the keys of finished children.
         parent.finished_revision = revision;
         parent.children = order;
     }
 
-    /// Moves a frame, with the frames below it, below another parent or to another place among its siblings. The parent
-    /// must be neither the frame nor below it; `before` must be another child of the parent.
+    /// Moves a frame, with the frames below it, below another parent or to another place among its siblings.
+    /// The parent must be neither the frame nor below it; `before` must be another child of the parent.
     pub(super) fn move_to(&mut self, handle: Handle, parent: Option<Handle>, before: Option<Handle>) {
         let (old, place) = (self.node(handle).parent, self.place(handle));
         match old {
@@ -191,14 +195,15 @@ impl Tree {
         }
     }
 
-    /// Sets the parent of a frame, and what its old and new ancestors, and the frames below it, keep because of it.
+    /// Sets the parent of a frame. Also updates what its old and new ancestors, and the frames below it, keep
+    /// because of it.
     fn change_parent(&mut self, handle: Handle, parent: Option<Handle>) {
         let was_held = self.is_held(handle);
         let node = &mut self.nodes[handle.index()];
         let (is_busy, finished) = (node.is_busy(), node.finished);
         let old = std::mem::replace(&mut node.parent, parent);
         let is_held = self.is_held(handle);
-        // A frame that was begun anew is not among the finished children.
+        // A frame that was retried is not among the finished children.
         let node = self.node(handle);
         let is_finished = node.status().is_finished() && node.retried_as().is_none();
         if is_busy {
@@ -224,7 +229,8 @@ impl Tree {
         }
     }
 
-    /// Tells the frame above a branch, and its ancestors, that the branch has something unfinished now, or no longer.
+    /// Tells the frame above a branch, and its ancestors, that the branch now has something unfinished, or
+    /// has nothing unfinished any more.
     pub(super) fn count_branch(&mut self, above: Option<Handle>, is_busy: bool) {
         let mut above = above;
         while let Some(parent) = above {
@@ -240,7 +246,7 @@ impl Tree {
         }
     }
 
-    /// Notes whether a frame is a root in whose tree something is unfinished.
+    /// Notes whether a frame is a root whose tree has something unfinished.
     pub(super) fn note_root(&mut self, handle: Handle) {
         let node = self.node(handle);
         let place = (node.order, handle);
@@ -286,7 +292,7 @@ mod tests {
         let mut tree = planned(5);
         let mut expected: Vec<Handle> = (2..=6).map(handle).collect();
         for round in 0..200 {
-            // Always into the same gap, from both sides.
+            // Always moved into the same gap, from both sides.
             let (moved, before) = if round % 2 == 0 { (2, 4) } else { (3, 4) };
             if tree.next(handle(moved)) != Some(handle(before)) {
                 edit(&mut tree, moved, FrameEdit::default().before(handle(before)));

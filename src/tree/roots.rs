@@ -8,11 +8,12 @@ use super::nodes::Nodes;
 use crate::archive::{ArchiveQuery, ArchivedPlace};
 use crate::frame::Handle;
 
-/// The roots of a tree. With an archive they are listed when they are asked for, because most commands only add one.
+/// The roots of a tree. With an archive they are listed when they are first needed, because most commands
+/// only add a root.
 #[derive(Debug, Clone)]
 pub(super) struct Roots {
     listed: OnceLock<List>,
-    /// Those that were added while the others were not listed.
+    /// The roots that were added while the others were not listed.
     added: List,
     /// The highest key.
     last: Option<u64>,
@@ -44,7 +45,7 @@ impl Roots {
         Self { listed: OnceLock::new(), added: List::default(), last }
     }
 
-    /// The roots in their order. Those in the archive are left out if it fails.
+    /// The roots in their order. The roots in the archive are left out if the archive fails.
     pub(super) fn list(&self, nodes: &Nodes) -> &[Handle] {
         &self.listed(nodes).handles
     }
@@ -56,7 +57,7 @@ impl Roots {
         let failures = nodes.shelf().map_or(0, Shelf::failures);
         let found = self.found(nodes);
         match nodes.shelf().is_some_and(|shelf| shelf.failures() > failures) {
-            // Is not kept: the next call asks again.
+            // This list is not kept: the next call asks the archive again.
             true => &self.added,
             false => self.listed.get_or_init(|| found),
         }
@@ -72,7 +73,7 @@ impl Roots {
             }
             None => found.place,
         };
-        // A newer archive can have the added ones already.
+        // A newer archive can already have the added roots.
         let added: HashSet<Handle> = self.added.handles.iter().copied().collect();
         let archived = nodes.ask_archive(ArchiveQuery::Roots).into_iter();
         let archived = archived.filter(|found| !added.contains(&found.handle));
@@ -106,7 +107,7 @@ impl Roots {
         self.listed(nodes).keys.get(place).copied()
     }
 
-    /// Adds a root behind all others.
+    /// Adds a root after all others.
     pub(super) fn push(&mut self, key: u64, root: Handle) {
         self.listed.get_mut().unwrap_or(&mut self.added).push(key, root);
         self.last = Some(key);

@@ -3,8 +3,9 @@
 use super::Tree;
 use crate::frame::{FrameStatus, Handle};
 
-/// The position of a frame among the children of its parent, and the number of children of each status. Invalidated
-/// children are not counted, and of several attempts at the same work only the newest is.
+/// The position of a frame among the children of its parent, and the number of children of each status.
+/// Invalidated children are not counted. Among several attempts at the same work, only the newest one is
+/// counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SiblingOrder {
@@ -24,8 +25,8 @@ pub struct SiblingOrder {
     pub failed: usize,
 }
 
-/// Returns the position of a frame among its siblings. `None` for roots, invalidated frames, and frames that were begun
-/// anew.
+/// Returns the position of a frame among its siblings. `None` for roots, invalidated frames, and frames that
+/// were retried.
 pub fn sibling_order(tree: &Tree, handle: Handle) -> Option<SiblingOrder> {
     let parent = tree.node(handle).parent()?;
     let mut order = SiblingOrder::default();

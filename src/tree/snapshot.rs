@@ -1,5 +1,5 @@
-//! Snapshots of trees: what is kept of a tree beside its events, so that it can be opened without them, and so that finished
-//! trees need not be in memory.
+//! Snapshots of trees: the data that is kept of a tree in addition to its events, so that the tree can be
+//! opened without them, and so that finished trees need not be in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -19,25 +19,28 @@ use crate::archive::{Archive, ArchiveQuery, ArchivedFrame};
 use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{Change, Event, FrameStatus, Handle};
 
-/// The form of snapshots. One in another form is not read.
+/// The form of snapshots. A snapshot in another form is not read.
 const FORM: u32 = 1;
-/// Number of frames of trees that have ended since the last snapshot, from which a snapshot is due.
+/// A snapshot is due once trees with this number of frames have ended since the last snapshot.
 const ENDED_FRAMES: usize = 64;
-/// Number of events since the last snapshot from which one is due, beside those that follow.
+/// A snapshot is due after this number of events since the last one, plus the numbers that the next two
+/// constants add.
 const SNAPSHOT_EVENTS: u64 = 64;
-/// For each frame that has changed since then, so many more: to read its image takes as long as to read some events.
+/// Number of events to add for each frame that has changed since then: reading the image of the frame takes
+/// as long as reading some events.
 const EVENTS_FOR_CHANGED: u64 = 4;
-/// For so many unfinished frames, which the head lists, one more.
+/// One event is added for this number of unfinished frames, because the head lists these frames.
 const UNFINISHED_FOR_EVENT: u64 = 8;
 
-/// A higher key of a root leaves no room for later ones.
+/// A key of a root above this number leaves no room for later keys.
 const HIGHEST_ROOT: u64 = u64::MAX - (1 << 48);
-/// A higher revision of a snapshot from elsewhere leaves no room for later events.
+/// A revision above this number in a snapshot from elsewhere leaves no room for later events.
 const HIGHEST_REVISION: u64 = 1 << 62;
-/// From so many frames on a head is believed only if the archive has the last one, because memory is taken for each.
+/// From this number of frames on, a head is trusted only if the archive has the last frame, because memory is
+/// reserved for each frame.
 const MANY_FRAMES: usize = 100_000;
 
-/// What a snapshot keeps beside the frames.
+/// The data that a snapshot keeps in addition to the frames.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Head {
@@ -53,7 +56,7 @@ struct Head {
     stops: Vec<(Handle, u64, String)>,
     /// The last commands of persons.
     given: VecDeque<Given>,
-    /// What the requests of conversations have cost.
+    /// The cost of the requests of conversations.
     price: Price,
     /// Where each conversation is.
     places: BTreeMap<String, Place>,
@@ -67,7 +70,8 @@ struct Head {
 }
 
 impl Head {
-    /// Reads a head, and checks that its numbers can be: each frame, chunk, start and finish has an event.
+    /// Reads a head, and checks that its numbers are possible: each frame, chunk, start and finish has an
+    /// event.
     fn read(text: &str) -> Result<Self> {
         let head: Self =
             serde_json::from_str(text).map_err(|error| Error::json(SNAPSHOT, error.to_string()).with_source(error))?;
@@ -105,8 +109,8 @@ impl Tree {
         Ok((revision, frames))
     }
 
-    /// Checks that the head of a snapshot says what its frames say, so that a snapshot from elsewhere gives a tree that can be relied on.
-    /// Reads all frames, and keeps few numbers of each.
+    /// Checks that the head of a snapshot agrees with its frames, so that a snapshot from elsewhere gives a
+    /// tree that can be relied on. Reads all frames, and keeps only a few numbers for each of them.
     ///
     /// # Errors
     /// [`Error::Json`] that says what differs; the errors of the archive.
@@ -148,8 +152,9 @@ impl Tree {
         }
     }
 
-    /// The tree of a snapshot. Trees that have ended stay in the archive until they are looked at. `may_replay`: frames that the
-    /// archive does not have as they were are made of the events, which can take seconds.
+    /// The tree of a snapshot. Trees that have ended stay in the archive until they are read. `may_replay`:
+    /// frames that the archive does not have in their state at that time are made from the events, which can
+    /// take seconds.
     ///
     /// # Errors
     /// [`Error::Json`] if the snapshot cannot be read; the errors of the archive.
@@ -192,7 +197,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Gives a tree that is wholly in memory an archive, in which nothing is yet.
+    /// Gives an archive that is still empty to a tree that is completely in memory.
     pub(crate) fn use_archive(&mut self, archive: Arc<dyn Archive>) {
         self.nodes.use_archive(Arc::new(Shelf::new(archive)));
         for root in self.roots_in_memory() {
@@ -200,7 +205,7 @@ impl Tree {
         }
     }
 
-    /// Notes in the indexes a frame whose node was put in its place.
+    /// Adds a frame to the indexes after its node was put in its place.
     fn take_in(&mut self, handle: Handle) {
         let node = self.node(handle);
         let record = node.record();
@@ -212,7 +217,7 @@ impl Tree {
         chunks.iter().for_each(|chunk| self.note_chunk_owner(handle, chunk));
     }
 
-    /// What a snapshot keeps beside the frames, as JSON.
+    /// The data that a snapshot keeps in addition to the frames, as JSON.
     pub(crate) fn snapshot_head(&self) -> String {
         let in_memory = self.unfinished.iter().chain(&self.unsettled).chain(&self.held);
         let open: BTreeSet<Handle> = in_memory.map(|frame| self.root(*frame)).collect();
@@ -239,7 +244,7 @@ impl Tree {
         serde_json::to_string(&head).expect("it has only string keys and finite numbers")
     }
 
-    /// The frames that the snapshot does not have as they are.
+    /// The frames that the snapshot does not have in their present state.
     pub(crate) fn unarchived(&self) -> impl ExactSizeIterator<Item = ArchivedFrame> + '_ {
         self.nodes.unarchived().into_iter().map(|handle| self.archived_frame(handle))
     }
@@ -268,7 +273,7 @@ impl Tree {
         self.has_archive() && (has_many_events || self.nodes.ended() >= ENDED_FRAMES)
     }
 
-    /// The revision of the last snapshot, as far as this tree knows.
+    /// The revision of the last snapshot that this tree knows.
     pub(crate) fn archived_revision(&self) -> u64 {
         self.nodes.archived_revision()
     }
@@ -283,7 +288,7 @@ impl Tree {
         self.nodes.shelf().map(|shelf| shelf.shared_archive())
     }
 
-    /// True if the tree has a snapshot, or can get one, so that parts of it need not be in memory.
+    /// True if the tree has a snapshot, or can get one, so that parts of the tree need not be in memory.
     pub(crate) fn has_archive(&self) -> bool {
         self.nodes.shelf().is_some()
     }
@@ -293,8 +298,8 @@ impl Tree {
         self.subtree(self.root(handle)).map(|handle| self.archived_frame(handle)).collect()
     }
 
-    /// Notes that the archive has all frames as they were at this revision. `is_own`: this tree was archived, not that of another
-    /// process.
+    /// Notes that the archive has all frames as they were at this revision. `is_own`: this tree was archived,
+    /// not the tree of another process.
     pub(crate) fn archived(&mut self, revision: u64, is_own: bool) {
         self.nodes.archived_at(revision);
         if is_own {
@@ -307,8 +312,9 @@ impl Tree {
         self.nodes.has_excess(most)
     }
 
-    /// Drops finished trees from memory, those that were used longest ago first, until they have at most this number of frames in
-    /// all. Trees that differ from the archive stay.
+    /// Drops finished trees from memory until the finished trees in memory have at most this number of frames
+    /// together. The trees that were used longest ago are dropped first. Trees that differ from the archive
+    /// stay.
     pub(crate) fn drop_finished(&mut self, most: usize) {
         let mut excess = self.nodes.loaded().take_excess(most);
         let mut time = 0;
@@ -325,7 +331,7 @@ impl Tree {
         }
     }
 
-    /// True if the frames of a tree have no changes that contexts do not show yet, and no holders.
+    /// True if the frames of a tree have no holders, and no changes that contexts do not show yet.
     pub(super) fn is_settled(&self, root: Handle) -> bool {
         self.subtree(root).all(|frame| {
             let node = self.node(frame);
@@ -348,7 +354,8 @@ impl Tree {
         frames.len()
     }
 
-    /// The roots of the finished trees in memory. Until another one comes, [`Tree::has_excess`] is false then.
+    /// The roots of the finished trees in memory. Afterwards [`Tree::has_excess`] is false until another tree
+    /// is added.
     pub(super) fn loaded_roots(&mut self) -> Vec<Handle> {
         let loaded = self.nodes.loaded();
         loaded.take_excess(0);
@@ -365,7 +372,7 @@ impl Tree {
         self.nodes.all_in_memory().filter(|handle| self.node(*handle).parent.is_none()).collect()
     }
 
-    /// Loads what an event changes, so that it can be applied without looking into the archive.
+    /// Loads the data that an event changes, so that the event can be applied without reading the archive.
     ///
     /// # Errors
     /// The errors of the archive.
@@ -421,7 +428,8 @@ impl Tree {
     /// Runs a query.
     ///
     /// # Errors
-    /// The last error of the archive, if there was one meanwhile: the answer of the query is then not to be used.
+    /// The last error of the archive, if an error has occurred during the query: the answer of the query must
+    /// not be used then.
     pub(crate) fn checked<T>(&self, query: impl FnOnce(&Self) -> T) -> Result<T> {
         let before = self.failures();
         let value = query(self);
@@ -444,7 +452,7 @@ impl Tree {
         self.nodes.shelf().map_or(0, Shelf::failures)
     }
 
-    /// The last error of the archive, if there were more than this number.
+    /// The last error of the archive, if there were more errors than this number.
     pub(crate) fn failure_since(&self, number: u64) -> Option<Error> {
         self.nodes.shelf()?.failure_since(number)
     }

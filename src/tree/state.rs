@@ -23,8 +23,8 @@ impl Tree {
         StackState { frames, root_frame_ids, ..self.state_head() }
     }
 
-    /// The state without the finished trees, which the `state.json` of a large tree leaves out. `None` if the tree is not large,
-    /// or none has finished.
+    /// The state without the finished trees, which the `state.json` of a large tree leaves out. `None` if the
+    /// tree is not large, or if no tree in it has finished.
     pub(crate) fn state_without_finished(&self) -> Option<StackState> {
         if self.len() <= WHOLE_STATE_FRAMES {
             return None;
@@ -135,7 +135,8 @@ impl Tree {
         Self::of_frames(frames, false)
     }
 
-    /// As [`Tree::from_frames`]. `keeps_order`: frames get their handles in the order of the list, also before their parents.
+    /// Same as [`Tree::from_frames`]. `keeps_order`: frames get their handles in the order of the list, also
+    /// before their parents.
     fn of_frames(frames: &mut [Frame], keeps_order: bool) -> (Tree, Vec<usize>, Vec<Repair>) {
         let mut repairs = Vec::new();
         frames.iter_mut().for_each(Frame::separate_extra_keys);
@@ -155,7 +156,8 @@ impl Tree {
             tree.add(frames[*index].clone());
             (frames[*index].depends_on, frames[*index].retry_of) = (depends_on, retry_of);
         }
-        // A frame that was added before its parent is a root so far. Parents first, so that each frame moves once.
+        // A frame that was added before its parent is a root so far. Parents come first, so that each frame
+        // moves once.
         for index in parents_first.into_iter().filter(|_| keeps_order) {
             let handle = Handle::from_index(index).expect("as many were added");
             let parent = frames[index].parent_session_id.as_ref().and_then(|id| tree.by_id(id));
@@ -164,7 +166,7 @@ impl Tree {
             }
         }
         if keeps_order {
-            // What was moved now stands behind newer siblings.
+            // A frame that was moved now comes after newer siblings.
             tree.sort_levels();
         }
         for (position, index) in order.iter().enumerate() {
@@ -197,7 +199,7 @@ impl Tree {
                 moments.push((node.frame.created_at, true, handle, node.started));
             }
         }
-        // The places that these frames have in the sequence are dealt out again among them.
+        // The places that these frames have in the sequence are distributed among them again.
         let mut places: Vec<u64> = moments.iter().map(|(.., place)| *place).collect();
         places.sort_unstable();
         moments.sort_unstable();
@@ -225,15 +227,17 @@ impl Tree {
         }
     }
 
-    /// True if a frame is older than its parent, or if another attempt at its work is: it was moved below the parent.
+    /// True if a frame, or another attempt at its work, is older than the parent of the frame: the frame was
+    /// moved below the parent.
     fn is_moved(&self, handle: Handle) -> bool {
         self.node(handle).parent().is_some_and(|parent| parent > self.first_attempt(handle))
     }
 
-    /// The frames that stand before a sibling that comes to their parent before them, in the order in which they come, each
-    /// with the first such sibling after it. Moving them in this order, each before that sibling, gives the order of the
-    /// tree. The `added` frames come in the order of their handles, but each attempt directly behind the one before it; then
-    /// come the `moved` ones.
+    /// The frames that come before a sibling that is added to their parent earlier than they are, in the
+    /// order in which they are added, each with the first such sibling after it. Moving the frames in this
+    /// order, each before that sibling, gives the order of the tree. The `added` frames are added in the
+    /// order of their handles, except that each attempt comes directly after the one before it. The `moved`
+    /// frames are added after them.
     fn out_of_order(&self, mut added: Vec<Handle>, moved: Vec<Handle>) -> Vec<(Handle, Handle)> {
         added.sort_unstable_by_key(|handle| (self.first_attempt(*handle), *handle));
         let mut ranks = vec![0; self.len()];
@@ -243,7 +247,8 @@ impl Tree {
         let rank = |handle: &Handle| ranks[handle.index()];
         let mut moves = BTreeMap::new();
         for parent in self.handles().map(Some).chain([None]) {
-            // The siblings after the present one, each of which comes before all between the two.
+            // The siblings after the present one. Each of them is added earlier than all siblings between the
+            // present one and it.
             let mut earlier: Vec<Handle> = Vec::new();
             for sibling in self.level(parent).iter().rev() {
                 step();
@@ -269,7 +274,8 @@ impl Tree {
         }
     }
 
-    /// Puts the children of a frame, or the roots, in the order of a list of IDs. Those that are not listed come last.
+    /// Puts the children of a frame, or the roots, in the order of a list of IDs. Frames that are not listed
+    /// come last.
     fn reorder(&mut self, parent: Option<Handle>, listed: &[String]) {
         if listed.is_empty() {
             return;
@@ -358,10 +364,10 @@ impl Tree {
     }
 }
 
-/// Room for the number behind an ID that another frame has, in characters.
+/// Space for the number after an ID that another frame has, in characters.
 const NUMBER_LENGTH: usize = 24;
 
-/// Gives other IDs to frames whose ID is empty, too long, or that of an earlier frame.
+/// Gives other IDs to frames whose ID is empty, too long, or the same as the ID of an earlier frame.
 fn correct_ids(frames: &mut [Frame], repairs: &mut Vec<Repair>) {
     let taken: HashSet<String> = frames.iter().map(|frame| frame.session_id.clone()).collect();
     let mut met = HashSet::new();
@@ -442,7 +448,7 @@ pub(super) mod tests {
     use crate::frame::{Event, FrameRef, NewFrame, PopStatus, Results};
     use crate::tree::{Command, decide};
 
-    /// A random tree with moved frames and attempts, which grows by a command at a time.
+    /// A random tree with moved frames and attempts. It grows by one command at a time.
     pub(in crate::tree) struct Growing {
         pub(in crate::tree) tree: Tree,
         number: u64,
@@ -464,7 +470,7 @@ pub(super) mod tests {
             FrameRef::Text(format!("f{}", self.below(frames) + 1))
         }
 
-        /// Executes a random command, and returns its events: none if it was refused.
+        /// Executes a random command, and returns its events. Returns none if the command was refused.
         pub(in crate::tree) fn grow(&mut self) -> Vec<Event> {
             let step = self.steps;
             self.steps += 1;

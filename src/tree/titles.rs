@@ -11,8 +11,8 @@ use crate::text::fnv;
 
 /// The frames by their titles, without regard to upper and lower case and to blanks around them.
 ///
-/// The index is made by the first search, because most trees are never searched for a title. It keeps hashes, so a long
-/// title is not kept a second time; the titles themselves are compared when frames are found.
+/// The index is made by the first search, because most trees are never searched for a title. It keeps hashes,
+/// so a long title is not kept a second time. When frames are found, the titles themselves are compared.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Titles(OnceLock<HashMap<u64, BTreeSet<Handle>>>);
 
@@ -59,7 +59,7 @@ pub(super) fn folded(title: &str) -> impl Iterator<Item = char> + '_ {
     title.trim().chars().flat_map(char::to_lowercase)
 }
 
-/// The hash of a title, which archives keep.
+/// The hash of a title. Archives keep it.
 pub(super) fn hash(title: &str) -> u64 {
     fnv(folded(title).map(|character| u64::from(u32::from(character))))
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Tree;
 use crate::frame::{Handle, TranscriptPosition};
 
-/// The number of conversations of which it is remembered.
+/// The number of conversations for which this is remembered.
 const MOST_TRANSCRIPTS: usize = 1_000;
 
 /// How far a transcript was read.
@@ -19,9 +19,9 @@ pub(super) struct Transcript {
 }
 
 impl Tree {
-    /// How far the transcript of a conversation was read, and the frame in whose log the last part is, if it is in any
-    /// ([`TranscriptPosition::is_outside`]). `None`: it was not read, or so many others
-    /// were read since then that it is forgotten.
+    /// How far the transcript of a conversation was read. Also the frame in whose log the last part is, if it
+    /// is in a log ([`TranscriptPosition::is_outside`]). `None`: the transcript was not read, or it is
+    /// forgotten because many other transcripts were read since then.
     pub fn transcript(&self, conversation: &str) -> Option<(Handle, &TranscriptPosition)> {
         self.transcripts.get(conversation).map(|transcript| (transcript.frame, &transcript.position))
     }

@@ -39,7 +39,7 @@ impl Draft<'_> {
         self.add(vec![new_frame(self.tree, frame, FrameStatus::Planned)?]).map(drop)
     }
 
-    /// Puts what a worker adds without a parent below the frame of that worker.
+    /// Puts a frame that a worker adds without a parent below the frame of that worker.
     fn place_below_own(&self, parent: &mut Parent, caller: Option<&str>) {
         let own = self.actor.as_ref().and_then(Actor::frame).filter(|_| caller.is_none());
         if let (Parent::Auto, Some(own)) = (&parent, own) {
@@ -61,9 +61,9 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Begins a frame anew: makes a planned sibling for the same work, which counts in its place from then on.
-    /// `note`: what the new attempt must do differently. `is_interrupted`: nobody works on the frame any more, so it may
-    /// be in_progress.
+    /// Retries a frame: makes a planned sibling for the same work. From then on the sibling counts instead of
+    /// the frame. `note`: what the new attempt must do differently. `is_interrupted`: no worker or agent
+    /// works on the frame any more, so it may be in_progress.
     pub(super) fn retry(
         &mut self,
         handle: Handle,
@@ -80,7 +80,8 @@ impl Draft<'_> {
             _ => false,
         };
         let held = match can_be_retried {
-            // A host may not have noticed yet that it was stopped. What its session has done is not recorded.
+            // A host may not have noticed yet that it was stopped. The work that its session has done is not
+            // recorded.
             true => frame.host(),
             false => tree.holder(handle, self.now).filter(|holder| holder.kind == HolderKind::Worker),
         };
@@ -163,8 +164,9 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Sets the identity of a placeholder for good, because a frame is added below it on purpose: frames below it are made
-    /// for the task that it has now. A placeholder without criteria has no task yet, so it gets its identity later.
+    /// Sets the identity of a placeholder for good, because a frame is added below it on purpose: frames
+    /// below it are made for its present task. A placeholder without criteria has no task yet, so it gets its
+    /// identity later.
     pub(super) fn fix_identity(&mut self, handle: Handle) {
         let frame = self.tree.node(handle).record();
         if frame.placeholder && !frame.success_criteria.trim().is_empty() {
@@ -175,7 +177,8 @@ impl Draft<'_> {
     pub(crate) fn import(&mut self, mut frames: Vec<Frame>) -> Result<()> {
         for frame in &mut frames {
             check_id(self.tree, &frame.session_id)?;
-            // The logs stay where the frames come from. Here the path would be that of another file, or of none.
+            // The logs stay in the place from which the frames come. Here the path would name another file,
+            // or no file.
             frame.log_path = None;
         }
         if let Some(link) = Links::new(self.tree, &frames).bad_attempts().into_iter().next() {
@@ -188,8 +191,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds one or more frames and returns the handle of the first one. Their links are IDs of frames of the tree or of the list.
-    /// Frames without a time of creation get the time of the command.
+    /// Adds one or more frames and returns the handle of the first one. Their links are IDs of frames of the
+    /// tree or of the list. Frames without a time of creation get the time of the command.
     fn add(&mut self, mut frames: Vec<Frame>) -> Result<Handle> {
         let tree = self.tree;
         let full = || Error::Full { limit: Handle::LIMIT };
@@ -318,8 +321,9 @@ impl List {
         Self { ids: named().map(|(_, id)| id).collect(), titles }
     }
 
-    /// The ID of the child that a reference names, by its ID or its title. A child is meant before a frame of the tree with
-    /// the same title, but not before one with such an ID. `None`: the reference names no child.
+    /// The ID of the child that a reference names, by its ID or its title. A child is preferred to a frame of
+    /// the tree with the same title, but not to a frame whose ID is this text. `None`: the reference does not
+    /// name a child.
     fn find(&self, tree: &Tree, reference: &FrameRef) -> Result<Option<String>> {
         let name = match reference.target() {
             Target::Id(id) | Target::Name(id) if self.ids.contains(id) => return Ok(Some(id.to_owned())),
@@ -360,7 +364,7 @@ fn record(tree: &Tree, new: NewFrame, parent: Option<Handle>, depends_on: Vec<St
     }
 }
 
-/// Checks what a new frame says, and brings its labels and its assignee into their form.
+/// Checks the texts of a new frame, and brings its labels and its assignee into their form.
 fn check_new(tree: &Tree, new: &mut NewFrame) -> Result<()> {
     new.labels = labels_of(mem::take(&mut new.labels))?;
     new.assignee = assignee_of(new.assignee.take())?;
@@ -422,15 +426,17 @@ fn open_parent(tree: &Tree, parent: &Parent, caller: Option<&str>, child: FrameS
     Ok(parent)
 }
 
-/// The explicit parent. For [`Parent::Auto`] the open frame of the calling session, or else the nearest open one above it;
-/// for a session without a frame none. Without a calling session, the active frame.
+/// The explicit parent. For [`Parent::Auto`] the open frame of the calling session, or else the nearest open
+/// frame above it. For a session without a frame there is no parent. Without a calling session, the active
+/// frame is the parent.
 fn resolve_parent(tree: &Tree, parent: &Parent, caller: Option<&str>) -> Result<Option<Handle>> {
     match parent {
         Parent::Frame(reference) => tree.resolve(reference).map(Some),
         Parent::Root => Ok(None),
         Parent::Auto => {
             let Some(caller) = caller else { return Ok(tree.active()) };
-            // If all frames of the caller's branch are closed, its own is the parent, which is an error.
+            // If all frames of the caller's branch are closed, the parent is the caller's own frame, which is
+            // an error.
             Ok(tree.by_id(caller).map(|own| tree.nearest_open(own).unwrap_or(own)))
         }
     }

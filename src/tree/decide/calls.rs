@@ -39,7 +39,7 @@ impl Draft<'_> {
         self.held_by_host(handle, host, caller, lease)
     }
 
-    /// Begins a frame, or goes on with it, in the conversation of a session.
+    /// Begins or resumes a frame in the conversation of a session.
     pub(super) fn enter(&mut self, handle: Handle, session_id: &str) -> Result<()> {
         let node = self.tree.node(handle);
         let (record, id) = (node.record(), Frame::id_in_conversation(session_id, handle));
@@ -76,7 +76,8 @@ impl Draft<'_> {
         };
         let running = tree.held().filter(has_agent).chain(tree.with_workers()).chain(in_conversations);
         let stopped: BTreeSet<Handle> = running.filter(is_below).filter(is_working).collect();
-        // What runs can always be stopped. What others work in themselves is theirs.
+        // A frame that a worker or a host runs can always be stopped. A frame in which another actor works
+        // itself belongs to that actor.
         let is_by_itself =
             |frame: &&Handle| tree.holder(**frame, self.now).is_some_and(|holder| !holder.kind.is_running());
         stopped.iter().filter(is_by_itself).try_for_each(|frame| self.check_actor(*frame))?;
@@ -90,7 +91,8 @@ impl Draft<'_> {
                 self.let_go(*handle, Release::Stopped { reason: reason.trim().to_owned() });
             }
         }
-        // Hosts have queued frames as well, of which the tree does not know. Where all has ended there are none.
+        // Hosts also have queued frames that the tree does not know. If all frames have ended, there are no
+        // queued frames.
         let tops = top.map_or_else(|| tree.unfinished_roots(), |top| vec![top]);
         for top in tops.into_iter().filter(|top| tree.node(*top).is_unfinished_at_or_below()) {
             self.push(top, Change::Stopped { reason: reason.trim().to_owned() });

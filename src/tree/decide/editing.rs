@@ -11,7 +11,8 @@ use crate::tree::links::{Fault, reference};
 use crate::tree::{Draft, Tree};
 
 impl Draft<'_> {
-    /// Edits a planned frame, or lets a person correct the words and the marks of an open one. The event has only what changes.
+    /// Edits a planned frame, or lets a person correct the words and the marks of an open one. The event
+    /// contains only the changes.
     pub(super) fn edit(&mut self, handle: Handle, edit: FrameEdit) -> Result<()> {
         let (tree, node) = (self.tree, self.tree.node(handle));
         let can_be_edited = match node.status() {
@@ -31,7 +32,7 @@ impl Draft<'_> {
         let labels = edit.labels.map(labels_of).transpose()?;
         let assignee = edit.assignee.map(assignee_of).transpose()?;
         let differs = |new: Option<String>, old: &str| new.filter(|new| new != old);
-        // As texts, which are equal to those that are read from a store.
+        // Written as texts, because these are equal to the texts that are read from a store.
         let name = |handle: Handle| FrameRef::Text(handle.to_string());
         let change = FrameEdit {
             title: differs(edit.title, &frame.title),
@@ -63,23 +64,24 @@ impl Draft<'_> {
     }
 }
 
-/// Where a frame is after an edit, and what it depends on.
+/// The place of a frame after an edit, and the frames that it depends on.
 pub(super) struct Place {
     parent: Option<Handle>,
-    /// The sibling before which it moves, or none if it moves to the end. `None`: it does not move.
+    /// The sibling before which the frame moves; the inner `None` if it moves to the end. `None`: it does not
+    /// move.
     before: Option<Option<Handle>>,
-    /// All that it depends on. `None`: what it depends on now.
+    /// All frames that the frame depends on. `None`: the frames that it depends on now.
     depends_on: Option<Vec<Handle>>,
 }
 
 impl Place {
     /// # Errors
-    /// If the frame cannot be there, or depend on that.
+    /// If the frame cannot be at this place, or cannot depend on these frames.
     pub(super) fn after(tree: &Tree, handle: Handle, edit: &FrameEdit) -> Result<Self> {
         Self::linked(tree, handle, edit, Self::below_open)
     }
 
-    /// As [`Place::after`], below a parent of which another check is made.
+    /// Same as [`Place::after`], but with another check of the new parent.
     fn linked(
         tree: &Tree,
         handle: Handle,
@@ -120,7 +122,8 @@ impl Place {
 }
 
 impl Tree {
-    /// Checks that a frame can be where an edit takes it, and depend on that. Its parent can have ended.
+    /// Checks that a frame can be at the place to which an edit moves it, and can depend on the frames that
+    /// the edit names. Its parent can have ended.
     ///
     /// # Errors
     /// As [`Place::after`], except [`Error::ParentClosed`].
@@ -129,7 +132,7 @@ impl Tree {
     }
 }
 
-/// The edit that takes the words and the marks of a frame back to what they are before an edit.
+/// The edit that restores the words and the marks of a frame to their values before an edit.
 fn words_before(frame: &Frame, edit: &FrameEdit) -> FrameEdit {
     let before = |new: &Option<String>, old: &String| new.as_ref().map(|_| old.clone());
     FrameEdit {
@@ -144,7 +147,7 @@ fn words_before(frame: &Frame, edit: &FrameEdit) -> FrameEdit {
     }
 }
 
-/// The frames, each work once, in the same order.
+/// The frames in the same order. Each work is listed once.
 fn distinct(tree: &Tree, frames: impl Iterator<Item = Result<Handle>>) -> Result<Vec<Handle>> {
     let mut seen = HashSet::new();
     let mut distinct = frames.collect::<Result<Vec<_>>>()?;
@@ -166,7 +169,8 @@ fn check_new_parent(tree: &Tree, handle: Handle, parent: Option<Handle>) -> Resu
     Ok(())
 }
 
-/// Checks what depends on what after an edit: no frame on itself, or on one above or below it, and no two on each other.
+/// Checks the dependencies after an edit: no frame depends on itself, or on a frame above or below it, and no
+/// two frames depend on each other.
 fn check_dependencies(
     tree: &Tree,
     handle: Handle,

@@ -1,4 +1,4 @@
-//! Commands for who holds a frame.
+//! Commands for the holders of frames.
 
 use super::{check_name, not_empty};
 use crate::error::{Error, Result};
@@ -10,11 +10,13 @@ use crate::tree::{Draft, Obstacle};
 /// The caller of a task that a conversation without a name hands over.
 const ANONYMOUS: &str = "a conversation";
 
-/// A frame that was put back waits for so long after its first time, twice as long after each further one, and at most so long.
+/// How long a frame that was put back waits after the first time, and at most. The time is twice as long
+/// after each further time.
 const PUT_BACK: (u64, u64) = (1_000, 60_000);
 
 impl Draft<'_> {
-    /// Gives a frame to a holder. Nothing happens if none is free, except that a named one is refused.
+    /// Gives a frame to a holder. If no frame is free, nothing happens; but a frame that is named and is not
+    /// free is refused.
     pub(super) fn hold(&mut self, new: NewHold) -> Result<()> {
         let (tree, now) = (self.tree, self.now);
         let NewHold { name, lease, below, frame } = new;
@@ -38,7 +40,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Gives a holder another end of its lease. A host keeps what has ended too, until its call is over.
+    /// Gives the lease of a holder another end. A host can also keep a frame that has ended, until its call
+    /// is over.
     pub(super) fn renew(&mut self, hold: &Hold, lease: u64) -> Result<()> {
         let until = self.end_of_lease(lease)?;
         self.tree.check_holds(hold)?;
@@ -65,7 +68,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Lets a frame go, unless this command has done so already. What nobody holds any more can only be put back.
+    /// Lets a frame go, unless this command has done so already. A frame that has no holder any more can only
+    /// be put back.
     pub(super) fn let_go(&mut self, handle: Handle, release: Release) {
         let record = self.tree.node(handle).record();
         let can_be = match release {
@@ -77,7 +81,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Records what the holder of a frame was told. What it was told of the contexts of other frames is not the last any more.
+    /// Records what the holder of a frame was told. The contexts of other frames that it was told before are
+    /// no longer the last ones.
     pub(super) fn tell(&mut self, handle: Handle, told: Told) {
         let tree = self.tree;
         let Some(holder) = tree.node(handle).record().held_by() else { return };
@@ -101,7 +106,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Gives an actor more time for all that it holds, and what it has held before nobody had heard of it for too long.
+    /// Extends the leases of all frames that an actor holds, and of those whose lease has ended because the
+    /// actor was silent for too long.
     pub(super) fn renew_all(&mut self) {
         let Some(actor) = self.actor.clone() else { return };
         let until = Some(self.now.saturating_add(Holder::LONGEST_LEASE));
@@ -113,7 +119,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Records that the lease of a frame's holder has ended, if that is so.
+    /// Records that the lease of a frame's holder has ended, if it has ended.
     pub(super) fn interrupt(&mut self, handle: Handle) {
         let holder = self.tree.node(handle).record().held_by();
         if holder.is_some_and(|holder| !holder.holds(self.now)) {
@@ -183,20 +189,21 @@ impl Draft<'_> {
         self.push(handle, Change::Held { holder: Box::new(holder) });
     }
 
-    /// Lets a host hold a frame that it runs by a call.
+    /// Makes a host the holder of a frame that it runs by a call.
     pub(super) fn held_by_host(&mut self, handle: Handle, host: String, caller: String, lease: u64) -> Result<()> {
         let until = Some(self.end_of_lease(lease)?);
         self.held(handle, Holder { kind: HolderKind::Host, name: host, caller, until, ..Holder::default() });
         Ok(())
     }
 
-    /// Notes who has a frame that is begun, or with which somebody goes on. A conversation or a person with a name holds it. Without a
-    /// name it is marked if it is a worker's, or a planned part of a worker's frame: no worker gets it any more, and the worker's frame
-    /// above it comes after it.
+    /// Notes who has a frame that is begun or resumed. A conversation or a person with a name holds it. An
+    /// actor without a name does not; then the frame is marked if it is a worker's frame, or a planned part
+    /// of a worker's frame. No worker gets a marked frame any more, and the worker's frame above it comes
+    /// after it.
     pub(super) fn take(&mut self, handle: Handle) {
         let holder = self.tree.node(handle).record().held_by();
         let is_own = |actor: &Actor| holder.is_some_and(|holder| actor.is(handle, holder));
-        // Its call holds the frame, or it has the frame already.
+        // The actor's call holds the frame, or the actor has the frame already.
         let is_held = |actor: &Actor| self.is_call || (actor.kind == HolderKind::Worker && is_own(actor));
         if self.actor.as_ref().is_some_and(is_held) {
             return;
@@ -218,7 +225,8 @@ impl Draft<'_> {
         }
     }
 
-    /// The actor of this command, if it holds what it begins at or below a frame. `known`: the frame itself, if the command does not add it.
+    /// The actor of this command, if it holds the frame that it begins at or below `frame`. `known`: the
+    /// frame that is begun, if this command does not add it.
     fn entering(&self, frame: Option<Handle>, known: Option<Handle>) -> Option<Actor> {
         let has_name = |actor: &&Actor| !actor.name.is_empty() || actor.hands_over;
         let actor = self.actor.as_ref().filter(|actor| !actor.kind.is_running()).filter(has_name)?;
@@ -226,8 +234,9 @@ impl Draft<'_> {
         (!is_for_others).then(|| actor.clone())
     }
 
-    /// True if an actor has no hold of what it begins at or below a frame: it works there for a holder of which it is a part, or that is not
-    /// told apart from it. A conversation with a name that works for a worker holds what it begins below the worker's frame.
+    /// True if an actor does not hold a frame that it begins at or below `handle`, because it works there for
+    /// a holder. Then it is a part of that holder, or cannot be distinguished from it. A conversation with a
+    /// name that works for a worker holds the frames that it begins below the worker's frame.
     fn works_for_others(&self, handle: Handle, known: Option<Handle>, actor: &Actor) -> bool {
         let is_for_actor = |frame: Handle| {
             let holder = self.tree.node(frame).record().held_by();
@@ -240,7 +249,8 @@ impl Draft<'_> {
         self.tree.lineage(handle).any(|frame| is_for_actor(frame) || is_own_hold(frame))
     }
 
-    /// A conversation or a person enters a frame. It leaves those that it has entered since it was there before, and those below.
+    /// Lets a conversation or a person enter a frame. The actor leaves the frames that it has entered since
+    /// it was in this frame before, and the frames below it.
     fn enter_as(&mut self, handle: Handle, actor: &Actor) {
         let tree = self.tree;
         let way = tree.way_back(&actor.name);
@@ -268,13 +278,14 @@ impl Draft<'_> {
                 self.push(handle, Change::Held { holder: Box::new(holder) });
             }
             last => {
-                // Who has given the frame to somebody whose name nobody knew has given it to this one.
+                // If the frame was handed over to an actor whose name was not known, the actor that handed it
+                // over has given it to this actor.
                 let given_by = last.filter(|last| last.released.is_none() && last.is_delegated());
-                // What it has when it has nothing else is its task.
+                // A frame that an actor enters when it holds no other frame is its task.
                 let own = if way.is_empty() { actor.caller.clone() } else { String::new() };
                 let (kind, name) = (actor.kind, actor.name.clone());
                 let caller = match given_by {
-                    // It has taken its own task back.
+                    // The actor has taken its own task back.
                     Some(last) if last.kind == kind && last.caller == name => String::new(),
                     Some(last) => last.caller,
                     None => own,
@@ -284,7 +295,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Notes that nobody works on a frame any more whose status is no longer in_progress. A host has it until its call is over.
+    /// Notes that the holder does not work any more on a frame whose status is no longer in_progress. A host
+    /// has the frame until its call is over.
     pub(super) fn leave(&mut self, handle: Handle, status: FrameStatus) {
         let record = self.tree.node(handle).record();
         let Some(holder) = record.held_by() else { return };
@@ -293,7 +305,7 @@ impl Draft<'_> {
         }
         let is_own = match &self.actor {
             Some(actor) => actor.is(handle, holder),
-            // The host of a session ends frames in its name.
+            // The host of a session ends frames in the name of the session.
             None => holder.kind == HolderKind::Person || record.conversation() == Some(&holder.name),
         };
         let awaits_subagent = holder.kind == HolderKind::Conversation && holder.name.is_empty();
@@ -309,12 +321,14 @@ impl Draft<'_> {
         self.tree.check_free(handle, self.actor.as_ref(), self.now)
     }
 
-    /// As [`Draft::check_free`], for commands that whoever has the stack itself may always give.
+    /// Same as [`Draft::check_free`], for commands that a caller that uses the stack directly may always
+    /// give.
     pub(super) fn check_actor(&self, handle: Handle) -> Result<()> {
         if self.actor.is_some() { self.check_free(handle) } else { Ok(()) }
     }
 
-    /// Refuses to let a worker go on with its frame when that is blocked: it was stopped, or has asked. Who holds it next goes on.
+    /// Refuses to let a worker resume its frame while the frame is blocked: the worker was stopped, or has
+    /// asked a question. The worker that holds the frame next resumes it.
     pub(super) fn check_goes_on(&self, handle: Handle, from: FrameStatus, to: FrameStatus) -> Result<()> {
         let is_own = self.actor.as_ref().and_then(Actor::frame) == Some(handle);
         match (from, to) {
@@ -325,7 +339,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Gives an actor more time for what it holds with each of its commands, when half of the lease is over.
+    /// Each command of an actor extends the leases of the frames that it holds, when half of the lease is
+    /// over.
     pub(super) fn renew_beside(&mut self) {
         let Some(actor) = self.actor.clone().filter(|actor| !actor.kind.is_running()) else { return };
         let until = Some(self.now.saturating_add(Holder::LONGEST_LEASE));
@@ -340,7 +355,8 @@ impl Draft<'_> {
         }
     }
 
-    /// A frame that a person has finished, blocked or invalidated has no holder any more.
+    /// Refuses a frame that is not in progress: a frame that a person has finished, blocked or invalidated
+    /// has no holder any more.
     fn check_in_progress(&self, handle: Handle) -> Result<()> {
         match self.tree.node(handle).status() {
             FrameStatus::InProgress => Ok(()),

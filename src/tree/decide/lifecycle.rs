@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Change, FrameStatus, Handle, PopStatus, Results, status_in};
 use crate::tree::{Draft, Parts};
 
-/// How many unfinished frames a refusal names.
+/// The number of unfinished frames that a refusal names.
 const LEFT_NAMED: usize = 12;
 
 impl Draft<'_> {
@@ -31,7 +31,7 @@ impl Draft<'_> {
         self.begin(handle)
     }
 
-    /// Starts a planned frame, or goes on with a blocked one. The active frame stays.
+    /// Begins a planned frame, or resumes a blocked one. The active frame does not change.
     pub(super) fn begin_unseen(&mut self, handle: Handle) {
         let status = FrameStatus::InProgress;
         self.push(handle, Change::StatusChanged { status, results: None, results_compacted: None });
@@ -59,7 +59,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Pops a frame, and begins a planned one: the given one, or the first sibling that can begin then, if there is one.
+    /// Pops a frame, and begins a planned one: the given frame, or the first sibling that can begin after the
+    /// pop, if there is one.
     pub(super) fn pop_and_begin(
         &mut self,
         handle: Handle,
@@ -69,7 +70,7 @@ impl Draft<'_> {
     ) -> Result<()> {
         self.pop(handle, status, results)?;
         let tree = self.tree;
-        // The results of the popped frame are there for the next one.
+        // The next frame can use the results of the popped frame.
         let completed = (status == PopStatus::Completed).then_some(handle);
         let Some(next) = next.or_else(|| tree.ready_children(tree.node(handle).parent()?, completed).next()) else {
             return Ok(());
@@ -80,7 +81,7 @@ impl Draft<'_> {
         self.begin(next)
     }
 
-    /// Completes a frame below which nothing is left to do, and begins another one.
+    /// Completes a frame below which nothing is left to do, and begins another frame.
     pub(super) fn complete(&mut self, handle: Handle, results: Results, next: Option<Handle>) -> Result<()> {
         self.check_transition(handle, FrameStatus::Completed)?;
         let left: Vec<Handle> = self.tree.unfinished_below(handle).take(LEFT_NAMED).collect();
@@ -125,15 +126,16 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Answers a blocked frame, and goes on with it. One that has waited to begin begins.
+    /// Answers a blocked frame, and resumes it. A frame that has waited to begin is begun.
     pub(super) fn answer_and_resume(&mut self, handle: Handle, answer: String) -> Result<()> {
         self.tree.check_is_work(handle)?;
         self.answer(handle, answer)?;
         self.set_status(handle, FrameStatus::InProgress, None, None)
     }
 
-    /// Answers what has waited to begin until a time that has come. With it end the frames that hold others together, and need not wait any
-    /// longer because what they held together has changed.
+    /// Answers the frames that have waited to begin until a time, if that time has come. Also completes the
+    /// frames that hold others together and need not wait any longer because the set of frames that they hold
+    /// together has changed.
     pub(super) fn end_waits(&mut self) {
         for (handle, _) in self.tree.ended_waits(self.now) {
             let answer = "The time until which it was to wait has come.".to_owned();
@@ -141,8 +143,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Completes the frames that are no work, and that only hold others together, once this command ends the last of these: their parts, and
-    /// what they depend on.
+    /// Completes the frames that are not work and only hold others together, once this command ends the last
+    /// frame that they hold together: their parts, and the frames that they depend on.
     pub(crate) fn finish_groups(&mut self, are_all_looked_at: bool) {
         let tree = self.tree;
         if !tree.has_groups() {
@@ -188,7 +190,8 @@ impl Draft<'_> {
         self.set_status(handle, FrameStatus::InProgress, None, None)
     }
 
-    /// Changes the status. Texts for a blocked frame say what it waits for; they do not replace its results so far.
+    /// Changes the status. Texts for a blocked frame say what it waits for; they do not replace its results
+    /// so far.
     pub(super) fn set_status(
         &mut self,
         handle: Handle,
@@ -243,7 +246,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Makes a frame that is begun anew failed, if it is open. It keeps its results and what it waits for.
+    /// Makes a frame that is retried failed, if it is open. It keeps its results and what it waits for.
     pub(super) fn fail_for_retry(&mut self, handle: Handle) -> Result<()> {
         let frame = self.tree.node(handle).record();
         match frame.status {
@@ -307,7 +310,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Goes on by hand with a frame that is in_progress.
+    /// Resumes by hand a frame that is in_progress.
     pub(super) fn go_on(&mut self, handle: Handle) -> Result<()> {
         self.check_free(handle)?;
         self.take(handle);

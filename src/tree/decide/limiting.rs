@@ -6,14 +6,14 @@ use crate::frame::{Change, FrameLimits, Handle, common_tools, covers};
 use crate::tree::{Draft, Tree};
 
 impl Draft<'_> {
-    /// Sets limits of a frame. The others stay as they are.
+    /// Sets limits of a frame. Its other limits do not change.
     pub(super) fn set_limits(&mut self, handle: Handle, limits: &FrameLimits) -> Result<()> {
         check_limits(self.tree, limits, handle, self.tree.node(handle).parent())?;
         self.limit(handle, limits);
         Ok(())
     }
 
-    /// Records what a conversation of a frame has cost so far, unless that is known.
+    /// Records the cost of a conversation of a frame so far, unless that cost is known already.
     pub(super) fn record_cost(&mut self, handle: Handle, conversation: String, cost_micro_usd: u64) -> Result<()> {
         not_empty("conversation", &conversation)?;
         let costs = &self.tree.node(handle).record().costs;
@@ -24,8 +24,9 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Limits a frame that a host begins: a root has the limits of roots where it has none of its own. What the agent of another branch begins
-    /// has at most the tools of that agent's frame, so that no agent gets more by a frame that it plans elsewhere.
+    /// Limits a frame that a host begins. A root gets the limits of roots where it has no limits of its own.
+    /// A frame that the agent of another branch begins has at most the tools of that agent's frame, so that
+    /// no agent gets more tools by a frame that it plans elsewhere.
     pub(super) fn limit_called(&mut self, handle: Handle, caller: &str, roots: &FrameLimits) {
         let tree = self.tree;
         let record = tree.node(handle).record();
@@ -50,7 +51,8 @@ impl Draft<'_> {
     }
 }
 
-/// Refuses limits that are 0, and tools that the frames above do not have. `handle`: the frame, or for a new one the frame above.
+/// Refuses limits that are 0, and tools that the frames above do not have. `handle`: the frame, or for a new
+/// frame the frame above it.
 pub(super) fn check_limits(tree: &Tree, limits: &FrameLimits, handle: Handle, parent: Option<Handle>) -> Result<()> {
     if let Some(name) = limits.zero() {
         let expected = "a whole number from 1 on; a large one is as good as none";

@@ -48,8 +48,8 @@ impl Draft<'_> {
     }
 }
 
-/// Checks that a chunk can be allocated: its texts are valid, the frame sees no chunk with the same name, and no
-/// unfinished frame below it has one.
+/// Checks that a chunk can be allocated: its texts are valid, the frame sees no chunk with the same name, and
+/// no unfinished frame below the frame has such a chunk.
 fn check_chunk(tree: &Tree, handle: Handle, chunk: &NewChunk) -> Result<()> {
     not_empty("name", &chunk.name)?;
     for (field, text, limit) in

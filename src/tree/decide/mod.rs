@@ -18,8 +18,8 @@ pub(crate) use memory::known_chunk;
 pub use undoing::MOST_TAKEN_BACK;
 pub(crate) use undoing::TAKEN_BACK;
 
-/// Checks a command against a tree and returns the commit that carries it out. The commit is empty if the tree already
-/// is as the command asks. The tree does not change.
+/// Checks a command against a tree and returns the commit that carries it out. The commit is empty if the
+/// tree is already in the state that the command asks for. The tree does not change.
 ///
 /// `now` is the time of the events, in milliseconds since the Unix epoch. In contrast to the methods of
 /// [`Stack`](crate::Stack), a new frame must have an ID here, because nothing generates one.
@@ -36,15 +36,16 @@ pub(crate) use undoing::TAKEN_BACK;
 ///   that create frames. [`Error::Child`]: a child of [`Command::PlanChildren`].
 /// - [`Error::Transition`], [`Error::NotOpen`], [`Error::ResultsFixed`], [`Error::NotFinished`], [`Error::NotBlocked`],
 ///   [`Error::IdentityFixed`], [`Error::NotRetriable`]: the frame's status, or its identity, does not allow the command.
-/// - [`Error::NotReady`]: [`Command::Begin`], the next frame of [`Command::PopAndBegin`] and [`Command::Complete`], and what is no work.
+/// - [`Error::NotReady`]: [`Command::Begin`], the next frame of [`Command::PopAndBegin`] and
+///   [`Command::Complete`], and a frame that is not work.
 /// - [`Error::PartsLeft`]: [`Command::Complete`] over work that has not ended.
-/// - [`Error::Held`]: a frame that somebody else holds, of commands that begin it or go on with it, and of [`decide_as`] also of those that
-///   end, block or invalidate it.
+/// - [`Error::Held`]: a frame that another actor holds, for commands that begin or resume it, and in
+///   [`decide_as`] also for commands that end, block or invalidate it.
 /// - [`Error::NotFree`], [`Error::HoldLost`], [`Error::Setting`]: the commands for holds.
-/// - [`Error::ToolsExceed`], [`Error::Setting`]: limits, of the commands that set them.
+/// - [`Error::ToolsExceed`], [`Error::Setting`]: limits, for the commands that set them.
 /// - [`Error::NothingToUndo`], [`Error::NotUndone`]: [`Command::Undo`].
-/// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that cannot be; another parent for an attempt by
-///   [`Command::Edit`].
+/// - [`Error::RetryLink`]: a `retryOf` of [`Command::Import`] that is not possible; another parent for an
+///   attempt by [`Command::Edit`].
 /// - [`Error::ChunkExists`], [`Error::UnknownChunk`], [`Error::TooLong`], [`Error::NotOneLine`]: commands for chunks.
 /// - [`Error::TooLong`]: also an ID with more than [`Frame::LONGEST_ID`](crate::Frame::LONGEST_ID) characters, or a name
 ///   with more than [`Holder::LONGEST_NAME`](crate::frame::Holder::LONGEST_NAME).
@@ -53,11 +54,12 @@ pub fn decide(tree: &Tree, command: Command, now: u64) -> Result<Commit> {
     decide_as(tree, None, command, now)
 }
 
-/// As [`decide`], for a command of an actor: what others hold is theirs, and what it begins it holds. A person without a name is whoever has
-/// the stack itself. What persons do is recorded so that it can be taken back.
+/// Same as [`decide`], for a command of an actor. Frames that other actors hold belong to these actors, and
+/// the actor holds the frames that it begins. A person without a name is a caller that uses the stack
+/// directly. Commands of persons are recorded so that they can be taken back.
 ///
 /// # Errors
-/// As [`decide`]; [`Error::HoldLost`] if the actor has lost the hold without which it does nothing.
+/// Same as [`decide`]; [`Error::HoldLost`] if the actor has lost the hold that its commands need.
 pub fn decide_as(tree: &Tree, actor: Option<&Actor>, command: Command, now: u64) -> Result<Commit> {
     let name = command.of_person();
     let draft = decided(tree, actor, command, now)?;
@@ -69,7 +71,7 @@ fn person(actor: Option<&Actor>) -> Option<&Actor> {
     actor.filter(|actor| actor.kind == HolderKind::Person)
 }
 
-/// The draft of a command, without the note that a person has given it.
+/// The draft of a command, without the note that a person has given the command.
 fn decided<'a>(tree: &'a Tree, actor: Option<&Actor>, command: Command, now: u64) -> Result<Draft<'a>> {
     let mut draft = draft_of(tree, actor, now)?;
     let person = person(actor);
@@ -137,7 +139,7 @@ fn decided<'a>(tree: &'a Tree, actor: Option<&Actor>, command: Command, now: u64
         Command::Record { frame, records } => draft.record(tree.resolve(&frame)?, records)?,
         Command::RecordUsage { frame, request } => draft.record_usage(tree.resolve(&frame)?, request),
         Command::SetLogPath { frame, log_path } => draft.set_log_path(tree.resolve(&frame)?, log_path)?,
-        // Hooks that happen at the same time read the same part.
+        // Hooks that run at the same time read the same part.
         Command::RecordConversation { transcript: Some(ref read), .. } if was_read_since(tree, read) => {
             return Ok(draft);
         }
@@ -173,8 +175,8 @@ fn decided<'a>(tree: &'a Tree, actor: Option<&Actor>, command: Command, now: u64
     Ok(draft)
 }
 
-/// Decides commands of an actor, each on the tree as the ones before it leave it, as one commit. Returns the errors of those that are
-/// refused; they change nothing.
+/// Decides several commands of an actor as one commit. Each command is decided on the tree after the commands
+/// before it. Returns the errors of the commands that are refused; these commands change nothing.
 #[cfg(feature = "session")]
 pub(crate) fn decide_each(
     tree: &Tree,
@@ -194,10 +196,11 @@ pub(crate) fn decide_each(
     (commit, refused)
 }
 
-/// Decides commands of an actor, each on the tree as the ones before it leave it, as one command of the name: all or none.
+/// Decides several commands of an actor as one command with this name: all or none. Each command is decided
+/// on the tree after the commands before it.
 ///
 /// # Errors
-/// As [`decide_as`], of the first command that is refused.
+/// Same as [`decide_as`], for the first command that is refused.
 pub(crate) fn decide_all(
     tree: &Tree,
     actor: Option<&Actor>,
@@ -211,7 +214,7 @@ pub(crate) fn decide_all(
     Ok(finished(draft, person(actor), Some(name)))
 }
 
-/// Decides commands, each on the tree as the ones before it leave it, as one commit.
+/// Decides several commands as one commit. Each command is decided on the tree after the commands before it.
 fn in_turn(
     tree: &Tree,
     actor: Option<&Actor>,
@@ -219,15 +222,17 @@ fn in_turn(
     mut decide: impl FnMut(&Tree, Command) -> Result<Commit>,
 ) -> Result<Commit> {
     let mut all = Commit::default();
-    // A copy of the tree with the first events, made when a command has to be decided on it: it costs more than most commands.
+    // A copy of the tree with the first events. It is made when a command has to be decided on it, because it
+    // costs more than most commands.
     let mut changed: Option<(Tree, usize)> = None;
-    // Other commands of persons are noted with what was before them, and those of a hold are checked.
+    // Commands of persons are noted together with the state before them, and commands with a hold are
+    // checked.
     let is_free = actor.is_none_or(|actor| actor.hold.is_none() && actor.kind != HolderKind::Person);
     for command in commands {
         let own = own_frame(&command).filter(|_| is_free);
         let added = own.and_then(|own| added_as(&all.events, own));
         let commit = match added {
-            // What a session says first is about its new frame.
+            // The first text of a session is about its new frame.
             Some((handle, frame)) => {
                 let mut commit = decide(&alone(frame), command)?;
                 commit.events.iter_mut().for_each(|event| event.handle = handle);
@@ -248,7 +253,7 @@ fn in_turn(
     Ok(all)
 }
 
-/// The frame of a command that looks at nothing else.
+/// The frame of a command that reads nothing but this frame.
 fn own_frame(command: &Command) -> Option<&FrameRef> {
     match command {
         Command::Identify { frame, .. } | Command::RecordUsage { frame, .. } | Command::Record { frame, .. } => {
@@ -262,12 +267,12 @@ fn own_frame(command: &Command) -> Option<&FrameRef> {
     }
 }
 
-/// True for a change that no command looks at which is about its own frame.
+/// True for a change that is not read by any command that reads only its own frame.
 fn is_beside(change: &Change) -> bool {
     matches!(change, Change::UsageRecorded { .. } | Change::ActiveChanged { .. } | Change::Held { .. })
 }
 
-/// The frame with an ID that one of the events has added, if none has changed it since.
+/// The frame with an ID that one of the events has added, if no event has changed it since.
 fn added_as<'a>(events: &'a [Event], named: &FrameRef) -> Option<(Handle, &'a Frame)> {
     let FrameRef::Id(id) = named else { return None };
     let (place, handle, frame) = events.iter().enumerate().rev().find_map(|(place, event)| match &event.change {
@@ -278,8 +283,8 @@ fn added_as<'a>(events: &'a [Event], named: &FrameRef) -> Option<(Handle, &'a Fr
     since.iter().all(|event| event.handle != handle || is_beside(&event.change)).then_some((handle, frame))
 }
 
-/// True if a command can be decided on the tree before the events: they change nothing that it looks at. `own`: the frame of a command
-/// that looks at nothing else.
+/// True if a command can be decided on the tree before the events, because they change nothing that it reads.
+/// `own`: the frame of a command that reads nothing else.
 fn is_as_before(tree: &Tree, events: &[Event], own: Option<&FrameRef>) -> bool {
     let is_of_usage = |event: &Event| matches!(event.change, Change::UsageRecorded { .. });
     let replaces_id = |event: &Event| matches!(event.change, Change::IdReplaced { .. } | Change::Added { .. });
@@ -292,17 +297,18 @@ fn is_as_before(tree: &Tree, events: &[Event], own: Option<&FrameRef>) -> bool {
     events.iter().all(|event| event.handle != own || is_beside(&event.change))
 }
 
-/// A tree of a frame alone.
+/// A tree that has only this frame.
 fn alone(frame: &Frame) -> Tree {
     let alone = Frame { parent_session_id: None, depends_on: Vec::new(), ..frame.clone() };
     Tree::from_frames(&mut [alone]).0
 }
 
-/// Decides what is no single command, such as the import of a plan that has changed. `name` is what persons call it if they can take it back. It ends the frames that
-/// only hold others together itself.
+/// Decides a change that is not a single command, such as the import of a plan that has changed. `name` is
+/// the name that persons use for the change if they can take it back. The change itself ends the frames that
+/// only hold others together.
 ///
 /// # Errors
-/// As [`decide_as`]; those of `make`.
+/// Same as [`decide_as`]; the errors of `make`.
 pub(crate) fn decide_together<T>(
     tree: &Tree,
     actor: Option<&Actor>,
@@ -323,7 +329,7 @@ fn draft_of<'a>(tree: &'a Tree, actor: Option<&Actor>, now: u64) -> Result<Draft
     }
     let mut draft = Draft::new(tree, now);
     draft.is_person = actor.is_some_and(|actor| actor.kind == HolderKind::Person);
-    // A person without a name is whoever has the stack itself.
+    // A person without a name is a caller that uses the stack directly.
     draft.actor = actor.filter(|actor| !(draft.is_person && actor.name.is_empty())).cloned();
     Ok(draft)
 }
@@ -337,7 +343,7 @@ fn finished(mut draft: Draft<'_>, person: Option<&Actor>, name: Option<&str>) ->
     draft.finish()
 }
 
-/// True if somebody else has read on in a transcript.
+/// True if another process has read further in a transcript.
 fn was_read_since(tree: &Tree, read: &TranscriptRead) -> bool {
     tree.transcript(&read.conversation).map(|(_, position)| position.offset) != read.before
 }
@@ -354,7 +360,7 @@ fn check_name(field: &'static str, name: &str, limit: usize) -> Result<()> {
 
 /// Refuses a text that has more characters than the limit.
 fn check_length(field: &'static str, text: &str, limit: usize) -> Result<()> {
-    // Counted only if it can be too long: a character has a byte at least.
+    // The characters are counted only if the text can be too long: a character has at least one byte.
     if text.len() <= limit {
         return Ok(());
     }

@@ -10,7 +10,8 @@ use crate::frame::{Change, Frame, Handle, ModelRequest, Results, SummaryRequest,
 use crate::tree::{Draft, Records};
 
 impl Draft<'_> {
-    /// Replaces the frame's ID. The frame's own log moves with it, because its file is named after the ID.
+    /// Replaces the frame's ID. The frame's own log is renamed together with it, because the log's file is
+    /// named after the ID.
     pub(super) fn replace_id(&mut self, handle: Handle, session_id: String) -> Result<()> {
         check_name("sessionID", &session_id, Frame::LONGEST_ID)?;
         match self.tree.by_id(&session_id) {
@@ -38,7 +39,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Records a request for a summary, which only an open frame can have, or its end.
+    /// Records a request for a summary, which only an open frame can have, or the end of such a request.
     pub(super) fn request_summary(&mut self, handle: Handle, request: Option<SummaryRequest>) -> Result<()> {
         let frame = self.tree.node(handle).record();
         if request.is_some() && !frame.status.is_open() {
@@ -51,8 +52,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Records that the parent's conversation has the results of a frame, unless that is known, or the frame was begun
-    /// anew.
+    /// Records that the parent's conversation has the results of a frame, unless that is known already, or
+    /// the frame was retried.
     pub(super) fn deliver(&mut self, handle: Handle) -> Result<()> {
         let status = self.tree.node(handle).status();
         if !status.is_finished() {
@@ -64,7 +65,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Records that the conversation of a frame was replaced, unless it held no results of children anyway.
+    /// Records that the conversation of a frame was replaced, unless the conversation held no results of
+    /// children.
     pub(super) fn forget(&mut self, handle: Handle) {
         if self.tree.node(handle).held_children() > 0 {
             self.push(handle, Change::Forgotten {});

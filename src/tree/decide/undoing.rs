@@ -1,4 +1,4 @@
-//! Commands that go back: a completed frame goes on, and the last command of a person is taken back.
+//! Commands that go back: a completed frame is reopened, and the last command of a person is taken back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -10,13 +10,14 @@ use crate::frame::{Change, Event, FrameBefore, FrameEdit, FrameRef, FrameStatus,
 use crate::tree::given::{Given, left_by};
 use crate::tree::{Draft, Tree};
 
-/// The reason with which a frame is invalidated whose making was taken back.
+/// The reason for the invalidation of a frame whose creation was taken back.
 pub(crate) const TAKEN_BACK: &str = "It was taken back.";
-/// A command that changes more frames than this, besides those that it adds, cannot be taken back.
+/// A command that changes more frames than this, in addition to the frames that it adds, cannot be taken
+/// back.
 pub const MOST_TAKEN_BACK: usize = 2_000;
 
 impl Draft<'_> {
-    /// Lets a completed frame go on.
+    /// Reopens a completed frame.
     pub(super) fn reopen(&mut self, handle: Handle, reason: String) -> Result<()> {
         let (tree, node) = (self.tree, self.tree.node(handle));
         let from = node.status();
@@ -24,7 +25,7 @@ impl Draft<'_> {
             return Err(Error::Transition { handle, from, to: FrameStatus::InProgress });
         }
         not_empty("reason", &reason)?;
-        // A frame that only holds others together goes on with its parts.
+        // A frame that only holds others together continues when its parts continue.
         let is_group = |above: &Handle| {
             let node = tree.node(*above);
             node.status() == FrameStatus::Completed && node.record().no_work.is_some()
@@ -47,14 +48,15 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Notes that a person has given a command, with what it has changed so far.
+    /// Notes that a person has given a command, together with the changes that it has made so far.
     pub(super) fn note_command(&mut self, command: &str, by: &str) {
         let Some(first) = self.events().first().map(|event| event.handle) else { return };
         let before = self.before_command().map(Box::new);
         self.push(first, Change::Commanded { command: command.to_owned(), by: by.to_owned(), before });
     }
 
-    /// What the tree was before the events so far. `None` if some of them cannot be taken back, or if there are too many.
+    /// The state of the tree before the events so far. `None` if some events cannot be taken back, or if
+    /// there are too many.
     fn before_command(&self) -> Option<TreeBefore> {
         let tree = self.tree;
         let mut before = TreeBefore::default();
@@ -81,7 +83,7 @@ impl Draft<'_> {
             }
             let (changed, place) = frames.entry(*handle).or_default();
             changed.extend(keys);
-            // What has waited to begin is planned then.
+            // A frame that has waited to begin is planned then.
             if matches!(change, Change::Answered { becomes: Some(_), .. }) {
                 changed.push("status");
             }
@@ -97,7 +99,7 @@ impl Draft<'_> {
         Some(before)
     }
 
-    /// Takes back the last command of a person, if nothing has been built on it.
+    /// Takes back the last command of a person, if no later work is built on it.
     pub(super) fn undo(&mut self, by: &str) -> Result<()> {
         let tree = self.tree;
         let given = tree.given().iter().rfind(|given| given.by == by).ok_or(Error::NothingToUndo {})?;
@@ -119,14 +121,14 @@ impl Draft<'_> {
         if let Some(reason) = cannot_go_back(tree, before, &self.events()[first..]) {
             return Err(refused(reason));
         }
-        // What was moved below a new frame has left it by then.
+        // A frame that was moved below a new frame has left it by then.
         for frame in before.added() {
             if tree.node(frame).status() != FrameStatus::Invalidated {
                 self.push(frame, Change::Invalidated { reason: TAKEN_BACK.to_owned() });
                 self.leave(frame, FrameStatus::Invalidated);
             }
         }
-        // Somebody may have chosen another one since, or ended it.
+        // Another frame may have been made active since, or this frame may have ended.
         let status_of = |frame: Handle| {
             let restored = before.frames.iter().find(|before| before.frame == frame);
             restored.and_then(FrameBefore::status).unwrap_or_else(|| tree.node(frame).status())
@@ -139,8 +141,9 @@ impl Draft<'_> {
     }
 }
 
-/// The frames that a command has changed, in an order in which each can go back: parents before what was below them before the command, so
-/// that no frame ever comes below itself, and of siblings the last first, because a place is before the next one.
+/// The frames that a command has changed, in an order in which each of them can go back. Parents come before
+/// the frames that were below them before the command, so that no frame ever comes below itself. Among
+/// siblings the last one comes first, because a place is named by the next sibling.
 fn in_order_of_return<'a>(tree: &Tree, before: &'a TreeBefore) -> Vec<&'a FrameBefore> {
     let find = |frame: &FrameRef| tree.resolve(frame).ok();
     let places: BTreeMap<Handle, &FrameEdit> =
@@ -153,7 +156,7 @@ fn in_order_of_return<'a>(tree: &Tree, before: &'a TreeBefore) -> Vec<&'a FrameB
         let next = places.get(&frame)?.before.as_ref()?.as_ref().and_then(find);
         next.filter(|next| places.contains_key(next))
     };
-    // A circle would be the fault of a damaged command.
+    // Only a damaged command can contain a circle.
     let depth = |frame| iter::successors(parent_of(frame), |above| parent_of(*above)).take(tree.len()).count();
     let behind = |frame| iter::successors(next_of(frame), |next| next_of(*next)).take(before.frames.len()).count();
     let order = |frame: Handle| if places.is_empty() { (0, 0) } else { (depth(frame), behind(frame)) };
@@ -163,11 +166,11 @@ fn in_order_of_return<'a>(tree: &Tree, before: &'a TreeBefore) -> Vec<&'a FrameB
     frames.into_iter().map(|(_, before)| before).collect()
 }
 
-/// Why frames cannot be where they were before a command. The events take them all there.
+/// Why frames cannot return to their places before a command. The events move all of them there.
 fn cannot_go_back(tree: &Tree, before: &TreeBefore, events: &[Event]) -> Option<String> {
     before.frames.iter().find(|before| before.edit.is_some())?;
     let mut restored = tree.clone();
-    // The event that the draft has before them is not applied.
+    // The event that comes before these events in the draft is not applied.
     let revisions = tree.revision() + 1..;
     revisions.zip(events).for_each(|(revision, event)| restored.apply(&Event { revision, ..event.clone() }));
     before.frames.iter().find_map(|before| {
@@ -177,9 +180,9 @@ fn cannot_go_back(tree: &Tree, before: &TreeBefore, events: &[Event]) -> Option<
     })
 }
 
-/// The edit that takes a frame back from an edit to its place and its dependencies.
+/// The edit that undoes an edit of a frame: it restores the place and the dependencies of the frame.
 fn place_before(tree: &Tree, handle: Handle, edit: &FrameEdit) -> FrameEdit {
-    // As texts, which are equal to those that are read from a store.
+    // Written as texts, because these are equal to the texts that are read from a store.
     let name = |handle: Handle| FrameRef::Text(handle.to_string());
     let node = tree.node(handle);
     FrameEdit {
@@ -190,7 +193,7 @@ fn place_before(tree: &Tree, handle: Handle, edit: &FrameEdit) -> FrameEdit {
     }
 }
 
-/// Adds to the way back from several edits: each is the way to what was before the command.
+/// Adds an edit to the way back from several edits. Each edit leads back to the state before the command.
 fn note_place(place: &mut Option<Box<FrameEdit>>, before: FrameEdit) {
     let FrameEdit { depends_on, parent, before: next, .. } = before;
     let place = place.get_or_insert_default();
@@ -199,7 +202,8 @@ fn note_place(place: &mut Option<Box<FrameEdit>>, before: FrameEdit) {
     place.before = place.before.take().or(next);
 }
 
-/// Why a command cannot be taken back: what has changed since, or was built on it. `None`: nothing.
+/// Why a command cannot be taken back: what has changed since, or was built on it. `None`: it can be taken
+/// back.
 fn built_since(tree: &Tree, given: &Given, before: &TreeBefore) -> Option<String> {
     let changed = before.frames.iter().map(|before| before.frame);
     let mut frames = changed.chain(before.added()).zip(given.left.iter().zip(left_by(tree, before)));
@@ -214,7 +218,7 @@ fn built_since(tree: &Tree, given: &Given, before: &TreeBefore) -> Option<String
     }
     let is_later = |other: &Handle| other.index() >= given.frames;
     let added: BTreeSet<Handle> = before.added().collect();
-    // It would wait for ever.
+    // A frame that is left there would wait for ever.
     let returning: BTreeSet<Handle> =
         before.frames.iter().filter(|before| before.edit.is_some()).map(|before| before.frame).collect();
     let is_left = |other: &&Handle| {

@@ -1,4 +1,5 @@
-//! Which planned frames can begin, and for what the others wait. One rule for contexts, tools, the program and workers.
+//! Which planned frames can begin, and what the other planned frames wait for. The same rule applies to
+//! contexts, tools, the program and workers.
 
 use std::collections::{HashMap, HashSet};
 use std::iter;
@@ -9,53 +10,56 @@ use crate::steps::step;
 use crate::text::one_line;
 use crate::tree::{LISTED, Tree};
 
-/// How a refusal ends if the caller may begin the frame nevertheless.
+/// The end of a refusal if the caller may begin the frame nevertheless.
 const OR_ANYWAY: &str = ", or begin it `anyway`";
 
-/// What keeps a frame from beginning, or a worker from a frame.
+/// What prevents a frame from beginning, or a worker from getting a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// A frame, which is it or a planned one above it, depends on one that is not completed.
+    /// The frame, or a planned frame above it, depends on a frame that is not completed.
     Dependency {
         /// The frame that depends on the other one.
         frame: Handle,
-        /// The other one, in its newest attempt.
+        /// The other frame, in its newest attempt.
         dependency: Handle,
     },
-    /// This part of it is neither completed nor invalidated.
+    /// This part of the frame is neither completed nor invalidated.
     Child(Handle),
-    /// This frame above it has ended.
+    /// This frame above the frame has ended.
     Above(Handle),
-    /// This frame above it waits to begin: for an answer, or for a time.
+    /// This frame above the frame waits to begin: for an answer, or for a time.
     Waiting(Handle),
-    /// It is no work: a record of another tool, or a frame that holds others together.
+    /// The frame is not work: it is a record of another tool, or a frame that holds others together.
     NoWork,
-    /// It is in progress. For a worker: and is no worker's.
+    /// The frame is in progress. For a worker: and it is not a worker's frame.
     Begun,
-    /// It is blocked. For a worker: and has no answer with which a worker could go on.
+    /// The frame is blocked. For a worker: and it has no answer with which a worker could resume it.
     Blocked,
-    /// It has ended.
+    /// The frame has ended.
     Ended,
-    /// A worker holds it.
+    /// A worker holds the frame.
     Held,
-    /// A worker has put it back until a later time.
+    /// A worker has put the frame back until a later time.
     Later,
-    /// It is not below this frame, which the worker has named.
+    /// The frame is not below this frame, which the worker has named.
     NotBelow(Handle),
 }
 
-/// What becomes of the parts of a frame that begins: the frames below it that are neither completed nor invalidated.
+/// What happens to the parts of a frame that begins. The parts are the frames below it that are neither
+/// completed nor invalidated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parts {
-    /// They are done before it, as whoever takes what is next wants it: workers, and a person who asks what is ready.
+    /// They are done before the frame. This is what an actor needs that takes the next work: a worker, or a
+    /// person who asks what is ready.
     First,
-    /// They can be left: an agent works on them in it.
+    /// They can be left: an agent works on them inside the frame.
     Within,
 }
 
 impl Tree {
-    /// Whether a planned frame can begin, or what keeps it from that. Another one has begun, or ended.
+    /// Whether a planned frame can begin, or what prevents it. A frame with another status has begun, or has
+    /// ended.
     ///
     /// ```
     /// use callstack_core::tree::{Obstacle, Parts};
@@ -78,7 +82,7 @@ impl Tree {
         self.can_begin_after(handle, parts, None)
     }
 
-    /// As [`Tree::can_begin`], once a frame is completed.
+    /// Same as [`Tree::can_begin`], for the time when the frame `completed` is completed.
     pub(crate) fn can_begin_after(
         &self,
         handle: Handle,
@@ -98,7 +102,8 @@ impl Tree {
         }
     }
 
-    /// Whether a frame has what it needs to begin, whatever its own status and its parts are. `completed`: as if this frame were.
+    /// Whether a frame has what it needs to begin, no matter what its own status and its parts are.
+    /// `completed`: this frame counts as completed.
     fn lacks_nothing(&self, handle: Handle, completed: Option<Handle>) -> std::result::Result<(), Obstacle> {
         if self.node(handle).record().no_work.is_some() {
             return Err(Obstacle::NoWork);
@@ -113,8 +118,8 @@ impl Tree {
         self.is_wanted(handle)
     }
 
-    /// As [`Tree::can_begin`] with [`Parts::First`], for many planned frames: `known` says of those that were looked at whether nothing
-    /// around them is left to do.
+    /// Same as [`Tree::can_begin`] with [`Parts::First`], for many planned frames. `known` says, for each
+    /// frame that was looked at, whether nothing is left to do around it.
     pub(super) fn is_next(&self, handle: Handle, known: &mut HashMap<Handle, bool>) -> bool {
         let mut path = Vec::new();
         let mut is_free = true;
@@ -140,12 +145,13 @@ impl Tree {
         }
     }
 
-    /// What a planned frame waits for: its dependencies that are not completed, and those of the planned frames above it.
+    /// The frames that a planned frame waits for: its dependencies that are not completed, and such
+    /// dependencies of the planned frames above it.
     pub fn waits_for(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         self.needed(handle).map(|(_, dependency)| dependency)
     }
 
-    /// What a planned frame waits for, each with the frame that needs it.
+    /// The frames that a planned frame waits for, each with the frame that needs it.
     fn needed(&self, handle: Handle) -> impl Iterator<Item = (Handle, Handle)> + '_ {
         let comes_first = move |(frame, dependency): &(Handle, Handle)| {
             *frame != handle && self.comes_before(handle, *dependency, *frame)
@@ -153,8 +159,9 @@ impl Tree {
         self.needs(handle).filter(move |needed| !comes_first(needed))
     }
 
-    /// The dependencies that are not completed of a frame and of the planned frames above it, each with the frame that has it. Contexts
-    /// show these: they change with the frames of its lineage alone.
+    /// The dependencies that are not completed, of a frame and of the planned frames above it, each with the
+    /// frame that has the dependency. Contexts show these dependencies, because they change only with the
+    /// frames of the frame's lineage.
     pub(crate) fn needs(&self, handle: Handle) -> impl Iterator<Item = (Handle, Handle)> + '_ {
         let is_planned = |above: &Handle| {
             step();
@@ -170,7 +177,7 @@ impl Tree {
         dependencies.filter(|dependency| self.node(*dependency).status() != FrameStatus::Completed)
     }
 
-    /// True if a frame waits for a part of another frame, which depends on it.
+    /// True if a frame waits for a part of another frame: the other frame depends on it.
     fn comes_before(&self, part: Handle, dependency: Handle, whole: Handle) -> bool {
         let mut seen = HashSet::from([part]);
         let mut pending = vec![part];
@@ -179,7 +186,8 @@ impl Tree {
             if frame == dependency {
                 return true;
             }
-            // Who depends on it waits with all parts, and what is above it comes after it.
+            // A frame that depends on this frame waits with all its parts, and the frames above this frame
+            // come after it.
             let dependents =
                 self.dependents(frame).iter().filter(|other| self.node(**other).status() == FrameStatus::Planned);
             let waiting = dependents.flat_map(|other| iter::once(*other).chain(self.unfinished_below(*other)));
@@ -198,7 +206,7 @@ impl Tree {
         }
     }
 
-    /// The part of a frame that is done last of those that are neither completed nor invalidated.
+    /// Among the parts of a frame that are neither completed nor invalidated, the part that is done last.
     fn part_left(&self, handle: Handle) -> Option<Handle> {
         let is_left = |child: &&Handle| {
             step();
@@ -209,11 +217,12 @@ impl Tree {
         self.children(handle).iter().rev().find(is_left).copied()
     }
 
-    /// Checks that a frame has what it needs to begin: [`Tree::can_begin`] whatever its parts are, also of a frame that is to be begun anew.
+    /// Checks that a frame has what it needs to begin. Same as [`Tree::can_begin`] no matter what its parts
+    /// are, also for a frame that is to be retried.
     ///
     /// # Errors
-    /// [`Error::NotReady`], with the dependencies that are not completed, or the frame above it that waits to begin or has ended; also if it
-    /// waits itself, or is no work.
+    /// [`Error::NotReady`], with the dependencies that are not completed, or with the frame above that waits
+    /// to begin or has ended. Also if the frame itself waits, or is not work.
     pub fn check_ready(&self, handle: Handle) -> Result<()> {
         let record = self.node(handle).record();
         if record.waits_to_begin() {
@@ -225,7 +234,7 @@ impl Tree {
         self.check_answered(handle)
     }
 
-    /// As [`Tree::check_ready`], for a frame that is answered if it waits to begin.
+    /// Same as [`Tree::check_ready`], for a frame that is answered if it waits to begin.
     ///
     /// # Errors
     /// As [`Tree::check_ready`].
@@ -244,7 +253,7 @@ impl Tree {
         }
     }
 
-    /// The error that says what keeps a frame from beginning, and what to do.
+    /// The error that says what prevents a frame from beginning, and what to do.
     fn not_ready(&self, handle: Handle, obstacle: Obstacle) -> Error {
         let named = |other: Handle| format!("{other} ({}) above it", shown(&one_line(self.node(other).title())));
         let (dependencies, message) = match obstacle {
@@ -269,7 +278,8 @@ impl Tree {
                 );
                 (Vec::new(), message)
             }
-            // The others come from the parts and the status of the frame itself, which are not looked at.
+            // The other obstacles come from the parts and the status of the frame itself, which are not
+            // looked at.
             _ => {
                 let needed: Vec<(Handle, Handle)> = self.needed(handle).collect();
                 let message = format!("{}; {}{OR_ANYWAY}", self.listed_needs(handle, &needed), self.advice_on(&needed));

@@ -1,4 +1,5 @@
-//! The order of what can begin: the most urgent first, and of equally urgent frames the first of the plan.
+//! The order of the frames that can begin: the most urgent first, and equally urgent frames in the order of
+//! the plan.
 
 use std::collections::HashMap;
 
@@ -7,33 +8,33 @@ use crate::frame::{FrameStatus, Handle, Priority};
 use crate::tree::Tree;
 
 impl Tree {
-    /// How urgent a frame is: its own priority, or else that of the nearest frame above that has one.
+    /// How urgent a frame is: its own priority, or else the priority of the nearest frame above that has one.
     pub fn priority(&self, handle: Handle) -> Priority {
         self.lineage(handle).find_map(|frame| self.node(frame).record().priority).unwrap_or_default()
     }
 
-    /// The planned frames that can begin, after their parts ([`Parts::First`]): the most urgent first, and of equally urgent ones the
-    /// first of the plan.
+    /// The planned frames that can begin, after their parts ([`Parts::First`]): the most urgent first, and
+    /// equally urgent frames in the order of the plan.
     pub fn ready(&self) -> impl Iterator<Item = Handle> + '_ {
         self.ready_within(None)
     }
 
-    /// The same of a frame and those below it, or of all.
+    /// Same as [`Tree::ready`], for a frame and the frames below it, or for all frames.
     pub(crate) fn ready_within(&self, below: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
         let mut known = HashMap::new();
         let own = below.filter(|below| self.node(*below).status() == FrameStatus::Planned);
         own.into_iter().chain(self.planned_in_order(below)).filter(move |handle| self.is_next(*handle, &mut known))
     }
 
-    /// The planned children of a frame that can begin with their parts within, in that order; with `completed` those that can once that
-    /// frame is completed.
+    /// The planned children of a frame that can begin with their parts inside them, in that order. With
+    /// `completed`: the children that can begin once this frame is completed.
     pub fn ready_children(&self, parent: Handle, completed: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
         let is_planned = |child: &Handle| self.node(*child).status() == FrameStatus::Planned;
         let planned = self.most_urgent_first(self.children(parent).iter().copied().filter(is_planned));
         planned.filter(move |child| self.can_begin_after(*child, Parts::Within, completed).is_ok())
     }
 
-    /// The planned siblings of a frame that can begin when it is completed, in that order.
+    /// The planned siblings of a frame that can begin when the frame is completed, in that order.
     pub fn ready_siblings(&self, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
         let parent = self.node(handle).parent();
         parent
@@ -42,7 +43,7 @@ impl Tree {
             .filter(move |next| *next != handle)
     }
 
-    /// The planned frames below a frame, or all, in the order in which they are next.
+    /// The planned frames below a frame, or all planned frames, in the order in which they are next.
     pub(super) fn planned_in_order(&self, below: Option<Handle>) -> impl Iterator<Item = Handle> + '_ {
         let all = below.is_none().then(|| self.unfinished_in_order());
         let some = below.map(|below| self.unfinished_below(below));
@@ -50,7 +51,8 @@ impl Tree {
         self.most_urgent_first(unfinished.filter(|handle| self.node(*handle).status() == FrameStatus::Planned))
     }
 
-    /// Frames, which are in the order of the plan, in the order in which they are next. They are taken one by one if none has a priority.
+    /// Sorts frames, which are in the order of the plan, into the order in which they are next. They are
+    /// taken one by one if no frame has a priority.
     fn most_urgent_first<'a>(
         &'a self,
         mut frames: impl Iterator<Item = Handle> + 'a,
@@ -64,7 +66,8 @@ impl Tree {
         sorted.into_iter().map(|(_, frame)| frame).chain(frames)
     }
 
-    /// As [`Tree::priority`], for many frames: `known` has those of the frames that were looked at.
+    /// Same as [`Tree::priority`], for many frames: `known` has the priorities of the frames that were looked
+    /// at.
     fn inherited(&self, handle: Handle, known: &mut HashMap<Handle, Priority>) -> Priority {
         let mut path = Vec::new();
         let mut priority = Priority::NORMAL;

@@ -1,5 +1,5 @@
-//! Frames that wait before they have begun, until somebody answers or a time comes, and frames that are no work: plans of other tools have
-//! such ones.
+//! Frames that wait before they have begun, until a person answers or a time comes, and frames that are not
+//! work: plans of other tools have such frames.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ impl Tree {
         self.waiting.iter().copied()
     }
 
-    /// Those of them whose time has come, each with that time.
+    /// The frames that wait to begin and whose time has come, each with that time.
     pub fn ended_waits(&self, now: u64) -> impl Iterator<Item = (Handle, u64)> + '_ {
         let until = |handle: Handle| self.node(handle).record().questions.last()?.until;
         self.waiting_to_begin()
@@ -21,7 +21,8 @@ impl Tree {
             .filter(move |(_, until)| *until <= now)
     }
 
-    /// What a frame becomes that has waited to begin, when it is answered. `None`: it does not wait to begin.
+    /// The status that a frame gets when it has waited to begin and is answered. `None`: the frame does not
+    /// wait to begin.
     pub(in crate::tree) fn after_wait(&self, handle: Handle) -> Option<FrameStatus> {
         let frame = self.node(handle).record();
         let has_parts = || self.children(handle).iter().any(|child| self.node(*child).status().is_unfinished());
@@ -34,7 +35,7 @@ impl Tree {
         })
     }
 
-    /// The nearest frame above a frame that waits to begin, and with it all work below it.
+    /// The nearest frame above a frame that waits to begin, and so makes all work below it wait.
     pub fn waiting_above(&self, handle: Handle) -> Option<Handle> {
         if self.waiting.is_empty() {
             return None;
@@ -45,15 +46,16 @@ impl Tree {
         })
     }
 
-    /// The revision of the last change of what frames hold together, if one of these is done, and nothing has ended it. A change of the plan
-    /// alone ends none.
+    /// The revision of the last change of the frames that others hold together, if all that such a frame
+    /// holds together is done and no command has ended it. A change of the plan alone does not end such a
+    /// frame.
     pub(crate) fn plan_with_done_groups(&self, since: u64) -> Option<u64> {
         let is_new = !self.no_work.is_empty() && self.plan_revision != since;
         let none = HashMap::new();
         (is_new && self.groups().any(|group| self.is_group_done(group, &none))).then_some(self.plan_revision)
     }
 
-    /// The unfinished frames that are no work.
+    /// The unfinished frames that are not work.
     pub(in crate::tree) fn groups(&self) -> impl Iterator<Item = Handle> + '_ {
         self.no_work.iter().copied()
     }
@@ -62,13 +64,14 @@ impl Tree {
         self.no_work.contains(&handle)
     }
 
-    /// True if an unfinished frame is no work.
+    /// True if there is an unfinished frame that is not work.
     pub(in crate::tree) fn has_groups(&self) -> bool {
         !self.no_work.is_empty()
     }
 
-    /// True if a frame is no work, does not wait for somebody, and all that it holds together is done: its parts, and what it depends on. `ended` has
-    /// what becomes of frames by the command.
+    /// True if a frame is not work, does not wait for a person, and everything that it holds together is
+    /// done: its parts, and the frames that it depends on. `ended` has the statuses that frames get by the
+    /// command.
     pub(in crate::tree) fn is_group_done(&self, handle: Handle, ended: &HashMap<Handle, FrameStatus>) -> bool {
         let node = self.node(handle);
         let status = |handle: &Handle| ended.get(handle).copied().unwrap_or(self.node(*handle).status());
@@ -86,7 +89,7 @@ impl Tree {
         };
         let mut needed = self.newest_dependencies(handle).peekable();
         let parts = self.children(handle);
-        // Nobody has done what others need if all parts were taken out of the plan.
+        // If all parts were taken out of the plan, the work that other frames need was not done.
         let is_any_done = parts.iter().any(|part| status(part) == FrameStatus::Completed);
         let holds_something = needed.peek().is_some() || is_any_done || self.dependents(handle).is_empty();
         (needed.peek().is_some() || !parts.is_empty())

@@ -1,4 +1,4 @@
-//! Which frames are free for workers, and what keeps them from the others.
+//! Which frames are free for workers, and what prevents workers from getting the other frames.
 
 use super::{Obstacle, Parts};
 use crate::error::Error;
@@ -7,8 +7,9 @@ use crate::steps::step;
 use crate::tree::Tree;
 
 impl Tree {
-    /// The first frame that is free for a worker of this name: of those that workers have had the one that waits longest, else the first
-    /// planned one that can begin. Those of other assignees are left to them.
+    /// The first frame that is free for a worker with this name. Among the frames that workers have had, it
+    /// is the one that has waited longest; if there is none, it is the first planned frame that can begin.
+    /// Frames with another assignee are left to that assignee.
     pub(in crate::tree) fn free_for_workers(&self, name: &str, below: Option<Handle>, now: u64) -> Option<Handle> {
         let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
         let is_for_worker = |handle: &Handle| self.node(*handle).record().is_for_worker(name);
@@ -23,8 +24,8 @@ impl Tree {
         left.or_else(|| self.planned_in_order(below).find(can_begin))
     }
 
-    /// Whether a worker can hold a frame at this time: a planned one that can begin, or one that workers have begun and that nobody has
-    /// now. Or what keeps it from that.
+    /// Whether a worker can hold a frame at this time: a planned frame that can begin, or a frame that
+    /// workers have begun and that no worker has now. If not, what prevents it.
     pub fn can_hold(&self, handle: Handle, now: u64) -> Result<(), Obstacle> {
         let frame = self.node(handle).record();
         match (frame.status, frame.worker()) {
@@ -38,15 +39,16 @@ impl Tree {
         }
     }
 
-    /// Whether a worker can go on with what workers have begun.
+    /// Whether a worker can resume a frame that workers have begun.
     fn can_go_on(&self, handle: Handle) -> Result<(), Obstacle> {
         self.is_wanted(handle)?;
         self.part_for_workers(handle).map_or(Ok(()), |part| Err(Obstacle::Child(part)))
     }
 
-    /// A part that was planned below a worker's frame and is not completed, whoever has begun it: a frame that has split its work comes
-    /// after its parts, the last of which is named. What was pushed below it is its worker's own work, also if that has failed; parts
-    /// can be planned below that as long as it is open.
+    /// A part that was planned below a worker's frame and is not completed, no matter which actor began it. A
+    /// frame that has split its work comes after its parts, and the last of these parts is returned. Frames
+    /// that were pushed below it are its worker's own work, even if they have failed. Parts can be planned
+    /// below such a pushed frame as long as it is open.
     pub fn part_for_workers(&self, handle: Handle) -> Option<Handle> {
         let mut looked = vec![handle];
         while let Some(frame) = looked.pop() {
@@ -72,7 +74,7 @@ impl Tree {
         None
     }
 
-    /// The error for a frame that a worker cannot have.
+    /// The error for a frame that a worker cannot get.
     pub(in crate::tree) fn not_free(&self, handle: Handle, obstacle: Obstacle) -> Error {
         let status = |handle: Handle| self.node(handle).status();
         let reason = match obstacle {
@@ -95,12 +97,12 @@ impl Tree {
         Error::NotFree { handle, reason }
     }
 
-    /// Counts what is left to do below a frame or everywhere, at this time: for the worker of this name, or for workers to whom nothing is
-    /// assigned.
+    /// Counts the work that is left below a frame, or everywhere, at this time: for the worker with this
+    /// name, or for workers to which no frame is assigned.
     pub fn work_left(&self, name: Option<&str>, below: Option<Handle>, now: u64) -> WorkLeft {
         let mut left = WorkLeft::default();
         let is_below = |handle: &Handle| below.is_none_or(|below| self.is_ancestor(below, *handle));
-        // What only holds others together is done when these are.
+        // A frame that only holds others together is done when these are done.
         let is_work = |handle: &Handle| {
             let frame = self.node(*handle).record();
             frame.no_work.is_none() || frame.status == FrameStatus::Blocked
