@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result, SNAPSHOT};
 use crate::frame::{FrameStatus, Handle};
 
-/// A frame as an archive keeps it. A store keeps every field, so a new one is a change that stores must follow.
+/// A frame as an archive keeps it. A store keeps every field, so a new field is a change that stores must
+/// follow.
 ///
 /// In JSON, as an exported history has it: `{"handle": "f2", "root": "f1", "sessionID": "ses_2", "title": 7, "status": "completed",
 /// "isRun": false, "place": null, "changed": 12, "image": "…"}`.
@@ -66,9 +67,10 @@ pub struct ArchivedPlace {
     pub place: Option<u64>,
 }
 
-/// The frames of a tree as they were at one revision: that of the newest snapshot. A [`Tree`](crate::Tree) asks for those
-/// that it does not hold in memory. What the tree has changed since is in memory; what others have changed since the
-/// revision of the tree is told apart by [`ArchivedFrame::changed`].
+/// The frames of a tree as they were at one revision: the revision of the newest snapshot. A
+/// [`Tree`](crate::Tree) asks for the frames that it does not hold in memory. The frames that the tree has
+/// changed since are in memory. [`ArchivedFrame::changed`] tells apart the frames that others have changed
+/// since the revision of the tree.
 pub trait Archive: fmt::Debug + Send + Sync {
     /// All frames of the tree to which a frame belongs. Empty if there is no such frame.
     ///
@@ -76,14 +78,16 @@ pub trait Archive: fmt::Debug + Send + Sync {
     /// The errors of the medium, as for the other methods.
     fn frames(&self, handle: Handle) -> Result<Vec<ArchivedFrame>>;
 
-    /// The frames after this one, or the first ones, in the order of their handles: some of them, and none if there are no more.
+    /// Some of the frames after this one, or some of the first frames, in the order of their handles. Empty
+    /// if there are no more frames.
     ///
     /// # Errors
     /// As [`Archive::frames`].
     fn page(&self, after: Option<Handle>) -> Result<Vec<ArchivedFrame>>;
 
-    /// As [`Archive::frames`], but as they were at an earlier revision, for a tree that others have changed since or whose
-    /// images cannot be read. They are made of the events, which can take seconds. By default it fails.
+    /// As [`Archive::frames`], but the frames are as they were at an earlier revision. For a tree that others
+    /// have changed since, or whose images cannot be read. The frames are made from the events, which can
+    /// take seconds. By default this fails.
     ///
     /// # Errors
     /// As [`Archive::frames`]; [`Error::Damaged`] if the events cannot be read.
@@ -92,8 +96,8 @@ pub trait Archive: fmt::Debug + Send + Sync {
         Err(Error::json(SNAPSHOT, format!("the tree of {handle} cannot be read")))
     }
 
-    /// The frames that a query finds, and those that have changed since a revision. Their order does not matter, and a frame may be
-    /// named twice.
+    /// The frames that a query finds, and the frames that have changed since a revision. Their order does not
+    /// matter, and a frame may be named twice.
     ///
     /// # Errors
     /// As [`Archive::frames`].

@@ -1,7 +1,8 @@
-//! A long text in few words: the sentences that say most, in their order. Those that name files, identifiers and numbers, and those that tell of
-//! decisions, failures and what is left, come before the others, wherever they stand: reports have them at their end as a rule.
+//! A long text in few words: the sentences that say most, in their order. Sentences that name files,
+//! identifiers and numbers come before the others, and so do sentences that tell of decisions, failures and
+//! what is left. Their place in the text does not matter: reports usually have such sentences at their end.
 //!
-//! Nothing is worded anew, and the same text gives the same sentences.
+//! No sentence is reworded, and the same text gives the same sentences.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,13 +10,14 @@ use std::ops::Range;
 
 use crate::text::{beginning, ending, floor_char_boundary};
 
-/// Of a longer text the beginning and the end are looked at, each of this length in characters.
+/// Of a longer text, only the beginning and the end are read, each of this length in characters.
 const LOOKED_AT: usize = 8_000;
-/// What stands for sentences that are left out, between others and behind the last one.
+/// The marks for sentences that are left out: between other sentences, and behind the last one.
 const GAP: &str = " … ";
 const END: &str = " …";
 
-/// Beginnings of words that tell of a decision, of a failure, and of what is left to do or waits for somebody.
+/// Beginnings of words that tell of a decision, of a failure, and of work that is left to do or waits for
+/// another actor.
 const DECIDED: &[&str] =
     &["decid", "decision", "because", "instead", "must", "never", "always", "chose", "chosen", "agreed"];
 const FAILED: &[&str] =
@@ -36,15 +38,16 @@ const LEFT: &[&str] = &[
     "pending",
 ];
 
-/// What a kind of word adds to the weight of a sentence, at most so often.
+/// How much a kind of word adds to the weight of a sentence, and how many such words count at most.
 const NAME: (usize, usize) = (3, 4);
 const NUMBER: (usize, usize) = (1, 3);
 const TOLD: usize = 5;
 const FIRST: usize = 4;
 const LAST: usize = 3;
 
-/// A text, or the sentences of it that say most, as many as cost at most `limit` together; and whether that is all of it. A sentence that alone
-/// costs more is cut at a word. `cost` must not be less for more text.
+/// A text, or those of its sentences that say most: as many as cost at most `limit` together. The second
+/// value is true if that is the whole text. A sentence that alone costs more is cut at a word. `cost` must
+/// not be less for more text.
 pub(crate) fn dense<'a>(text: &'a str, limit: usize, cost: &dyn Fn(&str) -> usize) -> (Cow<'a, str>, bool) {
     let text = text.trim();
     if cost(text) <= limit {
@@ -64,7 +67,7 @@ pub(crate) fn dense<'a>(text: &'a str, limit: usize, cost: &dyn Fn(&str) -> usiz
         let at = kept.partition_point(|other| *other < place);
         kept.insert(at, place);
         let more = joined(text, &sentences, &kept);
-        // A prefix of one ranking: with more room all of this stays.
+        // The sentences are a prefix of one ranking: with more room, all of them stay.
         if cost(&more) > limit {
             let is_worth_it = kept.len() == 1 || cost(&shown) < limit - limit / 4;
             let cut = is_worth_it.then(|| cut(text, &mut sentences, &kept, place, limit, cost)).flatten();
@@ -87,7 +90,7 @@ struct Sentence {
 }
 
 impl Sentence {
-    /// What it says, for its length.
+    /// How much the sentence says for its length.
     fn worth(&self, text: &str) -> f64 {
         let said = &text[self.range.clone()];
         let (mut names, mut numbers) = (0, 0);
@@ -112,7 +115,7 @@ impl Sentence {
     }
 }
 
-/// True for what names a thing: a path, an identifier, code, an issue.
+/// True for a word that names a thing: a path, an identifier, code, an issue.
 fn is_name(word: &str, bare: &str) -> bool {
     let inner = |mark: &str| bare.contains(mark);
     let is_mixed = bare.chars().skip(1).any(char::is_uppercase) && bare.chars().any(char::is_lowercase);
@@ -132,7 +135,7 @@ fn is_file(bare: &str) -> bool {
     })
 }
 
-/// The sentences of a text; a line of a list and a block of code are one each.
+/// The sentences of a text. A line of a list and a block of code are one sentence each.
 fn sentences(text: &str) -> Vec<Sentence> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let (head, tail) = (beginning(text, LOOKED_AT).len(), text.len() - ending(text, LOOKED_AT).len());
@@ -186,7 +189,7 @@ fn split(text: &str, line: Range<usize>, ranges: &mut Vec<Range<usize>>) {
     for (at, mark) in said.char_indices().filter(|(_, mark)| matches!(mark, '.' | '!' | '?' | '。' | ';')) {
         let end = line.start + at + mark.len_utf8();
         let is_end = text[end..line.end].starts_with(char::is_whitespace) || mark == '。';
-        // The number of a list ends no sentence.
+        // The number of an entry of a list does not end a sentence.
         let is_number = text[start..end].trim_start().len() <= 3;
         if is_end && !is_number {
             ranges.push(start..end);
@@ -196,7 +199,7 @@ fn split(text: &str, line: Range<usize>, ranges: &mut Vec<Range<usize>>) {
     ranges.push(start..line.end);
 }
 
-/// Sentences in their order, with marks where others stood.
+/// Sentences in their order, with marks where other sentences were.
 fn joined(text: &str, sentences: &[Sentence], kept: &[usize]) -> String {
     let mut joined = String::new();
     let mut before: Option<usize> = None;
@@ -217,12 +220,13 @@ fn joined(text: &str, sentences: &[Sentence], kept: &[usize]) -> String {
     joined
 }
 
-/// What stands between two sentences that follow each other: a line end, or a space.
+/// The separator of two sentences that follow each other: a line end, or a space.
 fn between(text: &str, one: &Range<usize>, other: &Range<usize>) -> &'static str {
     if text[one.end..other.start].contains('\n') { "\n" } else { " " }
 }
 
-/// The sentences that are kept, with as much of one of them as there is room for, to the end of a word if there is one.
+/// The kept sentences, with as much of one of them as there is room for. It is cut at the end of a word if
+/// there is one.
 fn cut(
     text: &str,
     sentences: &mut [Sentence],
@@ -299,7 +303,7 @@ mod tests {
             let is_of_text = |word: &str| word == "…" || words.contains(&word);
             let is_one = shown.split_whitespace().filter(|word| *word != "…").count() <= 1;
             prop_assert!(is_one || shown.split_whitespace().all(is_of_text), "no word is cut: {shown:?}");
-            // With more room nothing that was shown goes.
+            // With more room, nothing that was shown disappears.
             let (longer, _) = dense(&text, limit + more, &length);
             prop_assert!(longer.chars().count() >= shown.chars().count() || longer.len() >= text.trim().len());
         }

@@ -60,8 +60,9 @@ impl fmt::Display for BudgetUnit {
 ///   file can stay.
 /// - **Renamed files.** A file that already has the name of a frame's new log is renamed before the commit, and stays
 ///   renamed if the commit fails. If the new ID of a frame is not committed, its log can keep a second name.
-/// - **Files beside the store.** [`Stack::flush`](crate::Stack::flush), [`Stack::close`](crate::Stack::close) and
-///   [`Stack::export_files`](crate::Stack::export_files) can have written some of their files.
+/// - **Files next to the store.** [`Stack::flush`](crate::Stack::flush),
+///   [`Stack::close`](crate::Stack::close) and [`Stack::export_files`](crate::Stack::export_files) can have
+///   written some of their files.
 /// - **Several commits.** `tools::advance_run` commits each tool call separately; if one fails, the earlier ones stay.
 ///
 /// A failed command can also apply events to the tree that other processes committed before it.
@@ -83,7 +84,8 @@ pub enum Error {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         similar: Vec<String>,
     },
-    /// The IDs of several frames begin with the reference, or their titles are it or begin with it.
+    /// Several frames match: their IDs begin with the reference, or their titles are the reference or begin
+    /// with it.
     #[error("`{}` matches several frames: {}; give the handle of one, or a longer part of its ID", shown(.reference), listed(.candidates))]
     AmbiguousFrame {
         /// The reference that the caller gave.
@@ -177,14 +179,15 @@ pub enum Error {
         /// Its status.
         status: FrameStatus,
     },
-    /// Only a frame that is failed or blocked can be begun anew, and only once: then its newest attempt can.
+    /// Only a frame that is failed or blocked can be retried, and only once: after that, its newest attempt
+    /// can.
     #[error("frame {handle} {}", advice_on_retry(*.status, .newest))]
     NotRetriable {
         /// The frame.
         handle: Handle,
         /// Its status.
         status: FrameStatus,
-        /// The newest attempt, if the frame was begun anew already.
+        /// The newest attempt, if the frame was already retried.
         #[serde(skip_serializing_if = "Option::is_none")]
         newest: Option<Handle>,
     },
@@ -192,9 +195,9 @@ pub enum Error {
     #[error("frame {handle} cannot have the tools {}: the frames above it have {}; leave them out, or give them to those frames first",
         listed_tools(.tools), listed_tools(.above))]
     ToolsExceed {
-        /// The frame, or for a new one the frame above it.
+        /// The frame, or for a new frame the frame above it.
         handle: Handle,
-        /// The tools that are too many.
+        /// The tools that the frames above do not have.
         tools: Vec<String>,
         /// The tools of the frames above.
         above: Vec<String>,
@@ -210,7 +213,8 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// An imported frame has a `retryOf` that cannot be, or an edit would move an attempt away from the one before it.
+    /// An imported frame has a `retryOf` that is not possible, or an edit would move an attempt away from the
+    /// attempt before it.
     #[error("`{}` cannot be the next attempt of `{}`: {reason}", shown(&reference_to_id(.frame)), shown(&reference_to_id(.attempt)))]
     RetryLink {
         /// The ID of the frame that has the link.
@@ -253,7 +257,7 @@ pub enum Error {
         /// The maximum depth: how many frames can be above a frame.
         limit: usize,
     },
-    /// The frame waits for the caller, which would wait for it.
+    /// The frame waits for the caller, so the caller cannot wait for it.
     #[error(
         "frame {handle} waits for this session, so waiting for it would never end; do other work, or end your turn"
     )]
@@ -261,14 +265,15 @@ pub enum Error {
         /// The frame.
         handle: Handle,
     },
-    /// Somebody else works on the frame, or the caller works in it or below it already.
+    /// Another actor works on the frame, or the caller already works in it or below it.
     #[error("frame {handle} is held by {}: wait for its results, or work on another frame", shown_message(.by))]
     Held {
         /// The frame.
         handle: Handle,
-        /// Who has it, such as ``worker `build-1` ``.
+        /// The actor that has it, such as ``worker `build-1` ``.
         by: String,
-        /// Until when, unless its holder renews that, in milliseconds since the Unix epoch. `None`: without an end.
+        /// The time until which the actor has it, unless the actor renews its hold, in milliseconds since the
+        /// Unix epoch. `None`: without an end.
         until: Option<u64>,
     },
     /// The frame, or an unfinished frame below it, already sees a chunk of that name.
@@ -341,7 +346,8 @@ pub enum Error {
         total: usize,
         /// The smallest total that is enough now.
         needed: usize,
-        /// What the two numbers count: tokens, or bytes if the budget has its own cap in bytes and that is too small.
+        /// What the two numbers count: tokens, or bytes if the budget has its own cap in bytes and this cap
+        /// is too small.
         unit: BudgetUnit,
     },
     /// A setting, a number or an environment variable is outside of its allowed values.
@@ -509,8 +515,9 @@ pub enum Error {
         /// The frame before which it would stand.
         before: Handle,
     },
-    /// Something keeps a frame from beginning ([`Tree::can_begin`](crate::Tree::can_begin)), and the call did not say that it begins
-    /// nevertheless; or it is no work.
+    /// Something keeps a frame from beginning ([`Tree::can_begin`](crate::Tree::can_begin)), and the call did
+    /// not say that the frame begins nevertheless; or the frame only holds other frames together, or keeps a
+    /// record of another tool.
     #[error("frame {handle} cannot begin yet: {}", shown_message(.message))]
     NotReady {
         /// The frame.
@@ -520,7 +527,8 @@ pub enum Error {
         /// What keeps it from beginning, and what to do.
         message: String,
     },
-    /// Frames below a frame that is to be completed are open or planned, and the call did not say that it ends nevertheless.
+    /// Frames below a frame that is to be completed are open or planned, and the call did not say that the
+    /// frame ends nevertheless.
     #[error(
         "frame {handle} is not done: open or planned below it: {}; finish them, or invalidate what is not needed, or end it `anyway`",
         listed_frames(.left)
@@ -539,21 +547,22 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// Somebody else has held the frame since, so what its earlier holder still sends is refused.
+    /// Another holder has had the frame since, so commands that the earlier holder still sends are refused.
     #[error(
         "frame {handle} {}, so the commands of generation {refused} are refused; stop work on it, and take another frame", taken_by(.by, *.generation)
     )]
     HoldLost {
         /// The frame.
         handle: Handle,
-        /// Its newest holder, such as ``worker `build-2` ``. Empty: nobody has ever held it.
+        /// Its newest holder, such as ``worker `build-2` ``. Empty: it has never had a holder.
         by: String,
-        /// The generation of that holder; 0 if nobody has ever held it.
+        /// The generation of that holder; 0 if it has never had a holder.
         generation: u64,
         /// The generation of the refused command.
         refused: u64,
     },
-    /// A frame of a list of new frames is refused. The code, and the fields in JSON, are those of the reason.
+    /// A frame of a list of new frames is refused. The code, and the fields in JSON, are the same as for the
+    /// reason.
     #[error("child {number} ({}): {error}", shown(.title))]
     #[serde(serialize_with = "as_reason")]
     Child {
@@ -604,7 +613,7 @@ impl Error {
         Self::Disconnected { path: path.into(), message: message.into(), is_outcome_unknown, source: None }
     }
 
-    /// An [`Error::Replaced`]. `message` says what is another one now.
+    /// An [`Error::Replaced`]. `message` says what is different now.
     pub fn replaced(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Replaced { path: path.into(), message: message.into() }
     }
@@ -655,18 +664,20 @@ pub enum ErrorClass {
     Refused,
     /// A value that no stack takes.
     Usage,
-    /// Others use the stack, or its server cannot be reached for a while: the same request can succeed later.
+    /// Other processes or threads use the stack, or its server cannot be reached for a while: the same
+    /// request can succeed later.
     Passing,
     /// A file, a folder or a disk does not allow it.
     Storage,
     /// What is stored is damaged, was replaced, or was written by a newer version.
     Damaged,
-    /// The program has used the stack as it cannot be used: within a query, for what a stack in memory does not have, or after a panic.
+    /// The program has used the stack in a way that is not possible: within a query, for a part that a stack
+    /// in memory does not have, or after a panic.
     Broken,
 }
 
 impl Error {
-    /// Returns the kind of failure that this is. An error within a list has the class of the error of its member.
+    /// Returns the kind of failure that this is. The error of a frame in a list has the class of its reason.
     ///
     /// ```
     /// use callstack_core::{Error, ErrorClass, NewFrame, Stack};

@@ -40,7 +40,7 @@ impl<'a> Value<'a> {
         self.text.strip_prefix('"')?.strip_suffix('"')
     }
 
-    /// The string that this is.
+    /// This value as a string, without escapes, if it is a string.
     pub fn string(self) -> Option<String> {
         self.raw()?;
         from_json(self.text).ok()
@@ -70,7 +70,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Gives each string of a value to a function, keys excepted.
+/// Passes each string of a value to a function, except keys.
 pub(crate) fn each_string<'a>(value: Value<'a>, mut each: impl FnMut(Value<'a>)) {
     let mut reader = value.reader();
     while let Some(byte) = reader.byte() {
@@ -114,7 +114,8 @@ impl<'a> Reader<'a> {
         self.peek().is_none()
     }
 
-    /// Gives the key of each entry of an object to a function, which reads its value. Keys are as they are written.
+    /// Passes the key of each entry of an object to a function, which reads the value of the entry. Keys are
+    /// as they are written.
     pub fn object(&mut self, mut each: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
         self.list(b'{', b'}', |reader| {
             let key = reader.key()?;
@@ -122,7 +123,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Calls a function before each value of an array, which it reads.
+    /// Calls a function at each value of an array. The function reads the value.
     pub fn array(&mut self, each: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.list(b'[', b']', each)
     }
@@ -145,7 +146,7 @@ impl<'a> Reader<'a> {
         Some(Value { text: &self.text[start..self.at], start: self.start + start })
     }
 
-    /// Calls a function that reads a value, and returns the bytes of it in the whole text.
+    /// Calls a function that reads a value, and returns the place of the value in the whole text, in bytes.
     pub fn spanned(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<Range<usize>> {
         self.blanks();
         let start = self.at;

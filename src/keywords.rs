@@ -273,8 +273,8 @@ pub(crate) fn for_each_raw_word(text: &str, mut visit: impl FnMut(RawWord<'_>)) 
     }
 }
 
-/// Visits short words of ASCII from a place on, as long as there are no others. Returns the place behind them, where a word
-/// begins that must be read by characters, or the end.
+/// Visits short words of ASCII from a place on, until a word of another kind follows. Returns the place
+/// behind the short words. There begins a word that must be read by characters, or the text ends.
 #[inline(always)]
 fn visit_short_words(bytes: &[u8], mut at: usize, visit: &mut impl FnMut(RawWord<'_>)) -> usize {
     while at < bytes.len() && bytes[at].is_ascii() {
@@ -294,8 +294,8 @@ fn visit_short_words(bytes: &[u8], mut at: usize, visit: &mut impl FnMut(RawWord
     at.min(bytes.len())
 }
 
-/// Returns the small letters and digits at the beginning of a window: how many they are, themselves as [`number`] packs
-/// them, and the byte behind them, which is not ASCII if they fill the window.
+/// Returns the small letters and digits at the beginning of a window: their number, the characters as
+/// [`number`] packs them, and the byte behind them. That byte is not ASCII if they fill the window.
 #[inline(always)]
 fn short_word(window: u128) -> (usize, u128, u8) {
     let length = beginning_in(window, [b'a'..=b'z', b'0'..=b'9']);

@@ -47,7 +47,7 @@
 //! | `markdown` | no | `import::checklist`, which reads check lists in Markdown |
 //! | `tokenizer` | no | `context::O200k`, which counts tokens with the o200k vocabulary instead of estimating |
 //! | `schema` | no | JSON Schemas of records, events and results: they implement `schemars::JsonSchema` |
-//! | `capi` | no | the C functions of `include/callstack.h`, the only unsafe code (but for one call on macOS); includes `sqlite` and `tools` |
+//! | `capi` | no | the C functions of `include/callstack.h`, the only unsafe code (except one call on macOS); includes `sqlite` and `tools` |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(any(feature = "capi", all(feature = "sqlite", target_vendor = "apple"))), forbid(unsafe_code))]

@@ -12,7 +12,7 @@ use crate::text::one_line;
 /// How much of a text an excerpt shows before and behind the first word that was found, in characters.
 const BEFORE: usize = 40;
 const BEHIND: usize = 100;
-/// The most words of a query, and of a text that is looked at as one.
+/// Maximum number of words of a query, and of words that are read from the text of a query.
 const MOST_WORDS: usize = 16;
 const MOST_READ: usize = 100;
 /// The characters of a word that an index keeps. A word that is longer is compared when the frame is read.
@@ -22,13 +22,13 @@ const INDEXED_CHARACTERS: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SearchQuery {
-    /// Words. A frame is found if for each of them a word of its texts begins with it, in any letter case.
+    /// Words. A frame is found if each of them is the beginning of a word in its texts, in any letter case.
     pub words: String,
     /// Only frames below this one.
     pub below: Option<FrameRef>,
-    /// True: also what was said and done in the frames, as their logs have it.
+    /// True: the search also looks at what was said and done in the frames, as their logs have it.
     pub logs: bool,
-    /// The most frames that are returned. Default 20.
+    /// Maximum number of frames that are returned. Default 20.
     pub limit: usize,
 }
 
@@ -53,7 +53,7 @@ impl SearchQuery {
 pub enum SearchField {
     /// The title.
     Title,
-    /// The results, or those so far.
+    /// The results, or the results so far.
     Results,
     /// A decision.
     Decision,
@@ -118,7 +118,7 @@ pub struct Found {
     pub field: SearchField,
     /// A part of it, on one line.
     pub excerpt: String,
-    /// The number of the entry, of a log.
+    /// The number of the entry, for an entry of a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     #[serde(skip)]
@@ -133,7 +133,7 @@ pub struct Found {
 pub struct FoundFrames {
     /// The frames.
     pub frames: Vec<Found>,
-    /// Number of further ones, which the limit leaves out.
+    /// Number of further frames, which the limit leaves out.
     pub more: usize,
 }
 
@@ -141,10 +141,11 @@ pub struct FoundFrames {
 pub(crate) struct Words(Vec<String>);
 
 impl Words {
-    /// The words of a text, without those that others begin with. Of a long text it takes only the beginning.
+    /// The words of a text, without those that are the beginning of another one. Of a long text, only the
+    /// beginning is used.
     pub(crate) fn of(text: &str) -> Self {
         let mut words: Vec<String> = words(text).map(|(_, word)| word).take(MOST_READ).collect();
-        // The beginning of another word says nothing more.
+        // A word that is the beginning of another word adds nothing.
         let is_told = |index: usize, word: &String| {
             let others = words.iter().enumerate().filter(|(other, _)| *other != index);
             { others }.any(|(other, longer)| longer.starts_with(word.as_str()) && (longer != word || other < index))
@@ -297,7 +298,7 @@ impl Seen {
         }
     }
 
-    /// The first word that no text has had.
+    /// The first word that was in none of the texts.
     pub(crate) fn first_missing<'a>(&self, words: &'a Words) -> Option<&'a str> {
         words.0.iter().zip(&self.weights).find(|(_, weight)| **weight == 0).map(|(word, _)| &**word)
     }
@@ -339,7 +340,8 @@ pub(crate) fn texts(record: &Frame) -> impl Iterator<Item = (SearchField, &str)>
         .chain(record.heap.iter().map(|chunk| (SearchField::Heap, &*chunk.content)))
 }
 
-/// The best of what was found: those with the words in the most telling texts, and of equal ones the newest.
+/// The best of the found frames: those that have the words in the texts with the highest weight, and among
+/// equal ones the newest.
 pub(crate) fn best(mut found: Vec<Found>, limit: usize) -> FoundFrames {
     found.sort_by(|one, other| other.score.cmp(&one.score).then(one.handle.cmp(&other.handle)));
     let more = found.len().saturating_sub(limit);

@@ -144,7 +144,7 @@ struct Inner {
     word_index: Option<Arc<dyn WordIndex>>,
     /// A command has panicked and may have changed the tree partially.
     is_broken: AtomicBool,
-    /// The last revision of the plan at which groups were looked for that are done.
+    /// The last revision of the plan at which the stack looked for groups that are done.
     groups_looked_at: AtomicU64,
     contexts: Contexts,
     /// The folder of the stack. `None`: the stack keeps no files of logs.
@@ -183,9 +183,10 @@ impl Stack {
         Self::of(Tree::new(), Journal::none(), Vec::new(), options)
     }
 
-    /// Creates a stack in memory from a stored state. The list has an entry for each inconsistency of the state, with
-    /// its repair; no frame is lost. A `logPath` that leads out of a stack's folder is removed, and contexts name none of the
-    /// others: the state may come from a stranger. A host that knows a log names it with [`FrameLog::set_path`].
+    /// Creates a stack in memory from a stored state. The list has an entry for each inconsistency of the
+    /// state, with its repair; no frame is lost. A `logPath` that leads out of a stack's folder is removed.
+    /// Contexts do not name the other log paths either, because the state may come from a stranger. A host
+    /// that knows a log names it with [`FrameLog::set_path`].
     pub fn from_state(mut state: StackState, options: StackOptions) -> (Self, Vec<Repair>) {
         let mut repairs = Vec::new();
         layout::drop_outside_logs(&mut state, Path::new(""), &mut repairs);
@@ -209,11 +210,12 @@ impl Stack {
         self.commit(make, |tree, command, now| decide_as(tree, self.actor.as_deref(), command, now))
     }
 
-    /// Executes commands one after the other as one commit: all of them are kept, or none. Returns the errors of those that are
-    /// refused, which the others do not depend on.
+    /// Executes commands one after the other as one commit: all of them are kept, or none. A command that is
+    /// refused does not stop the others. Returns the errors of the refused commands.
     ///
     /// # Errors
-    /// Why the commit has failed, with its first event if it came so far: the store may have kept it.
+    /// The reason why the commit has failed, and its first event if the commands were decided: the store may
+    /// have kept the commit.
     #[cfg(feature = "session")]
     fn execute_together(&self, commands: Vec<Command>) -> std::result::Result<Vec<Error>, (Error, Option<Box<Event>>)> {
         let (mut refused, mut first) = (Vec::new(), None);
@@ -317,11 +319,12 @@ impl Stack {
     /// back. All later commands of this stack fail with [`Error::Broken`], and so do queries that return a [`Result`].
     /// To continue, open the stack again.
     ///
-    /// **A damaged history** does not break the stack. If a command or [`Stack::refresh`] finds an event in the store
-    /// that cannot be read or does not fit the events before it, this and all later commands fail with the same
-    /// [`Error::Damaged`], and nothing is written any more, neither to the store nor to the files. The tree keeps the
-    /// events before the damage, so queries go on, and [`Stack::export_history`] writes exactly these events.
-    /// `Stack::rebuild` makes a new stack of them in another folder.
+    /// **A damaged history** does not break the stack. If a command or [`Stack::refresh`] finds an event in
+    /// the store that cannot be read or does not fit the events before it, this and all later commands fail
+    /// with the same [`Error::Damaged`], and nothing is written any more, neither to the store nor to the
+    /// files. The tree keeps the events before the damage, so queries still work, and
+    /// [`Stack::export_history`] writes exactly these events. `Stack::rebuild` makes a new stack of them in
+    /// another folder.
     pub fn is_broken(&self) -> bool {
         self.inner.is_broken.load(Ordering::Acquire)
     }
@@ -330,30 +333,31 @@ impl Stack {
         if self.is_broken() { Err(Error::Broken {}) } else { Ok(()) }
     }
 
-    /// Calls `read` with the current tree and returns its result. The tree does not change during the call. Commands of
-    /// other threads do not wait for it: they go on with a tree that shares the records of unchanged frames with this one.
+    /// Calls `read` with the current tree and returns its result. The tree does not change during the call.
+    /// Commands of other threads do not wait for it: they continue with a tree that shares the records of
+    /// unchanged frames with this one.
     ///
     /// `read` may call queries of the same stack; they use the same tree. Commands inside of `read` fail with
-    /// [`Error::InsideRead`], because `read` would go on with a tree that lacks their changes. It may wait for other
-    /// threads, also for their commands.
+    /// [`Error::InsideRead`], because `read` would continue with a tree that lacks their changes. `read` may
+    /// wait for other threads, also for their commands.
     ///
     /// # Errors
-    /// If a frame of a finished tree had to be read from the database, and that failed: the errors of the database. What `read` has
-    /// returned is dropped then, since it may lack the frame.
+    /// If a frame of a finished tree had to be read from the database, and that failed: the errors of the
+    /// database. The value that `read` has returned is then dropped, because it may lack the frame.
     pub fn read<T>(&self, read: impl FnOnce(&Tree) -> T) -> Result<T> {
         self.look(|tree| tree.checked(read))
     }
 
-    /// As [`Stack::read`], for names and texts within a call: if a frame cannot be read, a frame without any text stands in its place. What a
-    /// call is about was resolved before, which loads its tree.
+    /// As [`Stack::read`], for names and texts within a call: if a frame cannot be read, a frame without any
+    /// text replaces it. The frame that a call is about was resolved before, which loads its tree.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Tree) -> T) -> T {
         let value = self.inner.tree.lend(look);
         self.drop_finished();
         value
     }
 
-    /// As [`Stack::read`]. If others have changed a frame that cannot be read, and have compacted the history since, it is read again
-    /// with their changes.
+    /// As [`Stack::read`]. If others have changed a frame that cannot be read, and have compacted the history
+    /// since, `read` is called again with their changes.
     ///
     /// # Errors
     /// [`Error::Broken`]; as [`Stack::read`].

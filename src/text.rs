@@ -124,7 +124,7 @@ pub fn escape_hidden(json: &str) -> Cow<'_, str> {
     })
 }
 
-/// Bytes that are no text in UTF-8 or UTF-16, with the place of the first fault.
+/// Bytes that are not a text in UTF-8 or UTF-16, with the place of the first fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: it is neither UTF-8 nor UTF-16")]
 #[non_exhaustive]
@@ -144,7 +144,7 @@ pub struct NotText {
 /// ```
 ///
 /// # Errors
-/// It is neither.
+/// The bytes are neither.
 pub fn decoded(bytes: Vec<u8>) -> Result<String, NotText> {
     // Without a mark, the first characters of a file of JSON or a list are ASCII.
     let read: Option<fn([u8; 2]) -> u16> = match bytes.get(..4) {
@@ -168,8 +168,8 @@ pub fn decoded(bytes: Vec<u8>) -> Result<String, NotText> {
     Ok(text)
 }
 
-/// Returns a text without the byte order mark at its beginning, which is no part of what it says. What reads a file that is no JSON
-/// calls this first.
+/// Returns a text without the byte order mark at its beginning, which is not a part of what the text says.
+/// Code that reads a file that is not JSON calls this first.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }
@@ -254,7 +254,7 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Returns the lines of a text. Every character that some reader takes for the end of a line ends one.
+/// Returns the lines of a text. Every character that some program takes for the end of a line ends a line.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |character: char| {
         matches!(character, '\n' | '\u{B}' | '\u{C}' | '\r' | '\u{1C}'..='\u{1E}' | '\u{85}' | '\u{2028}' | '\u{2029}')
@@ -273,8 +273,9 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns a text with a hanging indent: its first line as it is, and all others indented. In a text whose own lines
-/// begin at the margin, no line of it can be taken for one of these. Hidden characters become U+FFFD.
+/// Returns a text with a hanging indent: its first line as it is, and all others indented. In a text whose
+/// own lines begin at the margin, no line of the indented text can be taken for one of these lines. Hidden
+/// characters become U+FFFD.
 pub(crate) fn hanging_indent(text: &str) -> Cow<'_, str> {
     let mut lines = lines(text);
     let first = lines.next().unwrap_or_default();
@@ -332,7 +333,8 @@ pub(crate) fn first_free<T>(
     }
     let mut distance = 1;
     let (mut free, mut free_name) = loop {
-        // Beyond the largest number the search goes on with a new start, which no directory has enough names to reach.
+        // Beyond the largest number the search continues with a new start. No directory has enough names to
+        // reach this point.
         let Some(number) = numbers.start.checked_add(distance) else {
             return first_free(numbers.start + 2.., name, is_free);
         };

@@ -140,9 +140,10 @@ impl Archive for PostgresArchive {
             ArchiveQuery::Roots => "place IS NOT NULL".to_owned(),
             ArchiveQuery::Nothing => "false".to_owned(),
         };
-        // The question whether there is a newer snapshot is asked once. Without it, the server may read all frames to find none, as long
-        // as it has no statistics of a new stack. This is no function with a kept plan: one that was made while the table was small
-        // would read all of it, as long as a large transaction fills it.
+        // The question whether there is a newer snapshot is asked once. Without it, the server may read all
+        // frames to find none, as long as it has no statistics of a new stack. This statement is not a
+        // function with a kept plan: a plan that was made while the table was small would read the whole
+        // table, as long as a large transaction fills it.
         let sql = format!(
             "SELECT handle, changed, place FROM {frames} AS changed WHERE stack = $1 AND changed > $2 \
              AND (SELECT snapshot FROM callstack.stacks WHERE id = $1) > $2 \

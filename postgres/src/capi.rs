@@ -20,7 +20,7 @@ use crate::server::OpenUrl;
 /// storage errors.
 ///
 /// # Safety
-/// Each text is null or has so many bytes; `out_stack` and `error` are null or can be written to.
+/// Each text is null or has the given number of bytes; `out_stack` and `error` are null or can be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn callstack_open_url(
     url: CallstackView,

@@ -1,4 +1,4 @@
-//! Removes the events of finished trees, and goes back to the snapshot that the others follow.
+//! Removes the events of finished trees, and goes back to the snapshot that the other events follow.
 
 use callstack_core::store::{CompactedEvents, CompactionLimits};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ pub(crate) fn compact(
     for row in transaction.rows(FINISHED_TREES, &[(&stack, Type::INT8)])? {
         let (root, changed): (i64, i64) = (row.get(0), row.get(1));
         let root = handle_of(root).ok_or_else(|| Error::damaged(place, "a tree has no possible root", ADVICE))?;
-        // What has not changed since the base is the base itself.
+        // A tree that has not changed since the base is the same as in the base.
         if changed.cast_unsigned() <= base || (limits.is_verified)(root) {
             trees.push((root, changed));
         }

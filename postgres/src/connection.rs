@@ -1,7 +1,7 @@
 //! One connection to a server, used by one thread at a time.
 //!
-//! It uses `tokio-postgres`, and not the synchronous crate around it, because only that can send the requests of a commit together, and
-//! give one up after a time.
+//! It uses `tokio-postgres`, and not the synchronous crate around it, because only `tokio-postgres` can send
+//! the requests of a commit together, and give a request up after a time.
 
 use std::future::poll_fn;
 use std::panic::resume_unwind;
@@ -19,8 +19,8 @@ use tokio_postgres::{Client, Row, SimpleQueryMessage, SimpleQueryRow};
 use crate::errors::Failure;
 use crate::url::ServerUrl;
 
-/// The time until which an answer is awaited. `patience` is for others who use the stack; the server gets a while in any case, so that a
-/// call which has waited for others does not give its commit up.
+/// The time until which an answer is awaited. `patience` is the wait for other users of the stack. The server
+/// gets some time in any case, so that a call that has waited for other users does not give its commit up.
 pub(crate) fn deadline_after(patience: Duration) -> Instant {
     Instant::now() + patience.clamp(ANSWER_PATIENCE, LONGEST_PATIENCE)
 }
@@ -126,7 +126,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // A plain drop of a runtime panics inside of another one, which a host can have.
+        // A plain drop of a runtime panics inside of another runtime, and a host can have one.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
@@ -148,7 +148,8 @@ pub(crate) fn in_new_runtime<T: Send>(
     Err(failure)
 }
 
-/// Waits for a future. A thread that already runs a runtime of the host may not wait in another one, so a thread of its own does.
+/// Waits for a future. A thread that already runs a runtime of the host may not wait in another one, so a
+/// separate thread waits.
 pub(crate) fn block_on<F>(runtime: &Runtime, future: F) -> F::Output
 where
     F: Future + Send,

@@ -10,7 +10,8 @@ use tokio_postgres::error::SqlState;
 pub(crate) enum Failure {
     /// The connection is lost, or could not be made. What the server has done with the request is not known.
     Lost(Error),
-    /// The server has refused the request, so nothing of it lasts; or the failure has nothing to do with the connection.
+    /// The server has refused the request, so nothing of it is kept; or the failure has nothing to do with
+    /// the connection.
     Refused(Error),
 }
 
@@ -19,7 +20,7 @@ impl Failure {
     pub(crate) fn of(place: &str, error: tokio_postgres::Error) -> Self {
         let Some(database_error) = error.as_db_error() else {
             let message = with_causes(&error);
-            // What no other try changes.
+            // Errors that another try does not change.
             if message.contains("invalid configuration") || message.contains("does not support TLS") {
                 let advice =
                     if message.contains("password missing") { "; give it in PGPASSWORD or in the URL" } else { "" };
@@ -60,14 +61,14 @@ impl Failure {
         Self::Lost(Error::disconnected(place, format!("no answer within {} ms", limit.as_millis()), false))
     }
 
-    /// The error for a caller of whom nothing was changed.
+    /// The error for a caller whose call changed nothing.
     pub(crate) fn without_change(self) -> Error {
         match self {
             Self::Lost(error) | Self::Refused(error) => error,
         }
     }
 
-    /// The error for the caller of a commit of which nobody knows whether it was kept.
+    /// The error for the caller of a commit if it is not known whether the commit was kept.
     pub(crate) fn with_unknown_outcome(self, place: &str) -> Error {
         match self.without_change() {
             Error::Disconnected { path, message, .. } => Error::disconnected(path, message, true),
@@ -88,7 +89,7 @@ impl From<Error> for Failure {
 pub(crate) const NO_SCHEMA: &str =
     "the database has no schema of callstack; an owner of the database runs `callstack postgres migrate URL`";
 
-/// The advice in the error for a row that nobody of us has written.
+/// The advice in the error for a row that this library did not write.
 pub(crate) const ADVICE: &str = "restore the rows of this stack from a backup of the server";
 
 /// True for errors after which another connection may work.
@@ -112,7 +113,8 @@ fn is_of_value(error: &tokio_postgres::Error) -> bool {
     })
 }
 
-/// The message of an error with those of its causes. The message of a lost connection alone says little.
+/// The message of an error together with the messages of its causes. The message of a lost connection alone
+/// says little.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();

@@ -13,8 +13,8 @@
 //! # Ok::<(), callstack_core::Error>(())
 //! ```
 //!
-//! With the feature `capi` the crate has the C function `callstack_open_url` beside those of `callstack.h`: `make native-postgres`
-//! builds the library.
+//! With the feature `capi` the crate has the C function `callstack_open_url` in addition to those of
+//! `callstack.h`: `make native-postgres` builds the library.
 //!
 //! # Guarantees
 //! A command is one transaction. It locks the stack's row, so that it is decided on all earlier commits, and revisions have no gaps.

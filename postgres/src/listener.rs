@@ -51,7 +51,7 @@ impl Listener {
                 let mut messages = poll_fn(move |context| connection.poll_message(context));
                 while let Some(Ok(message)) = messages.next().await {
                     if let AsyncMessage::Notification(notification) = message {
-                        // Nobody waits any more if this fails.
+                        // If this fails, no listener waits any more.
                         let _ = sender.send(notification.payload().to_owned());
                     }
                 }

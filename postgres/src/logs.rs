@@ -82,7 +82,8 @@ const LAST_LINE: &str = "SELECT coalesce(max(line), 0) FROM callstack.logs WHERE
 const LINES: &str = "SELECT entry FROM callstack.logs WHERE stack = $1 AND handle = $2 AND line > $3 AND line <= $4 \
     ORDER BY line";
 
-/// A line break is counted for each line, as in a file. All operators here have the types of those of the system: one of other types could
-/// be a stranger's, who may write to a schema of the search path.
+/// A line break is counted for each line, as in a file. All operators here have the types of the system's own
+/// operators: an operator of other types could come from a stranger who may write to a schema of the search
+/// path.
 const LIST: &str = "SELECT handle, sum(octet_length(entry) + 1)::bigint, \
     extract(epoch FROM max(written))::float8 FROM callstack.logs WHERE stack = $1 GROUP BY handle";

@@ -6,17 +6,19 @@ use callstack_core::{Durability, StackOptions};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PostgresOptions {
-    /// The failures that an acknowledged commit survives. [`Durability::Normal`], the default, leaves that to the server's
-    /// setting `synchronous_commit`, which is `on` unless somebody has changed it. [`Durability::Full`] waits in any case until the
-    /// server has the commit on its disk, and on those of its synchronous standbys.
+    /// The failures that an acknowledged commit survives. [`Durability::Normal`], the default, leaves that to
+    /// the server's setting `synchronous_commit`, which is `on` unless it was changed. [`Durability::Full`]
+    /// waits in any case until the server has the commit on its disk, and on the disks of its synchronous
+    /// standbys.
     pub durability: Durability,
-    /// Maximum wait for other processes before a call fails, in milliseconds, and for an answer of the server, if it is more than 2,000.
-    /// Default 10,000.
+    /// Maximum wait for other processes before a call fails, in milliseconds. If it is more than 2,000, it is
+    /// also the maximum wait for an answer of the server. Default 10,000.
     pub busy_timeout: u64,
-    /// Time after which the server ends the transaction of a process that does not go on, because it was stopped or cut off, in
-    /// milliseconds. Others wait for it that long. A process that goes on later commits again, if nobody has committed meanwhile.
-    /// A history that [`Stack::rebuild_in_store`](callstack_core::Stack::rebuild_in_store) reads may not pause for longer. Default
-    /// 5,000; at least 1,000.
+    /// Time after which the server ends the transaction of a process that does not continue, because it was
+    /// stopped or cut off, in milliseconds. Other processes wait for the transaction that long. A process
+    /// that continues later commits again, if no other process has committed meanwhile. A history that
+    /// [`Stack::rebuild_in_store`](callstack_core::Stack::rebuild_in_store) reads may not pause for longer.
+    /// Default 5,000; at least 1,000.
     pub idle_timeout: u64,
     /// Maximum number of connections for commands at the same time; queries can have as many more. Default 8.
     pub connections: usize,

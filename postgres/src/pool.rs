@@ -15,7 +15,8 @@ use crate::url::ServerUrl;
 /// Waits between two attempts to reach a server.
 const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// An attempt with less time would only say that there was no answer, and hide why the one before has failed.
+/// An attempt with less time would only say that there was no answer, and hide why the attempt before it has
+/// failed.
 const LEAST_ATTEMPT: Duration = Duration::from_millis(250);
 /// Maximum wait for the answer to a change of grants, or to the removal of a stack.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(120);
@@ -99,7 +100,8 @@ impl Pool {
         asked.map_err(Failure::without_change)
     }
 
-    /// Changes something outside of a stack's commands, which may take long. If no answer comes, nobody knows whether it was done.
+    /// Changes something outside of a stack's commands, which may take long. If no answer comes, it is not
+    /// known whether the change was made.
     pub(crate) fn change<T>(&self, request: impl FnMut(&mut Connection, Instant) -> Result<T, Failure>) -> Result<T> {
         self.ask(self.patience().max(CHANGE_PATIENCE), request).map_err(|error| match error {
             Error::Disconnected { path, message, .. } => Error::disconnected(path, message, true),
@@ -117,7 +119,7 @@ impl Pool {
         loop {
             match run(self) {
                 Err(Failure::Lost(error)) => {
-                    // The others are probably lost too.
+                    // The other connections are probably lost too.
                     self.inner.state.lock().idle.clear();
                     if Instant::now() + wait + LEAST_ATTEMPT >= deadline {
                         return Err(Failure::Lost(error));
@@ -130,7 +132,7 @@ impl Pool {
         }
     }
 
-    /// A connection for a command or a query. Waits while too many of them have one.
+    /// A connection for a command or a query. Waits while too many commands or queries have one.
     pub(crate) fn take(&self, of: Use, deadline: Instant) -> Result<Connection, Failure> {
         let begun = Instant::now();
         let mut state = self.inner.state.lock();

@@ -1,4 +1,4 @@
-//! Reading of a stack's events and of the heads of its snapshots, in the open transaction or beside it.
+//! Reading of a stack's events and of the heads of its snapshots, in the open transaction or outside of it.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -35,14 +35,16 @@ impl PostgresReader {
         self.pool.patience()
     }
 
-    /// The rows of a statement whose first value is the stack, and which reads this part of what a transaction writes.
+    /// The rows of a statement. Its first value is the stack, and it reads this part of what a transaction
+    /// writes.
     pub(crate) fn rows(&self, part: Part, sql: &str, values: &[Value<'_>], patience: Duration) -> Result<Vec<Row>> {
         let values: Vec<Value<'_>> =
             [(&self.stack as &(dyn ToSql + Sync), Type::INT8)].into_iter().chain(values.iter().cloned()).collect();
         self.with_connection(part, patience, |connection, deadline| connection.rows(sql, &values, deadline))
     }
 
-    /// Calls `run` with a connection. What the open transaction of this thread has written of this part is sent before.
+    /// Calls `run` with a connection. First, the waiting writes of this part in the open transaction of this
+    /// thread are sent.
     fn with_connection<T>(
         &self,
         part: Part,
@@ -129,7 +131,7 @@ impl PostgresReader {
         row.try_get(column).map_err(|error| self.damaged(error.to_string()).with_source(error))
     }
 
-    /// The error for a row that nobody of us has written.
+    /// The error for a row that this library did not write.
     pub(crate) fn damaged(&self, message: impl Into<String>) -> Error {
         Error::damaged(&*self.place, message, ADVICE)
     }

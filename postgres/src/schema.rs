@@ -25,7 +25,7 @@ struct Migration {
 
 const MIGRATIONS: [Migration; 1] = [Migration { version: 1, oldest: 1, sql: include_str!("schema_1.sql") }];
 
-/// A number by which two migrations at the same time know each other.
+/// The number of the lock by which two migrations at the same time wait for each other.
 const MIGRATION_LOCK: i64 = 0x0063_616c_6c73_7461;
 
 /// What [`migrate`] has done.
@@ -135,7 +135,7 @@ fn check(connection: &mut Connection, place: &str, deadline: Instant) -> Result<
     }
 }
 
-/// The version of the schema, and the oldest version of the library's that can use it.
+/// The version of the schema, and the oldest version of the library's schema that can use it.
 fn newest_version(connection: &mut Connection, deadline: Instant) -> Result<(i32, i32), Failure> {
     let sql = "SELECT version, oldest FROM callstack.schema_versions ORDER BY version DESC LIMIT 1";
     let rows = connection.rows(sql, &[], deadline)?;
@@ -154,8 +154,8 @@ fn refuse_newer(place: &str, found: Option<(i32, i32)>) -> Result<()> {
     }
 }
 
-/// Lets a role of the server read or change the stacks of a tenant, which is made if it does not exist. Row-level security keeps the
-/// role from those of other tenants. The owner of the schema runs it.
+/// Lets a role of the server read or change the stacks of a tenant, which is made if it does not exist.
+/// Row-level security keeps the role from the stacks of other tenants. The owner of the schema runs it.
 ///
 /// # Errors
 /// [`Error::Setting`] for the name of the tenant; [`Error::Io`] if there is no such role, or the user of the URL does not own the

@@ -73,7 +73,7 @@ CREATE TABLE callstack.frames (
     PRIMARY KEY (stack, handle)
 );
 CREATE INDEX frames_by_change ON callstack.frames (stack, changed);
--- An index can have no longer bytes than some 2,700.
+-- An entry of an index can have at most some 2,700 bytes.
 CREATE INDEX frames_by_id ON callstack.frames (stack, substring(session_id FOR 200));
 CREATE INDEX frames_by_status ON callstack.frames (stack, status);
 CREATE INDEX frames_by_title ON callstack.frames (stack, title);
@@ -108,7 +108,7 @@ CREATE TABLE callstack.words (
     PRIMARY KEY (stack, word, part, is_log)
 );
 
--- What the words are of: the history up to a revision, in the row with the handle 0, and lines of logs.
+-- What the words come from: the history up to a revision, in the row with the handle 0, and lines of logs.
 CREATE TABLE callstack.indexed (
     tenant int NOT NULL,
     stack bigint NOT NULL,
@@ -120,8 +120,9 @@ CREATE TABLE callstack.indexed (
     PRIMARY KEY (stack, handle)
 );
 
--- A stack that is new is not in the statistics of the server, which would then take its rows for very few, and read all of them to find
--- one. Without statistics of this column it takes a stack for a share of the table, and looks for the other columns too.
+-- A new stack is not in the statistics of the server. The server would then assume that the stack has very
+-- few rows, and read all of them to find one. Without statistics of this column it takes a stack for a share
+-- of the table, and looks for the other columns too.
 DO $$
 DECLARE
     name text;
@@ -134,7 +135,8 @@ END $$;
 -- The statements of each command are functions, because the server keeps the plans of their statements, which take longer to make than
 -- they take to run.
 
--- Locks a stack. Returns its row, and then at most so many events that follow the known one, with that one first, without its text.
+-- Locks a stack. Returns its row, and then at most `most` events that follow the known one. The known event
+-- comes first, without its text.
 CREATE FUNCTION callstack.lock(stack bigint, known bigint, most int) RETURNS TABLE (
     revision bigint, writer bigint, snapshot bigint, base bigint, event text
 ) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -194,8 +196,9 @@ BEGIN
         FROM unnest(append.handles, append.kinds, append.events) WITH ORDINALITY AS new (handle, kind, event, place);
 END $$;
 
--- The tenants that the current role may read, or change. Each statement asks once. The bodies are bound to the functions that they name
--- now, and all functions here name those of the system: nobody can put others in their place by a search path.
+-- The tenants that the current role may read, or change. Each statement asks once. The bodies are bound to
+-- the functions that they name now, and all functions here name those of the system: no role can replace them
+-- by others through a search path.
 CREATE FUNCTION callstack.readable_tenants() RETURNS int[] LANGUAGE sql STABLE
 BEGIN ATOMIC
     SELECT coalesce(pg_catalog.array_agg(members.tenant), '{}') FROM callstack.members
@@ -213,7 +216,8 @@ CREATE POLICY reading ON callstack.members FOR SELECT USING (pg_catalog.pg_has_r
 ALTER TABLE callstack.tenants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reading ON callstack.tenants FOR SELECT USING (id = ANY ((SELECT callstack.readable_tenants())::int[]));
 
--- Whoever writes a row names a stack of the row's tenant: nobody takes the revisions of somebody else's stack.
+-- A role that writes a row names a stack of the row's tenant: no role takes the revisions of the stack of
+-- another tenant.
 DO $$
 DECLARE
     name text;

@@ -116,7 +116,8 @@ impl PostgresServer {
         Ok(found.iter().map(|row| (row.get(0), row.get::<_, i64>(1).cast_unsigned())).collect())
     }
 
-    /// Removes a stack with its history and its logs. Returns false if there is none. Who still has it open gets [`Error::Replaced`].
+    /// Removes a stack with its history and its logs. Returns false if there is none. A process that still
+    /// has it open gets [`Error::Replaced`].
     ///
     /// # Errors
     /// [`Error::ReadOnly`] if this role may not change the stack; [`Error::Busy`]; the errors of [`PostgresServer::connect`].
@@ -127,7 +128,7 @@ impl PostgresServer {
         let tables = ["events", "heads", "frames", "base_frames", "logs", "words", "indexed"];
         let statements = tables.map(|table| format!("DELETE FROM callstack.{table} WHERE stack = {id};")).concat();
         self.pool.change(|connection, deadline| {
-            // Waits for a command that runs, and lets no other one begin.
+            // Waits for a command that runs, and lets no other command begin.
             let locked = format!(
                 "BEGIN; SET LOCAL lock_timeout = '10s'; SELECT id FROM callstack.stacks WHERE id = {id} FOR NO KEY UPDATE; \
                  {statements} DELETE FROM callstack.stacks WHERE id = {id} RETURNING id; COMMIT"
@@ -137,7 +138,7 @@ impl PostgresServer {
                 connection.run("ROLLBACK", deadline)?;
             }
             removed?;
-            // A row that this role may read and not change is still there.
+            // A row that this role may read but not change is still there.
             let left = connection.run(&format!("SELECT id FROM callstack.stacks WHERE id = {id}"), deadline)?;
             if left.is_empty() { Ok(()) } else { Err(Error::read_only(place).into()) }
         })?;
@@ -172,8 +173,8 @@ const LIST_STACKS: &str = "SELECT stacks.name, stacks.revision FROM callstack.st
 
 /// Where [`Stack::open_url`](OpenUrl::open_url) finds stacks.
 pub trait OpenUrl: Sized {
-    /// Opens the stack of a URL ([`StackUrl`]), which is made if it does not exist. Its events, snapshots and logs are in the
-    /// database. There are files beside it only if the URL has the option `mirror`.
+    /// Opens the stack of a URL ([`StackUrl`]), which is made if it does not exist. Its events, snapshots and
+    /// logs are in the database. There are files too only if the URL has the option `mirror`.
     ///
     /// ```no_run
     /// use callstack_core::{NewFrame, Stack, StackOptions};

@@ -32,7 +32,7 @@ pub struct PostgresStore {
     place: Arc<str>,
     /// The newest commit of events that was read to the end, or written.
     known: Option<Mark>,
-    /// The newest one at the last look.
+    /// The newest commit of events at the last look.
     seen: Option<Mark>,
     /// How long the server waits within a transaction until the next commit.
     idle_timeout: Duration,
@@ -51,8 +51,8 @@ impl PostgresStore {
         Self { pool, stack, place, known: None, seen: None, idle_timeout, open: Arc::new(Open::default()) }
     }
 
-    /// The store of a new stack whose history is read from elsewhere: the server waits longer for the next part of the first
-    /// transaction, because nobody else waits for this stack.
+    /// The store of a new stack whose history is read from elsewhere: the server waits longer for the next
+    /// part of the first transaction, because no other process waits for this stack.
     pub(crate) fn of_history(mut self) -> Self {
         self.idle_timeout = HISTORY_PATIENCE;
         self
@@ -67,8 +67,9 @@ impl PostgresStore {
         PostgresReader::new(self.pool.clone(), self.stack.id, self.place.clone(), Arc::downgrade(&self.open))
     }
 
-    /// Begins a transaction on a connection, and locks the stack. Waits for others who have locked it until `limit`. Also reads what
-    /// follows the commit that is known, so that the lock is held for one round trip only.
+    /// Begins a transaction on a connection, and locks the stack. Waits until `limit` for other users that
+    /// have locked it. Also reads the events that follow the known commit, so that the lock is held for one
+    /// round trip only.
     fn lock(&self, connection: &mut Connection, known: Option<Mark>, limit: Instant) -> Result<Locked, Failure> {
         let options = self.pool.options();
         let id = self.stack.id;
@@ -93,7 +94,7 @@ impl PostgresStore {
         let deadline = deadline_after(patience.saturating_add(ROUND_TRIP));
         let rows = connection.run(&sql, deadline)?;
         if rows.iter().all(|row| row.len() != COLUMNS) {
-            // A row that this role may read and not change cannot be locked.
+            // A row that this role may read but not change cannot be locked.
             let visible = connection.run(&format!("SELECT id FROM callstack.stacks WHERE id = {id}"), deadline)?;
             return Err(match visible.is_empty() {
                 true => self.gone(connection, deadline),
@@ -177,7 +178,7 @@ impl PostgresStore {
         match found {
             _ if newest.mark.revision <= known.revision => Err(self.lost(known).into()),
             Some(writer) if writer == known.writer => Ok(()),
-            // It was compacted.
+            // The event was compacted.
             None if newest.base >= known.revision => Ok(()),
             _ => Err(self.lost(known).into()),
         }
@@ -198,8 +199,8 @@ impl PostgresStore {
         run(transaction).map_err(Failure::without_change)
     }
 
-    /// Ends the commit of a transaction whose connection was lost: connects again, and finds out whether it was kept. If it was not,
-    /// and nobody has committed since, commits it again.
+    /// Ends the commit of a transaction whose connection was lost: connects again, and finds out whether the
+    /// commit was kept. If it was not kept, and no other process has committed since, commits it again.
     fn settle(&self, transaction: &mut Transaction) -> Result<()> {
         const LOST: &str = "the connection was lost during the commit";
         let deadline = transaction.deadline();
@@ -211,7 +212,7 @@ impl PostgresStore {
             let now = self.lock(&mut connection, None, deadline)?.newest;
             let proof = queue.proof();
             let writer = proof.map_or(Ok(None), |proof| self.writer_of(proof, &mut connection, deadline))?;
-            // What a compaction has made since does not fit what waits.
+            // The result of a compaction since then does not fit the writes that wait.
             let is_as_before = now.mark == before.mark && now.base == before.base;
             let fate = match (proof, writer) {
                 (_, Some(writer)) if writer == queue.writer() => Fate::Kept,
@@ -242,7 +243,7 @@ impl PostgresStore {
         }
     }
 
-    /// The number of the commit that has written what proves a commit; `None` if it is not there.
+    /// The number of the commit that has written the proof of a commit; `None` if the proof is not there.
     fn writer_of(&self, proof: Proof, connection: &mut Connection, deadline: Instant) -> Result<Option<i64>, Failure> {
         let stack = &self.stack.id;
         let rows = match proof {
@@ -297,12 +298,13 @@ enum Fate {
 
 /// Maximum number of events that are read together with the lock.
 const NEWS: usize = 256;
-/// Time that an answer may take beside the wait for the lock.
+/// Time that an answer may take in addition to the wait for the lock.
 const ROUND_TRIP: Duration = Duration::from_secs(2);
-/// Shortest time after which the server ends the transaction of a process that does not go on. Shorter ones would end those that do.
+/// Shortest time after which the server ends the transaction of a process that does not continue. Shorter
+/// times would end the transactions of processes that do continue.
 const SHORTEST_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Number of columns of what the functions `lock` and `look` return. Settings have one.
+/// Number of columns in the rows of the functions `lock` and `look`. Rows of settings have one column.
 const COLUMNS: usize = 5;
 
 /// The revision of a known commit as those functions take it. Nothing follows the highest one.
@@ -518,7 +520,7 @@ impl Store for PostgresStore {
     }
 
     fn sync(&mut self, patience: Duration) -> Result<()> {
-        // A commit that waits for the disk has all earlier ones there too.
+        // A commit that waits for the disk brings all earlier commits there too.
         let sql = format!(
             "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {}; \
              SELECT id FROM callstack.stacks WHERE id = {} FOR NO KEY UPDATE; COMMIT",

@@ -52,14 +52,14 @@ fn trusted(file: Option<&Path>) -> Result<RootCertStore> {
             }
         }
         None => {
-            // Those that cannot be read are of no use, but the others may be the right ones.
+            // Certificates that cannot be read are of no use, but the others may be the right ones.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
     }
     if roots.is_empty() { Err(failed("there are none".into())) } else { Ok(roots) }
 }
 
-/// Takes any certificate: the connection is encrypted, but it can be to anybody.
+/// Accepts any certificate: the connection is encrypted, but the other side can be any server.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

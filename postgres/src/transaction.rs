@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 use crate::connection::{Connection, Value, Values, Write, deadline_after};
 use crate::errors::Failure;
 
-/// Size of what waits to be written, in bytes, from which it is sent before the commit.
+/// Size of the waiting writes, in bytes, from which on they are sent before the commit.
 pub(crate) const LARGE: usize = 4 << 20;
 /// Maximum wait for an answer to a part of a large transaction.
 const BULK_PATIENCE: Duration = Duration::from_secs(120);
@@ -69,7 +69,7 @@ impl Open {
 /// Events that were read together with the lock, as texts, and the revision that they follow.
 pub(crate) type News = (u64, Vec<(Mark, String)>);
 
-/// The last commit of events: the newest revision, and a random number by which the commit is known.
+/// The last commit of events: the newest revision, and a random number that identifies the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) revision: u64,
@@ -113,13 +113,15 @@ impl Transaction {
         Self { connection, patience, newest, news, queue, is_partly_sent: false }
     }
 
-    /// The time until which the answer to the next request is awaited. The time that the call has waited for others does not count: a
-    /// command that has the lock is to be carried out. One with much to write or to remove has longer.
+    /// The time until which the answer to the next request is awaited. The time that the call has waited for
+    /// others does not count: a command that has the lock is to be carried out. A command that writes or
+    /// removes much gets more time.
     pub(crate) fn deadline(&self) -> Instant {
         deadline_after(if self.is_partly_sent { self.patience.max(BULK_PATIENCE) } else { self.patience })
     }
 
-    /// Sends what waits of this part and of those before it, so that the transaction can read it.
+    /// Sends the waiting writes of this part and of the parts before it, so that the transaction can read
+    /// them.
     pub(crate) fn send(&mut self, part: Part) -> Result<(), Failure> {
         let writes = self.queue.take(part);
         if writes.is_empty() {
@@ -136,14 +138,15 @@ impl Transaction {
         self.connection.rows(sql, values, deadline)
     }
 
-    /// Sends what waits, if it is much.
+    /// Sends the waiting writes, if they are large.
     pub(crate) fn send_if_large(&mut self) -> Result<(), Failure> {
         if self.queue.bytes < LARGE { Ok(()) } else { self.send(Part::Events) }
     }
 }
 
-/// The parts of what a transaction has to write. A row that changes again and again within one transaction is read ever more slowly, so
-/// the rows of which there is one for each stack are written as late as possible. In the order in which they are sent.
+/// The parts of what a transaction has to write, in the order in which they are sent. A row that changes
+/// again and again within one transaction is read more and more slowly. Therefore rows that exist once for
+/// each stack are written as late as possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     /// Frames of snapshots, also of the base, and logs: their additions and removals.
@@ -154,7 +157,7 @@ pub(crate) enum Part {
     Head,
 }
 
-/// What a commit leaves in the database, and no other one.
+/// What this commit leaves in the database, and no other commit does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     /// The event of this revision.
@@ -166,12 +169,13 @@ pub(crate) enum Proof {
 /// What a transaction has to write.
 pub(crate) struct Queue {
     stack: StackRow,
-    /// A random number by which this commit is known.
+    /// A random number that identifies this commit.
     writer: i64,
     /// The newest event, before this transaction and with those that wait.
     first: u64,
     last: u64,
-    /// True once events were sent before the commit: then the row of the stack has not got their revisions yet.
+    /// True once events were sent before the commit: then the row of the stack does not have their revisions
+    /// yet.
     has_sent_events: bool,
     /// True once the statements of the commit were made.
     is_sealed: bool,
@@ -332,7 +336,7 @@ impl Queue {
         self.write_head();
     }
 
-    /// Takes the statements of this part and of those before it.
+    /// Takes the statements of this part and of the parts before it.
     fn take(&mut self, part: Part) -> Vec<Write> {
         if part >= Part::Events && !self.revisions.is_empty() {
             self.write_events();
@@ -426,14 +430,14 @@ pub(crate) fn key_of(ordered: i64) -> u64 {
     ordered.cast_unsigned() ^ (1 << 63)
 }
 
-/// A number that no other commit has. It is not zero, which a new stack has. It comes from the system, because a forked process
-/// repeats the numbers that its own memory gives.
+/// A number that no other commit has. It is not zero, because a new stack has zero. It comes from the system,
+/// because a forked process repeats the numbers that its own memory gives.
 pub(crate) fn random() -> Result<i64, Error> {
     let number = getrandom::u64().map_err(|error| Error::io("read", "random numbers", error.to_string()))?;
     Ok(number.cast_signed() | 1)
 }
 
-/// Writes events if they follow the newest one, and else fails.
+/// Writes events if they follow the newest one; otherwise it fails.
 const APPEND: &str = "SELECT callstack.append($1, $2, $3, $4, $5, $6)";
 
 /// Writes events whose revisions the row of the stack gets with the commit.
@@ -456,8 +460,8 @@ const CLEAR_FRAMES: &str = "DELETE FROM callstack.frames WHERE tenant = $1 AND s
 
 const REMOVE_LOGS: &str = "DELETE FROM callstack.logs WHERE tenant = $1 AND stack = $2 AND handle = ANY ($3)";
 
-/// Without its first row the index of words is made again: a search that has read lines which are removed meanwhile adds none. That row is
-/// locked before the others, as a search does.
+/// Without its first row, the index of words is made again. Then a search that has read lines which are
+/// removed meanwhile adds no words. That row is locked before the others, in the same order as in a search.
 const REMOVE_INDEX: &str =
     "DELETE FROM callstack.indexed WHERE tenant = $1 AND stack = $2 AND handle = 0 AND $3::bigint[] IS NOT NULL";
 

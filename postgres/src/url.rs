@@ -23,9 +23,10 @@ const EXPECTED_DATABASE: &str = "postgres://HOST/DATABASE; in a password `/`, `?
 ///
 /// The form is that of PostgreSQL's own URLs, with the stack behind the database:
 /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE/TENANT/STACK`. Without a tenant it is `default`. Names may be
-/// percent-encoded. A host that is a folder, also percent-encoded (`%2Fvar%2Frun%2Fpostgresql`), is that of a Unix socket.
-/// Several hosts are separated by commas. A user or a password that the URL lacks is taken from the environment variables `PGUSER` and
-/// `PGPASSWORD`; without both, the user is that of the system. The options behind `?`:
+/// percent-encoded. A host that is a folder, also percent-encoded (`%2Fvar%2Frun%2Fpostgresql`), is the
+/// folder of a Unix socket. Several hosts are separated by commas. A user or a password that the URL lacks is
+/// taken from the environment variables `PGUSER` and `PGPASSWORD`; without both, the user is the user of the
+/// system. The options behind `?`:
 ///
 /// | option | meaning |
 /// |---|---|
@@ -89,7 +90,7 @@ impl StackUrl {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Setting`] if the text is no such URL.
+    /// [`Error::Setting`] if the text is not such a URL.
     ///
     /// [`Display`]: std::fmt::Display
     pub fn without_password(text: &str) -> Result<String> {
@@ -210,7 +211,7 @@ impl ServerUrl {
         };
         let url = format!("postgres://{authority}/?{}", others.join("&"));
         let mut config = Config::from_str(&url).map_err(|error| {
-            // The cause names the option, and no value of one.
+            // The cause names the option, but not the value of an option.
             let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
             let expected =
                 "one that PostgreSQL knows, with a value that it takes; users and passwords are percent-encoded";
@@ -238,7 +239,7 @@ impl ServerUrl {
             if config.get_ssl_mode() == SslMode::Disable {
                 return Err(refused("sslmode", "another one than `disable`, together with sslrootcert"));
             }
-            // Whoever names the certificates does not want a connection without one.
+            // A URL that names the certificates does not allow a connection without one.
             config.ssl_mode(SslMode::Require);
         }
         let shown = format!("postgres://{}/{}", shown_hosts(&config), encoded(database));

@@ -1,7 +1,7 @@
 //! The word index of a stack: for each word, the frames that have it.
 //!
-//! Searches write it, in transactions of their own. What a frame had before it has changed stays there, since an index may name frames
-//! that do not have the words.
+//! Searches write it, in transactions of their own. The words that a frame had before a change stay in the
+//! index, because an index may name frames that do not have the words.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::pool::Pool;
 use crate::reader::PostgresReader;
 use crate::transaction::{Part, StackRow};
 
-/// Follows all characters that words have.
+/// A character that follows all characters of words.
 const LAST_CHARACTER: char = '\u{10ffff}';
 
 /// The index of a stack.
@@ -58,7 +58,8 @@ impl PostgresWords {
         handle_of(self.reader.value(row, 0)?).ok_or_else(|| self.reader.damaged("a word has no possible frame"))
     }
 
-    /// Adds words in the open transaction. Returns false, before it has changed anything, if the index does not have what it had before.
+    /// Adds words in the open transaction. Returns false, before it has changed anything, if the index does
+    /// not have what `before` says.
     fn add_in(
         &self,
         connection: &mut Connection,
@@ -198,7 +199,8 @@ const NOTE_LINES: &str = "INSERT INTO callstack.indexed (tenant, stack, handle, 
     SELECT $1, $2, new.frame, pg_catalog.max(new.lines) FROM unnest($3, $4) AS new (frame, lines) GROUP BY new.frame \
     ON CONFLICT (stack, handle) DO UPDATE SET lines = excluded.lines";
 
-/// Jumps from the log of one frame to that of the next one, as the lines between them need not be read.
+/// Jumps from the log of one frame to the log of the next one, because the lines between them need not be
+/// read.
 const GROWN_LOGS: &str = "WITH RECURSIVE logged AS (\
     SELECT pg_catalog.min(handle) AS handle FROM callstack.logs WHERE stack = $1 UNION ALL \
     SELECT (SELECT pg_catalog.min(logs.handle) FROM callstack.logs WHERE logs.stack = $1 AND logs.handle > logged.handle) \

@@ -2,19 +2,21 @@
 //!
 //! The estimate is made for two vocabularies at once, o200k and cl100k: the lists hold what is one token in both.
 //!
-//! - `approx/words.txt`: the words whose listing lowers the estimate most, in the sources and the documentation of some
-//!   250 crates. Before each word stands a digit, the number of letters that it shares with the word before it, at most 9, and a
-//!   character for its flags, from `0` on. The word in small letters after a space is always one token. The flags say
-//!   what else is: 1 the word in small letters elsewhere; 2 with a capital, after a space or not; 4, 8, 16 and 32 after
-//!   `_`, `.`, `(` and `-`, together with these.
+//! - `approx/words.txt`: the words whose listing lowers the estimate most, in the sources and the
+//!   documentation of some 250 crates. Before each word stands a digit, the number of letters that it shares
+//!   with the word before it, at most 9, and a character for its flags, from `0` on. The word in small
+//!   letters after a space is always one token. The flags say what else is one token: 1 the word in small
+//!   letters elsewhere; 2 with a capital, after a space or not; 4, 8, 16 and 32 after `_`, `.`, `(` and `-`,
+//!   together with these.
 //! - `approx/pairs.txt`: the frequent pairs of letters, in lines of a first letter and its second ones, then the same for
 //!   pairs after a space.
-//! - `approx/signs.txt`: the frequent sequences of two to six signs, then those after a space. `¶` is a line end.
-//!   Sequences that a tokenizer cuts into three or more tokens beside other signs are left out.
+//! - `approx/signs.txt`: the frequent sequences of two to six signs, then those after a space. `¶` is a line
+//!   end. Sequences that a tokenizer cuts into three or more tokens next to other signs are left out.
 //! - `approx/characters.txt`: the most tokens that a character takes alone, as `first code point:tokens` of ranges,
 //!   then the characters that take one token although others of their range take more.
-//! - `approx/joints.txt`: where tokens divide characters, see [`Joints`]. `tests/context/tokens.rs` makes it of all tokens
-//!   of both vocabularies, and says why no text of such characters can have more tokens than are priced.
+//! - `approx/joints.txt`: where tokens divide characters, see [`Joints`]. `tests/context/tokens.rs` makes
+//!   this list from all tokens of both vocabularies, and says why no text of such characters can have more
+//!   tokens than are priced.
 //!
 //! `tests/context/tokens.rs` checks the lists against both vocabularies.
 
@@ -28,11 +30,11 @@ use crate::keywords::{WINDOW, beginning_in, window};
 /// An estimate without a vocabulary. It is close to o200k for English prose, code and the XML of frames, seldom below
 /// it, and never far below o200k or cl100k for any text.
 ///
-/// A text is cut into runs of letters, digits, signs and blanks, as tokenizers do. A frequent word is one token, and so are
-/// frequent signs. Any other word is cut into frequent pairs of letters and single letters, which is what tokenizers do
-/// with letters that make no word. Letters and signs at the very beginning of a text cost more than elsewhere, because they
-/// may continue what is before them. Other characters cost what they take alone, and more beside those with which a
-/// tokenizer can merge a part of them.
+/// A text is cut into runs of letters, digits, signs and blanks, as tokenizers do. A frequent word is one
+/// token, and so are frequent signs. Any other word is cut into frequent pairs of letters and single letters,
+/// which is what tokenizers do with letters that make no word. Letters and signs at the very beginning of a
+/// text cost more than elsewhere, because they may continue what is before them. Other characters cost what
+/// they take alone. They cost more next to characters with which a tokenizer can merge a part of them.
 ///
 /// `docs/figures.md` lists how near the estimate is for each kind of text. It is high for languages other than English:
 /// it must not be too low for random letters, and it cannot tell these from words that it does not know.
@@ -48,10 +50,11 @@ impl TokenCounter for Approx {
 /// Units per token. Costs are in units; their sum is rounded up to tokens once, at the end.
 const UNIT: usize = 100;
 
-// The costs were fitted so that the estimate is at most 1.2 times o200k for English prose and frames, at least 1/1.1 of
-// o200k for texts that people and programs write, and at least 1/1.5 of o200k and cl100k for the worst text that a search
-// finds. So what is one token for certain costs at least 91. For subadditivity, the cost of a run must not be more than
-// that of two parts of it, where nothing stands before the second part.
+// The costs were fitted so that the estimate is at most 1.2 times o200k for English prose and frames, at
+// least 1/1.1 of o200k for texts that people and programs write, and at least 1/1.5 of o200k and cl100k for
+// the worst text that a search finds. So a text that is one token for certain costs at least 91. For
+// subadditivity, the cost of a run must not be more than the cost of two parts of it, where nothing stands
+// before the second part.
 
 /// Cost of a listed word.
 const WORD: usize = 93;
@@ -60,9 +63,10 @@ const WORD_ELSEWHERE: usize = 205;
 /// Cost of a listed pair of letters, and of one after a space, which tokenizers divide more often.
 const PAIR: usize = 103;
 const SPACED_PAIR: usize = 120;
-/// Cost of a letter that is in no pair, beside other letters.
+/// Cost of a letter that is in no pair, next to other letters.
 const LETTER: usize = 70;
-/// Additional cost of letters that continue a word, or may do so: together with it they are divided elsewhere.
+/// Additional cost of letters that continue a word, or may do so: together with the word they are divided
+/// elsewhere.
 const CONTINUATION: usize = 145;
 /// Additional cost of a capitalized part of a word (`Name` in `userName`).
 const PART: usize = 40;
@@ -91,7 +95,7 @@ const BLANKS: usize = 100;
 const JOINED_BLANK: usize = 70;
 /// Cost of a tab or a space before anything that it is not joined to.
 const BLANK: usize = 93;
-/// Cost of a letter between others than letters.
+/// Cost of a letter between characters that are not letters.
 const LONE_LETTER: usize = 93;
 /// Cost of a control character.
 const CONTROL: usize = 100;
@@ -100,9 +104,9 @@ const CHARACTER: [usize; 5] = [0, 70, 170, 260, 350];
 /// Cost of a token of a character that stands alone between signs.
 const LONE_CHARACTER: usize = 92;
 
-/// Signs for which the same one 4, 8 or 16 times is one token, as in lines of `----`.
+/// Signs that are one token if the same sign stands there 4, 8 or 16 times, as in lines of `----`.
 const REPEATED: &[u8] = b"#*-./=_";
-/// Characters of which four are one token.
+/// Characters that are one token if the same character stands there four times.
 const REPEATED_CHARACTERS: [char; 5] = ['—', '…', '─', '█', '\u{fffd}'];
 
 /// The text before a run, which influences the cost of the run.
@@ -276,8 +280,8 @@ fn joined(text: &[u8]) -> (usize, u128) {
     }
 }
 
-/// Flags of words, in the lowest byte of their keys: what is one token, except for the word in small letters after a space,
-/// which always is.
+/// Flags of words, in the lowest byte of their keys: the forms that are one token, except for the word in
+/// small letters after a space, which is always one.
 const PLAIN: u128 = 1;
 const CAPITALIZED: u128 = 2;
 const AFTER_UNDERSCORE: u128 = 4;
@@ -289,8 +293,9 @@ const AFTER_HYPHEN: u128 = 32;
 struct Tables {
     /// The listed words in ascending order, as [`word_key`] makes them, with their flags in the lowest byte.
     words: Vec<u128>,
-    /// For each hash of a word, its number among the words, from 1 on, or that of another one and its own behind it; 0:
-    /// none. Most words of a text are listed, and are found here at once.
+    /// For each hash of a word, its number among the words, from 1 on. If another word's number has this
+    /// place, the number of the word is at a place behind it. 0: none. Most words of a text are listed, and
+    /// are found here at once.
     places: Vec<u16>,
     /// For each [`first_letters`], where the words with them begin, and at the end the number of all words.
     starts: Vec<u16>,
@@ -526,7 +531,7 @@ fn part(before: Before) -> usize {
     if matches!(before, Before::Letters { .. }) { PART } else { 0 }
 }
 
-/// The cost of a listed word, as which these letters are seen.
+/// The cost of these letters as a listed word.
 fn word_cost(word: u128, is_capitalized: bool, before: Before) -> usize {
     let has = |flag: u128| word & flag != 0;
     let is_one = match before {
@@ -540,7 +545,8 @@ fn word_cost(word: u128, is_capitalized: bool, before: Before) -> usize {
 }
 
 impl Tables {
-    /// Returns the cost of capitals and the small letters after them, and what it costs more to divide them.
+    /// Returns the cost of capitals and the small letters after them, and the additional cost of dividing
+    /// them.
     fn capitals_and_letters(&self, letters: Letters<'_>, capitals: usize, before: Before) -> (usize, usize) {
         if capitals < 2 || capitals == letters.length {
             return self.letters(letters, before);
@@ -554,15 +560,15 @@ impl Tables {
         (joined.min(after_word).min(before_small), 0)
     }
 
-    /// Returns the cheapest cost of letters: as a listed word, or as [`Tables::without_word`]. Also returns what it costs
-    /// more to divide them, which is never more than to have divided them from the beginning; 0 if nothing follows that
-    /// divides letters.
+    /// Returns the cheapest cost of letters: as a listed word, or as [`Tables::without_word`]. Also returns
+    /// the additional cost of dividing them. With it, the letters never cost more than if they had been
+    /// divided from the beginning. It is 0 if nothing follows that divides letters.
     fn letters(&self, letters: Letters<'_>, before: Before) -> (usize, usize) {
         if letters.length == 1 && matches!(before, Before::Space | Before::Sign { .. } | Before::Other) {
             return (LONE_LETTER, 0);
         }
         match self.word(letters, before) {
-            // Three letters, and four of a word that is no token, cost more in any other way.
+            // Three letters, and four of a word that is not a token, cost more in any other way.
             Some(word) if word <= WORD && letters.length >= 3 => (part(before) + word, CONTINUATION),
             Some(word) if letters.length >= 4 && !letters.may_be_divided() => (part(before) + word, 0),
             Some(word) => {
@@ -574,8 +580,8 @@ impl Tables {
         }
     }
 
-    /// Returns the cheapest cost of letters that are no listed word as a whole: as a listed word and what continues it, or
-    /// as pairs and single letters.
+    /// Returns the cheapest cost of letters that are not a listed word as a whole: as a listed word and what
+    /// continues it, or as pairs and single letters.
     fn without_word(&self, letters: Letters<'_>, before: Before) -> usize {
         let divided = self.divided(letters.bytes(), before);
         // A word and at least a letter behind it are never cheaper than this.
@@ -609,8 +615,8 @@ impl Tables {
         costs
     }
 
-    /// Returns the length of the listed word in small letters with which a text after a space begins, if it does not go on
-    /// with further small letters.
+    /// Returns the length of the listed word in small letters with which a text after a space begins, if no
+    /// further small letter follows.
     #[inline]
     fn listed_word(&self, text: &[u8]) -> Option<usize> {
         let length = beginning_in(window(text, 0), [b'a'..=b'z']);
@@ -667,9 +673,9 @@ impl Tables {
         &self.words[from.min(to)..to]
     }
 
-    /// Returns the cost of signs and line ends. They are divided where tokenizers divide them: after line ends, and after
-    /// slashes behind these, which one tokenizer joins to the part before them, the other to the part behind. And before
-    /// `<`, where contexts are divided.
+    /// Returns the cost of signs and line ends. They are divided where tokenizers divide them: after line
+    /// ends, and after slashes behind line ends. One tokenizer joins such slashes to the part before them,
+    /// the other one to the part behind them. They are also divided before `<`, where contexts are divided.
     fn signs(&self, signs: &[u8], before: Before) -> usize {
         let is_end = |place: &usize| match (signs[place - 1], signs[*place]) {
             (_, b'<') => true,
@@ -694,7 +700,8 @@ impl Tables {
         let without_space = || if self.signs.has(signs) { SIGN } else { self.divided_signs(signs, false) };
         match after_space {
             true if self.spaced_signs.has(signs) => SIGN,
-            // Never more than apart from the space, as the beginning of a text. Before `<` contexts are divided.
+            // Never more than the space and the signs cost apart, as the beginning of a text. Contexts are
+            // divided before `<`.
             true => {
                 let divided = if signs[0] == b'<' { 0 } else { DIVIDED_SIGNS };
                 self.divided_signs(signs, true).min(BLANKS + divided + without_space())

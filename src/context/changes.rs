@@ -1,5 +1,5 @@
-//! What has changed between two volatile parts of a context, for a conversation that keeps what it was told: a whole block would leave the older
-//! one beside it, and the two contradict each other.
+//! What has changed between two volatile parts of a context, for a conversation that keeps what it was told.
+//! With a whole block, the conversation would have the older block too, and the two contradict each other.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,12 @@ use super::skeleton::{VOLATILE_CLOSE, VOLATILE_OPEN};
 /// The beginning of a block that has only what has changed.
 const CHANGES_OPEN: &str = "<stack-now shows=\"only what has changed\">\n";
 
-/// Returns a block with the elements of `now` that `before`, the volatile part that a conversation was told before, does not have, and the names
-/// of those that are no more; `None` if nothing has changed. If that is not shorter, or if one of them is no volatile part, `now` itself.
+/// Returns a block with the elements of `now` that `before` does not have, and the names of the elements that
+/// no longer exist. `before` is the volatile part that a conversation was told before. `None` if nothing has
+/// changed. Returns `now` itself if the block is not shorter, or if one of the two is not a volatile part.
 ///
-/// Elements of one name, such as several warnings, are told together: who reads the newest block of a name has all of them.
+/// Elements of one name, such as several warnings, are told together: a reader of the newest block of a name
+/// has all of them.
 ///
 /// ```
 /// use callstack_core::context::changes;
@@ -58,7 +60,8 @@ fn by_name<'a>(elements: &[(&'a str, &'a str)]) -> HashMap<&'a str, String> {
     all
 }
 
-/// The elements within a volatile part, each with its name and the line end behind it. `None`: it is no volatile part. Texts in it have no `<`.
+/// The elements within a volatile part, each with its name and the line end behind it. `None`: the block is
+/// not a volatile part. Texts in it have no `<`.
 fn elements(block: &str) -> Option<Vec<(&str, &str)>> {
     let mut rest = block.strip_prefix(VOLATILE_OPEN)?.strip_suffix(VOLATILE_CLOSE)?;
     let mut all = Vec::new();
@@ -119,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        /// Who puts the newest elements of each name together, has the newest block.
+        /// The newest elements of each name together are the newest block.
         #[test]
         fn all_changes_together_are_the_newest_block(blocks in vec(vec((0..4_usize, 0..3_u8), 0..6), 1..6)) {
             let names = ["position", "warning", "answered", "above"];

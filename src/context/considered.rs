@@ -11,9 +11,9 @@ use crate::tree::{SHOWN_ATTEMPTS, Tree};
 
 /// Maximum number of finished siblings of one ancestor that are considered.
 const CONSIDERED_BESIDE: usize = 32;
-/// Number of finished siblings of ancestors from which on those of further ancestors are only counted.
+/// From this number of finished siblings of ancestors on, the siblings of further ancestors are only counted.
 const CONSIDERED_ABOVE: usize = 96;
-/// Maximum number of finished children that are considered, and of those that are looked at for them.
+/// Maximum number of finished children that are considered, and of those that are examined to find them.
 const SHOWN_CHILDREN: usize = 256;
 const SEARCHED_CHILDREN: usize = 1_024;
 
@@ -36,7 +36,8 @@ pub(super) struct Considered {
     pub(super) other_attempts: usize,
     /// Finished siblings of the ancestors, those of the nearest ancestor first.
     pub(super) ancestor_siblings: Vec<AncestorSiblings>,
-    /// Number of finished siblings of all ancestors that are not among `ancestor_siblings`, dependencies excepted.
+    /// Number of finished siblings of all ancestors that are not among `ancestor_siblings`, except for
+    /// dependencies.
     pub(super) other_ancestor_siblings: usize,
     /// Finished siblings: first the dependencies, then the others, each group in the order in which they finished.
     pub(super) siblings: Vec<Sibling>,

@@ -41,8 +41,8 @@ pub enum DetailLevel {
 pub(super) const TITLE_TOKENS: usize = 48;
 /// Maximum length of a text in a fragment, in tokens.
 const TEXT_TOKENS: usize = 300;
-/// Maximum length of what an earlier attempt waited for, and of the answer, in tokens, and the number of these that are
-/// shown, the newest.
+/// Maximum length of what an earlier attempt waited for, and of the answer, in tokens. Then the number of
+/// these that are shown: the newest ones.
 const QUESTION_TOKENS: usize = 120;
 const SHOWN_QUESTIONS: usize = 2;
 /// Maximum length of the results at the detail level `Whole`, in tokens.
@@ -98,7 +98,7 @@ impl Fragment {
         levels.end(DetailLevel::Stub);
         let (mut head, mut has_more) = (levels.mark(), false);
         if node.status().is_finished() {
-            // What a frame that was begun anew has waited for, and the note with which it began, belong to the lesson.
+            // What a retried frame has waited for, and the note with which it began, belong to the lesson.
             let questions = &node.record().questions;
             // The results of a salvaged frame say what it has waited for last.
             let record = node.record();
@@ -136,10 +136,10 @@ impl Fragment {
         levels.fragment
     }
 
-    /// Renders the current frame for the end of the volatile part, with its newest values. Each request pays for them
-    /// again. A conversation that has the full criteria was not compacted: the compacted ones remind the agent of them,
-    /// unless the frame is finished, and its log has nothing more. A called frame that is finished has stated its results
-    /// there.
+    /// Renders the current frame for the end of the volatile part, with its newest values. Each request pays
+    /// for them again. A conversation that has the full criteria was not compacted. Then the compacted
+    /// criteria remind the agent of the full ones, unless the frame is finished, and the frame's log has
+    /// nothing more. A called frame that is finished has stated its results in the conversation.
     pub(super) fn current(
         handle: Handle,
         node: &Node,
@@ -259,7 +259,8 @@ impl<'a> FragmentWriter<'a> {
         self.shortened(name, text, limit, cut).0
     }
 
-    /// As [`FragmentWriter::element`], but of a text that is too long the sentences that say most. False: it is too long.
+    /// As [`FragmentWriter::element`], but a text that is too long becomes the sentences that say most. The
+    /// value is false if it is too long.
     fn dense(&self, name: &str, text: &str, limit: usize) -> (Element, bool) {
         let shortest = |text: &str, limit: usize, cost: &dyn Fn(&str) -> usize| dense(text, limit, cost).0.into_owned();
         self.shortened(name, text, limit, shortest)

@@ -34,8 +34,8 @@ fn common_rules(tools: &ToolNames) -> String {
     format!("<rule>When done, {finish}.</rule>\n<rule>Name frames by handle, such as f3.</rule>\n")
 }
 
-/// Part of the full guidance only, which has at most 350 tokens together with [`initial_planning`] and the default
-/// names. The context of a root has it in the volatile part, beside that advice.
+/// Part of the full guidance only, which has at most 350 tokens together with [`initial_planning`] and the
+/// default names. The context of a root has it in the volatile part, next to that advice.
 pub(super) fn when_to_create_child_frames(tools: &ToolNames) -> String {
     let by = tools.get(ToolRole::Push).map_or(String::new(), |push| format!(" ({push})"));
     format!(

@@ -153,7 +153,7 @@ pub struct Report {
     pub chunks: Vec<ChunkEntry>,
 }
 
-/// Advice that a context gives besides what the tree says.
+/// Advice that a context gives in addition to what the tree says.
 #[derive(Clone, Copy)]
 pub(crate) struct Advice<'a> {
     /// Suggestions to the agent; empty: none.
@@ -162,14 +162,14 @@ pub(crate) struct Advice<'a> {
     pub(crate) planning: bool,
     /// The state of the frame's conversation, which decides what the context leaves out.
     pub(crate) conversation: Conversation,
-    /// The frame whose stable part the context has, with the state of its conversation: one above the frame, in whose
-    /// conversation the frame is. `None`: the frame itself.
+    /// The frame whose stable part the context has, with the state of its conversation. It is a frame above
+    /// the current one, which is in the same conversation. `None`: the current frame itself.
     pub(crate) base: Option<(Handle, Conversation)>,
     /// Frames between these two, and the base, whose criteria the conversation does not have any more: the volatile part
     /// shows them.
     pub(crate) above: &'a [Handle],
-    /// Children that have ended in the background, of which the agent has not heard, or that could not be started, with the
-    /// reason: the volatile part shows them.
+    /// Children that have ended in the background, and about which the agent does not know yet, or that could
+    /// not be started, with the reason: the volatile part shows them.
     pub(crate) news: &'a [(Handle, String)],
 }
 
@@ -180,14 +180,15 @@ impl Default for Advice<'_> {
     }
 }
 
-/// What is known about the conversation of a frame's session. The context does not repeat what it says.
+/// What is known about the conversation of a frame's session. The context does not repeat what the
+/// conversation says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Conversation {
     /// It was begun by a call of the frame: the caller decides what comes after the frame.
     pub(crate) is_called: bool,
     /// It still has the frame's criteria, word for word.
     pub(crate) has_criteria: bool,
-    /// It says by itself where it is, by the answers of the calls with which it has moved there.
+    /// It says itself in which frame it is, by the answers of the calls with which it has moved there.
     pub(crate) says_place: bool,
 }
 
@@ -274,7 +275,7 @@ impl Contexts {
             return Ok(render::render(self, &wording, &considered, stable, volatile));
         }
         let mut own = Volatile::new(self, wording.clone(), tree, handle, advice.conversation);
-        // With little room nothing is said, since the conversation says itself where it is.
+        // With little room nothing is said, because the conversation says itself where it is.
         volatile.says_nothing = true;
         if own.cost.fits(stable.left) {
             let considered = self.considered(tree, handle, settings.finished_children);
@@ -355,7 +356,8 @@ impl Contexts {
         exists.then(|| path.to_string_lossy().into_owned())
     }
 
-    /// True if a path leads below the folder, and not through a link there. Below no folder there is nothing.
+    /// True if a path leads below the folder, and not through a link there. If there is no folder, no path is
+    /// below it.
     fn is_below_folder(&self, path: &Path) -> bool {
         if self.folder.as_os_str().is_empty() {
             return false;

@@ -102,7 +102,7 @@ pub(super) struct Item {
     part: Option<usize>,
     /// Factor of the utility, from 0 to 1: less for the siblings of a far ancestor.
     weight: f32,
-    /// True for what the frame or an ancestor depends on.
+    /// True for a dependency of the frame or of an ancestor.
     is_dependency: bool,
 }
 
@@ -136,14 +136,14 @@ pub(super) struct Part {
     pub(super) items: Range<usize>,
     /// The opening and the closing tag.
     tags: [Cow<'static, str>; 2],
-    /// Of siblings whose opening tag says how many are shown: whether these have failed.
+    /// For siblings whose opening tag says how many are shown: whether these have failed.
     counted: Option<bool>,
     cost: Cost,
     is_open: bool,
 }
 
 impl Part {
-    /// The tags around so many frames.
+    /// The tags around this number of frames.
     pub(super) fn tags(&self, shown: usize) -> [Cow<'_, str>; 2] {
         match self.counted {
             Some(have_failed) => skeleton::siblings(have_failed, Some(shown)),
@@ -208,8 +208,8 @@ pub(super) fn select(
     Ok(ladder.into_stable())
 }
 
-/// Refuses a budget that is too small for the least context. The error has the smallest total that is enough, or, if it is
-/// the budget's own cap in bytes that is too small, the smallest one of those.
+/// Refuses a budget that is too small for the least context. The error has the smallest total that is enough.
+/// If the budget's own cap in bytes is too small, the error has the smallest cap that is enough.
 fn check_cap(handle: Handle, budget: &Budget, least: Cost) -> Result<()> {
     let needed = match budget.bytes {
         Some(_) => least.tokens,
@@ -422,7 +422,7 @@ impl<'a> Ladder<'a> {
     /// change there would change the stable part. Stubs of dependencies may use the reserve, except for the stub of the
     /// current frame.
     fn stable_limit(&mut self, least: Cost, required: Cost) -> Cost {
-        // Only counters that are not quite subadditive can give a stub more than the most.
+        // Only counters that are not quite subadditive can give a stub more than the maximum.
         let current_stub = self.contexts.costs.volatile_least.max(required);
         let budget = &self.settings.budget;
         let quota = budget.current.saturating_add(budget.overhead);

@@ -35,8 +35,8 @@ pub struct Budget {
     pub bytes: Option<usize>,
     /// Quota of the ancestors, in tokens. Default 1500.
     pub ancestors: usize,
-    /// Quota of the finished siblings of the frame and of its ancestors, and of the dependencies, in tokens. Half as much is
-    /// the quota of the earlier attempts. Default 1500.
+    /// Quota of the finished siblings of the frame and of its ancestors, and of the dependencies, in tokens.
+    /// The quota of the earlier attempts is half as much. Default 1500.
     pub siblings: usize,
     /// Quota of the current frame, in tokens. Default 800.
     pub current: usize,
@@ -152,8 +152,9 @@ fn tokens(value: &str) -> std::result::Result<usize, &'static str> {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Guidance {
-    /// Philosophy, rules, and when to create child frames: at most 350 tokens, including the planning advice for a root
-    /// without children. A root gets the advice when to create child frames only beside the planning advice.
+    /// Philosophy, rules, and when to create child frames: at most 350 tokens, including the planning advice
+    /// for a root without children. A root gets the advice when to create child frames only together with the
+    /// planning advice.
     #[default]
     Full,
     /// Philosophy and rules: at most 120 tokens, not including the planning advice for a root without children.
@@ -171,9 +172,10 @@ pub enum Guidance {
 pub enum FinishedChildren {
     /// All, for hosts that show the agent no conversation.
     All,
-    /// Those whose results the frame's conversation does not hold: they were never delivered there, or the conversation
-    /// was compacted or begun anew since. A stack with a [host](crate::Stack::host) notes both; other hosts call
-    /// [`Stack::deliver`](crate::Stack::deliver) and [`Stack::forget`](crate::Stack::forget).
+    /// Those whose results the frame's conversation does not hold: they were never delivered there, or the
+    /// conversation was compacted or started again since. A stack with a [host](crate::Stack::host) notes
+    /// both; other hosts call [`Stack::deliver`](crate::Stack::deliver) and
+    /// [`Stack::forget`](crate::Stack::forget).
     #[default]
     Forgotten,
     /// None, for hosts whose conversations hold all results.
@@ -186,9 +188,10 @@ pub enum FinishedChildren {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Form {
-    /// The form for prompt caches: what is added comes behind what is there, and nothing before it changes. The text names neither the
-    /// session nor the number of siblings, which would change the bytes before all of them. Failed siblings are in
-    /// `<failed-siblings>` elements between the completed ones, in the order in which they ended.
+    /// The form for prompt caches: what is added comes behind what is there, and nothing before it changes.
+    /// The text names neither the session nor the number of siblings, because they would change the bytes
+    /// before all siblings. Failed siblings are in `<failed-siblings>` elements between the completed ones,
+    /// in the order in which they ended.
     #[default]
     Cached,
     /// The form of the specification ("Context XML Format"): `<stack-context session="…">` with the ID of the frame,
@@ -208,8 +211,8 @@ pub enum Form {
 pub struct Settings {
     /// The budgets in tokens and bytes.
     pub budget: Budget,
-    /// Minimum score of the siblings of which more than a stub is shown, from 0 to 100. Stubs of the others are shown
-    /// while the quota of the siblings has room. Does not apply to dependencies. Default 30.
+    /// Minimum score of the siblings that are shown with more than a stub, from 0 to 100. Stubs of the others
+    /// are shown while the quota of the siblings has room. Does not apply to dependencies. Default 30.
     pub minimum_relevance: u8,
     /// Which finished children are shown. Default `forgotten`.
     pub finished_children: FinishedChildren,

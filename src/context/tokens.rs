@@ -46,12 +46,12 @@ impl TokenCounter for Chars4 {
 
 /// The exact number of tokens in the o200k vocabulary. Requires the feature `tokenizer`.
 ///
-/// `docs/figures.md` lists its cost: megabytes of program and memory, and the time of counting. Fragments of contexts
-/// keep their counts, so it is paid when a frame changes.
+/// `docs/figures.md` lists its cost: megabytes of program and memory, and the time of counting. Fragments of
+/// contexts keep their counts, so the time is spent when a frame changes.
 ///
-/// It is not subadditive everywhere: `recursive` and `x` are a token each, and `recursivex` is three. It is so where the
-/// library divides contexts, after a line end and before `<` or `(`, where no token begins before and ends after. So
-/// contexts keep their cap with this counter too.
+/// It is not subadditive everywhere: `recursive` and `x` are a token each, and `recursivex` is three. It is
+/// subadditive where the library divides contexts: after a line end and before `<` or `(`. There, no token
+/// begins before the place and ends after it. So contexts keep their cap with this counter too.
 #[cfg(feature = "tokenizer")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct O200k;

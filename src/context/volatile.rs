@@ -28,14 +28,15 @@ const ANSWER_TOKENS: usize = 120;
 const ANSWERS: usize = 3;
 /// Number of characters that are looked at for a short text.
 const SHORT_CHARACTERS: usize = 1_000;
-/// The siblings that are shown beside the frame: their number, and what the title and the criteria of each may cost, in tokens.
+/// The siblings that are shown next to the frame: their number, and what the title and the criteria of each
+/// may cost, in tokens.
 const BESIDE: usize = 3;
 const BESIDE_TITLE_TOKENS: usize = 12;
 const BESIDE_CRITERIA_TOKENS: usize = 10;
 /// Maximum number of blocked siblings that are shown with their reasons.
 const BLOCKED_SIBLINGS: usize = 5;
-/// Maximum length of the results of a child that has ended in the background, in tokens. Later contexts show all of them
-/// that other finished children show.
+/// Maximum length of the results of a child that has ended in the background, in tokens. Later contexts show
+/// as much of them as of the results of other finished children.
 const RESULTS_TOKENS: usize = 400;
 /// Maximum length of the criteria of a frame above that the conversation has forgotten, in tokens.
 const ABOVE_TOKENS: usize = 200;
@@ -221,7 +222,7 @@ impl Volatile {
         self.cost = room.spending.spent;
     }
 
-    /// True if it says nothing but which frame the current one is.
+    /// True if it says only which frame is the current one.
     fn has_nothing_new(&self) -> bool {
         let texts = [&self.news, &self.warnings, &self.answers, &self.above, &self.suggestions];
         texts.iter().all(|text| text.is_empty()) && !self.has_registers && !self.initial_planning
@@ -242,7 +243,8 @@ impl Volatile {
         }
         let most = (room.spending.left() + self.task.cost).least_charge();
         let shown = Task::of(&self.wording, task, tokens.min(most), room.counter);
-        // What is cut has all the room: with more room it is longer, and nothing comes behind it until it is as long as it may be.
+        // A task that is cut takes all the room. With more room it is longer, and nothing comes behind it
+        // until it has its maximum length.
         let is_cut = most < tokens && !shown.is_whole;
         if shown.cost.tokens > self.task.cost.tokens && room.spending.spend(shown.cost.saturating_sub(self.task.cost)) {
             self.task = shown;
@@ -346,14 +348,14 @@ struct Task {
 }
 
 impl Task {
-    /// As much of a task as fits into a number of tokens; nothing if not even its beginning does.
+    /// As much of a task as fits into a number of tokens; nothing if not even its beginning fits.
     fn of(wording: &Wording, task: &str, tokens: usize, counter: &dyn TokenCounter) -> Self {
         let close = "</task>\n";
         let (text, omitted_blanks) = without_long_blanks(task);
         let all = text.chars().count();
         let around = |omitted: usize| charge(&wording.task_open(omitted), counter) + charge(close, counter);
         let cost = |part: &str| charge(&content(part), counter);
-        // Whole it needs no attribute; else room for its longest form is kept.
+        // A whole task needs no attribute; else room for its longest form is kept.
         let (mut shown, _) = truncate_by(&text, tokens.saturating_sub(around(0)), CUT, &cost);
         let is_whole = shown.len() == text.len() && omitted_blanks == 0;
         if !is_whole {
@@ -432,8 +434,8 @@ fn blocked_siblings(contexts: &Contexts, tree: &Tree, handle: Handle) -> String 
     blocked.take(BLOCKED_SIBLINGS).map(element).collect()
 }
 
-/// Returns the siblings that are worked on now, and the next ones that are planned, with their criteria in short, so that nobody does their
-/// work. `named`: one that stands elsewhere.
+/// Returns the siblings that are worked on now, and the next ones that are planned, with their criteria in
+/// short, so that the agent of this frame does not do their work. `named`: a sibling that is named elsewhere.
 fn beside(contexts: &Contexts, tree: &Tree, handle: Handle, named: Option<Handle>) -> String {
     let Some(parent) = tree.node(handle).parent() else { return String::new() };
     let children = tree.children(parent);
@@ -497,8 +499,8 @@ fn above(contexts: &Contexts, tree: &Tree, frames: &[Handle]) -> String {
     frames.iter().map(element).collect()
 }
 
-/// Returns the element of a child that has ended in the background, with its results. It is empty for a blocked one, of
-/// which a warning tells.
+/// Returns the element of a child that has ended in the background, with its results. It is empty for a
+/// blocked child, because a warning tells of it.
 fn ended_child(contexts: &Contexts, tree: &Tree, handle: Handle, problem: &str, results_tokens: usize) -> String {
     let frame = tree.node(handle).record();
     let text = match frame.status {
@@ -583,7 +585,7 @@ fn next_action(
                     None => "This frame is blocked: end your turn; it goes on when it is answered.".to_owned(),
                 }
             } else if node.parent().is_none() && node.record().placeholder {
-                // It has only what the user said last: nothing that could be met for good.
+                // It has only what the person said last: nothing that could be met for good.
                 return String::new();
             } else {
                 let next = if is_called { None } else { tree.ready_siblings(handle).next() };
@@ -599,7 +601,8 @@ fn next_action(
     format!("<next-action>{action}</next-action>\n{pointer}")
 }
 
-/// Returns a frame for which a planned one waits: the first one that cannot be completed, or else the first one.
+/// Returns a frame that a planned one waits for: the first one that cannot be completed, or else the first
+/// one.
 fn waits_for(tree: &Tree, handle: Handle) -> Option<Handle> {
     lost(tree, handle).or_else(|| needs(tree, handle).next())
 }
@@ -612,12 +615,12 @@ fn first_waiting(tree: &Tree, frames: &[Handle]) -> Option<(Handle, Handle)> {
     waiting(lost).or_else(|| waiting(waits_for))
 }
 
-/// The dependencies that are not completed of a frame and of the planned ones above it.
+/// The dependencies of a frame and of the planned frames above it that are not completed.
 fn needs(tree: &Tree, handle: Handle) -> impl Iterator<Item = Handle> + '_ {
     tree.needs(handle).map(|(_, dependency)| dependency)
 }
 
-/// Returns the first frame for which a planned one waits in vain.
+/// Returns the first frame that a planned one waits for in vain.
 fn lost(tree: &Tree, handle: Handle) -> Option<Handle> {
     needs(tree, handle).find(|dependency| is_lost(tree, *dependency))
 }
@@ -674,8 +677,8 @@ fn waiting_warning(
     format!("{who} depends on {}, which is {}{why}", named(contexts, tree, dependency), node.status())
 }
 
-/// Returns the end of a next action, after the status of a dependency for which a planned frame waits: what to do if it
-/// cannot be completed any more.
+/// Returns the end of a next action, after the status of a dependency that a planned frame waits for: what to
+/// do if the dependency cannot be completed any more.
 fn next_step(wording: &Wording, dependent: Handle, dependency: Handle, status: FrameStatus) -> String {
     match status {
         FrameStatus::Failed => format!(". To begin {dependency} anew, {}", wording.retry(dependency)),
@@ -684,7 +687,8 @@ fn next_step(wording: &Wording, dependent: Handle, dependency: Handle, status: F
     }
 }
 
-/// Says all that helps a planned frame that depends on one that cannot be completed any more. Only a failed one is begun anew.
+/// Says all that helps a planned frame that depends on one that cannot be completed any more. Only a failed
+/// dependency can be retried.
 fn remedy(wording: &Wording, tree: &Tree, dependent: Handle, dependency: Handle) -> String {
     let rewire = wording.rewire(dependent);
     match tree.node(dependency).status() {

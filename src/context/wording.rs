@@ -83,7 +83,7 @@ impl Wording {
         }
     }
 
-    /// Returns the opening tag of a task of which a number of characters are left out.
+    /// Returns the opening tag of a task from which a number of characters were left out.
     pub(super) fn task_open(&self, omitted: usize) -> String {
         match (omitted, self.tool(ToolRole::Details)) {
             (0, _) => "<task>".to_owned(),
@@ -127,8 +127,9 @@ impl Wording {
         }
     }
 
-    /// Returns the next action for a frame with a child that is in_progress: one that `runs` in the background, by a host or a
-    /// worker, one that was interrupted, or one that nobody runs. Only for what a host runs there is a tool that waits.
+    /// Returns the next action for a frame with a child that is in_progress: one that `runs` in the
+    /// background, by a host or a worker, one that was interrupted, or one that no actor runs. There is a
+    /// tool that waits, but only for a child that a host runs.
     pub(super) fn child_in_progress(&self, child: Handle, runs: Option<HolderKind>, is_interrupted: bool) -> String {
         let activate = self.tool(ToolRole::Activate).map(|tool| format!("{tool} {child}"));
         match (activate, runs, is_interrupted) {
@@ -149,7 +150,7 @@ impl Wording {
         format!("Child {child} was interrupted: {activate}; or {give_up}.")
     }
 
-    /// Returns how a failed frame is begun anew.
+    /// Returns how a failed frame is retried.
     pub(super) fn retry(&self, handle: Handle) -> String {
         match self.tool(ToolRole::Activate) {
             Some(activate) => format!("call {activate} {handle} (retry)"),

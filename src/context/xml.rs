@@ -24,8 +24,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 
 /// As [`escape`], but only for element content, which needs no entities for quotes.
 pub(super) fn content(text: &str) -> Cow<'_, str> {
-    // Most texts need no change. One look at all bytes, which does not stop at the first that does, is much faster than
-    // one for each kind of change.
+    // Most texts need no change. One look at all bytes, which does not stop at the first byte that needs a
+    // change, is much faster than a look for each kind of change.
     let stands_for_itself =
         |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t') & !matches!(byte, b'&' | b'<' | b'>');
     if text.bytes().fold(true, |all, byte| all & stands_for_itself(byte)) {
@@ -69,8 +69,8 @@ pub(super) fn without_long_blanks(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(shortened), omitted)
 }
 
-/// The attribute that says how many blanks were left out; empty if there are none. A text of a frame cannot pose as it,
-/// because texts make no attributes.
+/// The attribute that says how many blanks were left out; empty if there are none. A text of a frame cannot
+/// imitate it, because texts do not become attributes.
 pub(super) fn omitted_blanks(count: usize) -> String {
     if count > 0 { format!(" omitted-blanks=\"{count}\"") } else { String::new() }
 }

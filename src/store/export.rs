@@ -41,8 +41,9 @@ pub(crate) fn write(line: &impl Serialize, writer: &mut impl Write) -> Result<()
     writer.write_all(text.as_bytes()).map_err(failed("write"))
 }
 
-/// Reads the events of an exported history, one by one. Blank lines are skipped, and the frames that come before the events of a
-/// compacted history. The revisions are not checked; [`Tree::replay`](crate::Tree::replay) does that.
+/// Reads the events of an exported history, one by one. Blank lines are skipped, and so are the frames that
+/// come before the events of a compacted history. The revisions are not checked;
+/// [`Tree::replay`](crate::Tree::replay) does that.
 ///
 /// ```
 /// use callstack_core::{MemoryStore, NewFrame, Stack, StackOptions, Tree, read_history};

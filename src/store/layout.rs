@@ -1,10 +1,11 @@
 //! Import of the documented layout: `state.json` and `frames/{id}.json`, written by the original plugin or left
 //! by the mirror of a lost database. The files are read once, when the folder has no history yet.
 //!
-//! Each file may be damaged or out of date. A frame is taken from the file in which it can be read, and from the newer
-//! one if both can be read. The newer one is that of the higher revision: `state.json` and each frame's file hold the
-//! revision of the tree that they show. A file without a revision is older than one with a revision, because the original
-//! plugin, whose files have none, was there first. Between two files without a revision the frame's time decides.
+//! Each file may be damaged or out of date. A frame is taken from the file in which it can be read, and from
+//! the newer file if both can be read. The newer file is the one with the higher revision: `state.json` and
+//! each frame's file hold the revision of the tree that they show. A file without a revision is older than
+//! one with a revision, because the original plugin, whose files have none, was there first. Between two
+//! files without a revision the frame's time decides.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Seek, SeekFrom};
@@ -86,9 +87,9 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<(StackState, Vec<Repair>)>>
     }
 }
 
-/// Puts frames in the order in which they were created. Each one whose handle is known gets its place, and keeps the handle. The
-/// others fill the gaps in the order of their times: those whose files were written by an earlier version, and if frames are lost,
-/// the last ones.
+/// Puts frames in the order in which they were created. Each frame whose handle is known gets the place of
+/// its handle, and keeps the handle. The other frames fill the gaps in the order of their times: frames whose
+/// files were written by an earlier version, and, if frames are lost, the last ones.
 fn in_order(frames: Vec<Frame>, handles: &HashMap<String, Handle>) -> Vec<Frame> {
     let count = frames.len();
     let mut placed = BTreeMap::new();
@@ -105,7 +106,7 @@ fn in_order(frames: Vec<Frame>, handles: &HashMap<String, Handle>) -> Vec<Frame>
     (0..count).filter_map(|place| placed.remove(&place).or_else(|| others.next())).collect()
 }
 
-/// The revision of a file; 0, which means unknown, for a number that no tree has.
+/// The revision of a file; 0, which means unknown, for a number that cannot be the revision of a tree.
 fn known(revision: u64) -> u64 {
     if revision <= StackState::LAST_REVISION { revision } else { 0 }
 }
@@ -149,7 +150,7 @@ impl Frames {
             }
         };
         let revision = known(frame.take_revision());
-        // Without a revision, the key is one of the host.
+        // Without a revision, this key belongs to the host.
         let handle = if revision > 0 { frame.take_handle() } else { None };
         let id = frame.session_id.clone();
         self.handles.extend(handle.map(|handle| (id.clone(), handle)));
@@ -262,8 +263,8 @@ pub(crate) fn lacks_frame(folder: &Folder, session_id: &str, handle: Handle) -> 
     !folder.has_file(&format!("{FRAMES}/{}.json", file_name(session_id, handle)))
 }
 
-/// The record in the file of a frame, and the revision that it shows. `None` if there is no such file, if it cannot be read, or if it
-/// names another handle.
+/// The record in the file of a frame, and the revision that it shows. `None` if there is no such file, if it
+/// cannot be read, or if it names another handle.
 #[cfg(all(feature = "session", feature = "sqlite"))]
 pub(crate) fn read_frame(folder: &Folder, session_id: &str, handle: Handle) -> Option<(Frame, u64)> {
     let name = file_name(session_id, handle);
@@ -271,7 +272,7 @@ pub(crate) fn read_frame(folder: &Folder, session_id: &str, handle: Handle) -> O
     let mut defects = Vec::new();
     let mut frame = frame_from_json(&String::from_utf8(bytes).ok()?, &name, &mut defects).ok()?;
     let revision = frame.take_revision();
-    // The files of an earlier version name none.
+    // The files of an earlier version do not name a handle.
     let is_other = frame.take_handle().is_some_and(|named| named != handle);
     (defects.is_empty() && !is_other).then_some((frame, revision))
 }

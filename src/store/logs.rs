@@ -109,10 +109,11 @@ pub struct LogDamage {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LogLimits {
-    /// Those to which nothing was appended since this time, in milliseconds since the Unix epoch. Default `None`: their age does
-    /// not count.
+    /// The logs to which nothing was appended since this time, in milliseconds since the Unix epoch. Default
+    /// `None`: their age does not count.
     pub before: Option<u64>,
-    /// The oldest ones, until all logs together have at most this size in bytes. Default `None`: their size does not count.
+    /// The oldest logs, until all logs together have at most this size in bytes. Default `None`: their size
+    /// does not count.
     pub bytes: Option<u64>,
 }
 
@@ -150,7 +151,7 @@ pub(crate) fn prune(folder: &Folder, limits: LogLimits, kept: &HashSet<String>) 
     for name in folder.files_with("jsonl", LOGS)? {
         let Some(file) = folder.file(&name, Access::Read)? else { continue };
         let data = file.metadata().map_err(reading(&folder.path_of(&name)))?;
-        // A file system without times has only new logs.
+        // On a file system without times, all logs are new.
         let written = data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let written = written.map_or(u64::MAX, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         found.push((written, name, data.len()));
@@ -160,8 +161,8 @@ pub(crate) fn prune(folder: &Folder, limits: LogLimits, kept: &HashSet<String>) 
     Ok(pruned)
 }
 
-/// The logs that limits select, of logs with the times at which they were written and their sizes in bytes. None of those that
-/// are kept are among them.
+/// The logs that limits select, of logs with the times at which they were written and their sizes in bytes.
+/// Logs that are kept are never among them.
 pub(crate) fn choose<T: Ord>(
     logs: Vec<(u64, T, u64)>,
     limits: LogLimits,
@@ -260,8 +261,8 @@ pub(crate) fn append(
     Ok(Appended { folder: folder.clone(), name: name.to_owned(), start, end: start + lines.len() as u64 })
 }
 
-/// Locks a log against other appends. Windows lets nobody read a file that is locked, so there a file of its own is locked, for all
-/// logs: appends to different logs are in a transaction anyway.
+/// Locks a log against other appends. Windows lets no process read a file that is locked, so there a separate
+/// file is locked, for all logs: appends to different logs are in a transaction anyway.
 fn lock_log<'a>(folder: &Folder, name: &str, log: &'a File, patience: Duration) -> Result<Locked<'a>> {
     if !cfg!(windows) {
         return lock(log, &folder.path_of(name), patience);
@@ -276,8 +277,9 @@ pub(crate) fn read(folder: &Folder, name: &str, query: &LogQuery) -> Result<LogP
     Ok(selection.into_page())
 }
 
-/// Passes the entries of a log behind this number of lines to `each`, oldest first; `None` for a damaged line. A last line without an end
-/// is left out. Returns the number of the other lines. A missing log has none.
+/// Passes the entries of a log behind this number of lines to `each`, oldest first; `None` for a damaged
+/// line. A last line without an end is left out. Returns the number of lines without that last one. A missing
+/// log has no lines.
 pub(crate) fn each_entry(
     folder: &Folder,
     name: &str,

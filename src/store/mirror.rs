@@ -9,9 +9,10 @@
 //! changes by other processes. A process that is killed in between leaves an old revision in `state.json`, and the
 //! next open detects that.
 //!
-//! The file of a changed frame is small and written at once. `state.json` grows with the tree, so it is written only when
-//! that costs little: after a span of which the writing takes at most a hundredth (in a command, a two-thousandth), and
-//! after changes of a tenth of its size, or when nothing has changed for some seconds.
+//! The file of a changed frame is small and written at once. `state.json` grows with the tree, so it is
+//! written only when that costs little. First, the time since the last write must be so long that the writing
+//! takes at most a hundredth of it (in a command, a two-thousandth). Second, the changes must have a tenth of
+//! the size of `state.json`, or there must have been no change for some seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -28,8 +29,9 @@ use crate::frame::{Frame, FrameFile, Handle, file_name};
 
 /// Minimum time between two writes of `state.json`, and of a large frame's file, in milliseconds.
 const INTERVAL: u64 = 250;
-/// The least time from one write of `state.json` to the next one, as a multiple of what the write takes: if a poll writes it, and
-/// if a command does, whose caller waits.
+/// The least time from one write of `state.json` to the next one, as a multiple of the time that the write
+/// takes. The first value is for a write by a poll. The second value is for a write by a command, because the
+/// caller of a command waits.
 const TIME_SHARE: u64 = 100;
 const COMMAND_TIME_SHARE: u64 = 2_000;
 /// The largest size of `state.json`, as a multiple of the bytes of the frames' files that were written since its last write.
@@ -38,7 +40,7 @@ const SIZE_SHARE: u64 = 10;
 const SMALL_STATE: u64 = 64 << 10;
 /// Time without changes after which `state.json` is written although little has changed, in milliseconds.
 const PAUSE: u64 = 5_000;
-/// Size of a frame's file from which it is written every [`INTERVAL`] and not after every change, in bytes.
+/// From this size on, in bytes, a frame's file is written every [`INTERVAL`] and not after every change.
 const LARGE: usize = 16 << 10;
 /// The lock file.
 const LOCK: &str = ".mirror.lock";
@@ -109,8 +111,8 @@ pub(crate) struct Mirror {
     /// Frames whose files were larger than [`LARGE`] when they were last written. They are not written after every
     /// change, because many small changes of one frame would then cost the square of their number.
     large: BTreeSet<Handle>,
-    /// True if other frames can be stale too: what changed after `revision`, before this process followed the history, is not
-    /// listed yet. A process that leaves `state.json` to others need not know it.
+    /// True if other frames can be stale too: what changed after `revision`, before this process followed the
+    /// history, is not listed yet. A process that leaves `state.json` to others does not need this list.
     is_unlisted: bool,
     /// IDs that were replaced and whose files must be removed: the old ID and its frame, with the revision
     /// of the change.
@@ -121,7 +123,7 @@ pub(crate) struct Mirror {
     is_foreign: bool,
     /// The size of the last known `state.json`, in bytes.
     state_size: u64,
-    /// What its last write by this process took, in milliseconds.
+    /// How long its last write by this process took, in milliseconds.
     state_took: u64,
     /// The bytes of the frames' files that this process has written since then.
     changed: u64,
@@ -204,7 +206,8 @@ impl Mirror {
         !self.is_foreign && self.stale.contains_key(&handle)
     }
 
-    /// Notes that frames have changed since [`Mirror::revision`] whose files are to be listed before the next `state.json`.
+    /// Notes that frames that are not listed have changed since [`Mirror::revision`]. Their files must be
+    /// listed before the next `state.json`.
     pub(crate) fn note_unlisted(&mut self) {
         self.is_unlisted = true;
     }
@@ -233,15 +236,15 @@ impl Mirror {
         self.revision == revision && !self.is_unlisted && self.stale.is_empty() && self.replaced.is_empty()
     }
 
-    /// Notes when the last changes were made: since the call before. Times are in milliseconds on the caller's clock, which
-    /// never goes back.
+    /// Notes when the last changes were made, that is, the changes since the previous call. Times are in
+    /// milliseconds on the caller's clock, which never goes back.
     pub(crate) fn look(&mut self, now: u64) {
         if std::mem::take(&mut self.is_noted) {
             self.changed_at = now;
         }
     }
 
-    /// The time at which something is due that does not belong to a command.
+    /// The time at which a write is due that does not belong to a command.
     pub(crate) fn deadline(&self) -> u64 {
         match self.has_waiting() {
             true => self.state_deadline(TIME_SHARE).min(self.after_last_try(INTERVAL)),
@@ -318,7 +321,8 @@ impl Mirror {
         written
     }
 
-    /// Writes the files of the frames that this process changed, also of those that wait, at most `most` of them.
+    /// Writes the files of the frames that this process changed, including frames that wait, at most `most`
+    /// of them.
     pub(crate) fn write_waiting(&mut self, clock: &dyn Fn() -> u64, source: &impl Source, most: usize) -> Result<()> {
         self.waiting.append(&mut self.fresh);
         let waiting: Vec<Handle> = self.waiting.iter().copied().take(most).collect();
@@ -363,12 +367,14 @@ impl Mirror {
         Ok(())
     }
 
-    /// True if there is a plan file, which may not show this revision. It is written whatever `state.json` is left to.
+    /// True if there is a plan file that may not show this revision. The plan file is written even if
+    /// `state.json` is left to another process.
     pub(crate) fn wants_plan(&self, name: &str, revision: u64) -> bool {
         self.plan_revision != Some(revision) && self.folder.is_taken(&last_name(name))
     }
 
-    /// Writes the plan file if it is as this stack has written it last. A file that was changed otherwise stays until it is imported.
+    /// Writes the plan file if it still is as this stack has last written it. A file that was changed in
+    /// another way stays until it is imported.
     pub(crate) fn write_plan(&mut self, source: &impl Source) -> Result<()> {
         let name = source.plan_name();
         if let Some((written, Some(last))) = plan(&self.folder, name)?
@@ -383,14 +389,15 @@ impl Mirror {
         Ok(())
     }
 
-    /// The file comes first: if the process ends in between, it counts as changed, and stays until it is imported.
+    /// Writes the file before its copy: if the process ends in between, the file counts as changed, and stays
+    /// until it is imported.
     fn replace_plan(&self, name: &str, text: &str) -> Result<()> {
         [name.to_owned(), last_name(name)]
             .iter()
             .try_for_each(|name| self.folder.replace(name, |writer| writer.write_all(text.as_bytes())))
     }
 
-    /// Begins to keep the plan in a file. One that is there stays as it is.
+    /// Begins to keep the plan in a file. A file that already exists stays as it is.
     pub(crate) fn begin_plan(&self, source: &impl Source) -> Result<()> {
         let name = source.plan_name();
         if self.folder.is_taken(name) { Ok(()) } else { self.replace_plan(name, &source.plan()?) }
@@ -401,7 +408,7 @@ impl Mirror {
         let name = source.plan_name();
         match plan(&self.folder, name)? {
             Some((written, _)) if written == read => self.replace_plan(name, &source.plan()?),
-            // It has changed again meanwhile. What was read is what both know.
+            // The file has changed again meanwhile. The text that was read is what both sides know.
             _ => self.folder.replace(&last_name(name), |writer| writer.write_all(read.as_bytes())),
         }
     }
@@ -411,7 +418,7 @@ impl Mirror {
         [last_name(name), name.to_owned()].iter().try_for_each(|name| self.folder.remove(name))
     }
 
-    /// Removes the `state.json` of a history that is gone, from which this one was begun.
+    /// Removes the `state.json` of a lost history from which this history was begun.
     pub(crate) fn remove_earlier_state(&mut self) -> Result<()> {
         self.folder.remove(STATE)?;
         self.state_size = 0;
@@ -452,7 +459,7 @@ impl Mirror {
     }
 }
 
-/// The plan file, and what this stack has written there, or read, last. `None`: there is no plan file.
+/// The plan file, and the text that this stack has last written or read there. `None`: there is no plan file.
 ///
 /// # Errors
 /// [`Error::Io`] if something else has one of the names.
@@ -461,7 +468,7 @@ pub(crate) fn plan(folder: &Folder, name: &str) -> Result<Option<(String, Option
     text.map(|text| Ok((text, last_plan(folder, name)?))).transpose()
 }
 
-/// What this stack has written into the plan file, or read there, last.
+/// The text that this stack has last written into the plan file, or read there.
 pub(crate) fn last_plan(folder: &Folder, name: &str) -> Result<Option<String>> {
     Ok(folder.read(&last_name(name))?.map(|text| String::from_utf8_lossy(&text).into_owned()))
 }

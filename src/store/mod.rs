@@ -83,8 +83,8 @@ pub trait Store: Send {
         None
     }
 
-    /// The frames of the newest snapshot, read beside the transactions of this store. With it, the finished trees of a stack
-    /// need not be in memory. The default is `None`: the stack holds all frames.
+    /// The frames of the newest snapshot, read independently of the transactions of this store. With it, the
+    /// finished trees of a stack need not be in memory. The default is `None`: the stack holds all frames.
     fn archive(&self) -> Option<Arc<dyn Archive>> {
         None
     }
@@ -157,8 +157,9 @@ pub trait Store: Send {
         Ok(())
     }
 
-    /// In a transaction of an empty history, writes the snapshot that the events of a compacted history follow, with all its frames:
-    /// see [`Archive::base`]. The events up to its revision that are left are appended next. The last one of them has its revision.
+    /// In a transaction of an empty history, writes the snapshot that the events of a compacted history
+    /// follow, with all its frames: see [`Archive::base`]. The remaining events up to the snapshot's revision
+    /// are appended next. The last one of these has that revision.
     ///
     /// # Errors
     /// [`Error::InMemory`], which is the default, if the store keeps no snapshots; the errors of the medium.
@@ -181,8 +182,8 @@ pub trait Store: Send {
         None
     }
 
-    /// In a transaction, adds lines to the log of a frame, each a JSON value. Returns true if they are its first ones. Called only
-    /// if [`Store::logs`] returns a reader.
+    /// In a transaction, adds lines to the log of a frame, each a JSON value. Returns true if they are the
+    /// first lines of the log. Called only if [`Store::logs`] returns a reader.
     ///
     /// # Errors
     /// [`Error::InMemory`], which is the default; the errors of the medium.
@@ -224,25 +225,26 @@ pub trait Store: Send {
     fn sync(&mut self, patience: Duration) -> Result<()>;
 }
 
-/// What a store keeps of a tree beside its events and the images of its frames, so that the tree can be opened without
-/// reading all events.
+/// What a store keeps of a tree in addition to its events and the images of its frames, so that the tree can
+/// be opened without reading all events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The revision of the tree: the number of events that it shows.
     pub revision: u64,
     /// The part of the tree that does not belong to one frame, as JSON. Only the library reads it.
     pub head: String,
-    /// When it is written: true if its frames are all frames of the tree, so that those of earlier snapshots go.
+    /// When it is written: true if its frames are all frames of the tree, so that the frames of earlier
+    /// snapshots are removed.
     pub is_whole: bool,
 }
 
-/// The trees whose events [`Store::compact`] removes: finished ones, if all of this holds for them.
+/// The trees whose events [`Store::compact`] removes: finished trees that meet all of these conditions.
 #[derive(Clone, Copy)]
 pub struct CompactionLimits<'a> {
     /// The event that last changed one of its frames has an earlier time, in milliseconds since the Unix epoch.
     pub before: u64,
-    /// Says of a root whether the snapshot of its tree was compared with the events and is the same. It is not asked about trees
-    /// that have not changed since the base.
+    /// Returns true for a root if the snapshot of its tree was compared with the events and is the same. It
+    /// is not called for trees that have not changed since the base.
     pub is_verified: &'a dyn Fn(Handle) -> bool,
 }
 
@@ -255,7 +257,8 @@ pub struct CompactedEvents {
     pub events: u64,
 }
 
-/// Reads the committed events of a [`Store`] beside its transactions. Several threads may read at the same time.
+/// Reads the committed events of a [`Store`] independently of its transactions. Several threads may read at
+/// the same time.
 pub trait HistoryReader: Send + Sync {
     /// As [`Store::read`]. `each` may take any time, and may read again.
     ///
@@ -264,7 +267,7 @@ pub trait HistoryReader: Send + Sync {
     fn read(&self, query: &EventQuery, patience: Duration, each: &mut dyn FnMut(Event) -> Result<()>) -> Result<()>;
 }
 
-/// Reads the logs of frames from a [`Store`] that keeps them, beside its transactions.
+/// Reads the logs of frames from a [`Store`] that keeps them, independently of its transactions.
 pub trait LogReader: Send + Sync {
     /// The number of lines in a frame's log. A frame without a log has none.
     ///
@@ -272,7 +275,8 @@ pub trait LogReader: Send + Sync {
     /// The errors of the medium.
     fn count(&self, frame: Handle, patience: Duration) -> Result<usize>;
 
-    /// Passes lines of a frame's log to `each`, oldest first: those of these numbers, counted from 1, that there are.
+    /// Passes lines of a frame's log to `each`, oldest first: the lines with these numbers, counted from 1,
+    /// as far as they exist.
     ///
     /// # Errors
     /// The error of `each`; the errors of the medium.
@@ -371,7 +375,8 @@ impl EventQuery {
         }
     }
 
-    /// True if the query selects every event after a revision, so that whoever has read its result knows the newest one.
+    /// True if the query selects every event after a revision, so that a reader of its result knows the
+    /// newest event.
     pub fn selects_all(&self) -> bool {
         self.until.is_none() && self.frame.is_none() && self.kind.is_none() && self.limit.is_none()
     }

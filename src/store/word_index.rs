@@ -3,26 +3,28 @@
 use crate::error::Result;
 use crate::frame::Handle;
 
-/// Finds the frames that have words. What it has is derived from the history and the logs: it may be behind them or be removed at any
-/// time, and [`Stack::search`](crate::Stack::search) brings it up to date.
+/// Finds the frames that have words. Its content is derived from the history and the logs. The content may be
+/// older than these, and may be removed at any time; [`Stack::search`](crate::Stack::search) brings it up to
+/// date.
 ///
 /// A word is a text of at most 40 letters and digits, in small letters. Only the library knows how texts become words.
 pub trait WordIndex: Send + Sync {
-    /// The part of the history that it has. `None`: it is empty.
+    /// The part of the history that the index has. `None`: the index is empty.
     ///
     /// # Errors
     /// The errors of the medium, as for the other methods. A search then reads the frames themselves.
     fn indexed(&self) -> Result<Option<IndexedHistory>>;
 
-    /// The logs with lines that it does not have, of the frames that it has.
+    /// The logs with lines that the index does not have, of the frames that the index has.
     ///
     /// # Errors
     /// As [`WordIndex::indexed`].
     fn grown_logs(&self) -> Result<Vec<GrownLog>>;
 
-    /// In one transaction, adds words, if it still has what `before` says, as [`WordIndex::indexed`] has told; otherwise another user has added
-    /// words, and it returns false. The words of a frame replace those that it has of it, those of a log are added. `is_new`: it forgets all
-    /// else first.
+    /// In one transaction, adds words, if the index still has what `before` says, the result of an earlier
+    /// call of [`WordIndex::indexed`]. Otherwise another user has added words, and this returns false. The
+    /// words of a frame's record replace those that the index has of this record; the words of a log are
+    /// added to those before. `is_new`: the index first forgets everything else.
     ///
     /// # Errors
     /// As [`WordIndex::indexed`]: nothing is added then.
@@ -34,8 +36,9 @@ pub trait WordIndex: Send + Sync {
         words: Vec<IndexedWords>,
     ) -> Result<bool>;
 
-    /// The frames that have, for each of these words, a word that begins with it: in their records, and if `logs` is true in their logs
-    /// too. It may return frames that do not have them, but leaves out none that does. In no order.
+    /// The frames in which each of these words is the beginning of a word: of a word in their records, or, if
+    /// `logs` is true, in their logs too. The index may return frames that do not have the words, but it
+    /// leaves out no frame that has them. The frames are in no order.
     ///
     /// # Errors
     /// As [`WordIndex::indexed`].
@@ -85,7 +88,7 @@ pub enum WordSource {
     Log {
         /// The log.
         log: GrownLog,
-        /// Number of lines that the index has with these.
+        /// Number of lines that the index has, including these.
         lines: usize,
     },
 }

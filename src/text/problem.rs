@@ -35,7 +35,7 @@ static FORMS: LazyLock<Vec<(String, &str)>> =
 
 /// A message of the reader of JSON, in plain words.
 pub(crate) fn plain(message: &str) -> Cow<'_, str> {
-    // What stands before it can be a text of the user.
+    // The text before it can come from the caller.
     match message.rfind(EXPECTED) {
         Some(start) => match plain_end(&message[start..]) {
             Cow::Borrowed(_) => message.into(),
@@ -75,7 +75,8 @@ pub(crate) fn located<T: serde::de::DeserializeOwned>(json: &str, error: &serde_
     let Err(found) = read(value.clone()) else { return plain(&told).into_owned() };
     let inner = found.inner().to_string();
     let path = match (found.path().to_string(), value) {
-        // Fields that are flattened have lost their names: the one that alone has the same problem is meant.
+        // Fields that are flattened have lost their names. The field that is meant is the one that alone has
+        // the same problem.
         (path, Value::Object(fields)) if path == "." => {
             let alone =
                 |(name, value): (&String, &Value)| Value::Object(Map::from_iter([(name.clone(), value.clone())]));

@@ -2,7 +2,7 @@
 
 use super::{ToolNames, ToolRole};
 
-/// Under what hosts know our server, unless a person has chosen another name.
+/// The name under which hosts know our server, unless a person has chosen another name.
 pub(crate) const SERVER: &str = "callstack";
 
 /// What a call of a tool does to the frames of a conversation.
@@ -10,7 +10,7 @@ pub(crate) const SERVER: &str = "callstack";
 pub(crate) enum CallRole {
     /// Begins a new frame.
     Push,
-    /// Begins a planned frame, or goes on with one.
+    /// Begins a planned frame, or resumes one.
     Activate,
     /// Finishes or blocks a frame.
     Pop,
@@ -103,8 +103,8 @@ impl<'a> CallNames<'a> {
     }
 }
 
-/// For a tool that begins frames: the tool beside it that shows all of a frame, and the key of its argument. `None` if the host has
-/// names of its own, and none for that.
+/// For a tool that begins frames: the tool of the same host that shows everything about a frame, and the key
+/// of its argument. `None` if the host has names of its own, and none for that tool.
 pub(crate) fn beside(name: &str, names: &ToolNames) -> Option<(String, &'static str)> {
     if [ToolRole::Push, ToolRole::Activate, ToolRole::Pop].into_iter().any(|role| names.get(role) == Some(name)) {
         return names.get(ToolRole::Details).map(|details| (details.to_owned(), "frameID"));

@@ -8,12 +8,12 @@ use crate::frame::Handle;
 const IN: &str = "You are in ";
 const FOR: &str = "This was for ";
 const NOWHERE: &str = "You are in no frame.";
-/// How a folded answer ends the line about a frame of which a call further below has more.
+/// The end of the line about a frame in a folded answer, if a call further below says more about the frame.
 pub(crate) const BELOW: &str = ": see below.";
-/// Before the frame above one that has begun, where that is another one than the conversation was in.
+/// The text before the frame above a begun frame, if the conversation was in another frame than that one.
 pub(crate) const BELOW_FRAME: &str = " It is below ";
 
-/// Where a conversation is after a call: the last line of each answer of the tools that is no refusal.
+/// Where a conversation is after a call: the last line of each answer of the tools that is not a refusal.
 ///
 /// ```
 /// use callstack_core::vocabulary::Place;
@@ -24,7 +24,7 @@ pub(crate) const BELOW_FRAME: &str = " It is below ";
 pub enum Place<'a> {
     /// In a frame, which is given with its title, such as `f2 (Cart)`.
     In(&'a str),
-    /// In a frame, by a caller that nobody knows. It has to name the frame in each call.
+    /// In a frame, for a caller that is not known. The caller has to name the frame in each call.
     Of(Handle, &'a str),
     /// In no frame.
     Nowhere,
@@ -63,7 +63,7 @@ pub(crate) struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    /// Reads an answer. `None` if it is a refusal, or nothing of these tools.
+    /// Reads an answer. `None` if the text is a refusal, or not an answer of these tools.
     pub fn read(text: &'a str) -> Option<Self> {
         let (last, place) = text.lines().rev().find_map(|line| Some((line, place(line)?)))?;
         let (first, subject) = text.lines().find_map(|line| Some((line, named(line)?)))?;
@@ -72,7 +72,7 @@ impl<'a> Told<'a> {
         Some(Self { answer: text.get(start..end)?, subject, place, last })
     }
 
-    /// Reads an answer of a host that says no places. `None` if it is about no frame.
+    /// Reads an answer of a host that does not name places. `None` if the answer is not about a frame.
     #[cfg(feature = "session")]
     pub fn without_place(text: &'a str) -> Option<Self> {
         let (first, subject) = text.lines().find_map(|line| Some((line, named(line)?)))?;
@@ -84,12 +84,13 @@ impl<'a> Told<'a> {
         text.lines().filter(|line| line.ends_with(BELOW)).filter_map(named).collect()
     }
 
-    /// True if a text within an answer has a line that could be taken for one of the answer's own.
+    /// True if a text within an answer has a line that could be taken for a line of the answer itself.
     pub fn is_imitated_in(text: &str) -> bool {
         text.lines().any(|line| place(line).is_some() || line.ends_with(BELOW) && named(line).is_some())
     }
 
-    /// The name of a frame of which the answer speaks, such as `f2 (Cart)`: as the line about the place has it, or else its handle.
+    /// The name of a frame that the answer mentions, such as `f2 (Cart)`: as the line about the place has it,
+    /// or else its handle.
     pub fn name_of(&self, frame: Handle) -> String {
         let named = self.last.strip_prefix(IN).and_then(|name| name.strip_suffix('.'));
         let named =
@@ -100,8 +101,8 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// How the frame that the call was about has ended, by the first line. `None`: it has not. `name` is its name with the title, if
-    /// that is known: titles can have any words.
+    /// How the frame that the call was about has ended, by the first line. `None`: it has not ended. `name`
+    /// is its name with the title, if that name is known: titles can have any words.
     pub fn end(&self, name: Option<&str>) -> Option<Ended> {
         let line = self.answer.lines().next()?;
         // The bracket behind the title is a part of the words.
@@ -132,7 +133,8 @@ impl<'a> Told<'a> {
         last.split_once('"')?.0.parse().ok()
     }
 
-    /// True if nobody knows the caller, so that the line about the place says only which frame its next calls may name.
+    /// True if the caller is not known, so that the line about the place says only which frame its next calls
+    /// may name.
     pub fn is_of_nobody(&self) -> bool {
         self.last.starts_with(FOR)
     }
@@ -142,14 +144,16 @@ impl<'a> Told<'a> {
         self.answer[..self.answer.len() - self.last.len()].trim_end()
     }
 
-    /// True if the call has also begun the frame in which the conversation is now, after it has finished the one that it was about.
+    /// True if the call has also begun the frame in which the conversation is now, after it has finished the
+    /// frame that it was about.
     pub fn begins_place(&self) -> bool {
         self.place.is_some_and(|place| place != self.subject && self.second() == Some(place))
     }
 
-    /// The second frame of which the answer speaks: the call has begun it, after it has finished the one that it was about.
+    /// The second frame that the answer mentions: the call has begun it, after it has finished the frame that
+    /// the call was about.
     pub fn second(&self) -> Option<Handle> {
-        // Only there: further lines can be what somebody has written.
+        // Only in the second line: further lines can be text that an agent or a person has written.
         self.body().lines().nth(1).and_then(named)
     }
 }
@@ -159,7 +163,7 @@ fn offset(text: &str, part: &str) -> usize {
     part.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// The frame that a line about the place names. `None`: the line is no such line.
+/// The frame that a line about the place names. `None`: the line is not a line about the place.
 fn place(line: &str) -> Option<Option<Handle>> {
     if line == NOWHERE {
         return Some(None);

@@ -1,19 +1,19 @@
-//! What keeps the work of a plan from being whole, when workers find nothing more to do.
+//! What keeps the work of a plan from being complete, when workers find nothing more to do.
 
 use std::collections::BTreeSet;
 
 use crate::frame::{FrameStatus, Handle};
 use crate::tree::Tree;
 
-/// The frames for which somebody has to do something before all work below a frame, or in a stack, can be done. Each list is in creation
-/// order.
+/// The frames for which an actor has to do something before all work below a frame, or in a stack, can be
+/// done. Each list is in creation order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct InTheWay {
-    /// Frames that have ended: failed roots and failed parts of what is unfinished, invalidated frames that others need, and ended ones
-    /// above planned frames.
+    /// Frames that have ended: failed roots, failed parts of unfinished work, invalidated frames that other
+    /// frames need, and ended frames above planned frames.
     pub ended: Vec<Handle>,
-    /// The first failed one of these: it can be begun anew.
+    /// The first failed one of these: it can be retried.
     pub failed: Option<Handle>,
     /// The first completed one, which has unfinished work below it: it can be reopened.
     pub completed: Option<Handle>,
@@ -21,7 +21,7 @@ pub struct InTheWay {
     pub by_hand: Vec<Handle>,
     /// Blocked frames that wait for an answer.
     pub asking: Vec<Handle>,
-    /// Blocked frames that are answered, and with which no worker goes on.
+    /// Blocked frames that are answered, and that no worker resumes.
     pub answered: Vec<Handle>,
 }
 
@@ -53,13 +53,13 @@ impl Tree {
             ended: ended.into_iter().collect(),
             by_hand: by_hand.collect(),
             asking,
-            // With the answer to a frame of a worker, a worker goes on.
+            // When a frame of a worker is answered, a worker resumes it.
             answered: answered.into_iter().filter(|handle| !has_worker(handle)).collect(),
         }
     }
 
-    /// The frames that have ended, and that planned frames need or that are above them, and the dependencies of the frame below which
-    /// frames were to be done.
+    /// The ended frames that planned frames need or that are above planned frames, and the dependencies of
+    /// the frame below which frames were to be done.
     fn ended_and_needed(&self, below: Option<Handle>) -> BTreeSet<Handle> {
         let has_ended = |handle: &Handle| !self.node(*handle).status().is_unfinished();
         let is_meant = |handle: &Handle| below.is_none_or(|below| *handle == below || self.is_ancestor(below, *handle));
@@ -68,7 +68,7 @@ impl Tree {
         let mut needed = BTreeSet::new();
         for handle in waiting {
             needed.extend(self.waits_for(handle).filter(has_ended));
-            // Nobody does what is below a frame that has ended.
+            // No worker does the work below a frame that has ended.
             let is_planned = |above: &Handle| self.node(*above).status() == FrameStatus::Planned;
             let first_begun = self.ancestors(handle).find(|above| !is_planned(above));
             needed.extend(first_begun.filter(has_ended));
@@ -76,8 +76,8 @@ impl Tree {
         needed
     }
 
-    /// True for the work of a plan: a frame that workers have had, that was planned, or that is below a planned one. The rest others have
-    /// pushed for themselves.
+    /// True for the work of a plan: a frame that workers have had, that was planned, or that is below a
+    /// planned one. Other actors have pushed the remaining frames for themselves.
     fn is_work(&self, handle: Handle) -> bool {
         let node = self.node(handle);
         let is_planned = |parent: Handle| self.node(parent).status() == FrameStatus::Planned;

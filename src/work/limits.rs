@@ -30,7 +30,7 @@ pub struct Allowance {
     pub max_cost_micro_usd: Option<u64>,
 }
 
-/// A frame that has spent what it may, together with all frames below it.
+/// A frame that, together with all frames below it, has spent what it may spend.
 ///
 /// In JSON: `{"frame": "f1", "reason": "its budget of 90000 tokens is spent: 91200 with all frames below it; a larger maxTokens lets it go on"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -39,7 +39,7 @@ pub struct Allowance {
 pub struct Overspent {
     /// The frame.
     pub frame: Handle,
-    /// What it has spent, and what lets it go on.
+    /// What it has spent, and what lets it continue.
     pub reason: String,
 }
 

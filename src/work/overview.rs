@@ -1,4 +1,4 @@
-//! Where the work stands: what runs, what waits for whom, and what can begin.
+//! Where the work stands: what runs, what waits for a person or for other frames, and what can begin.
 
 use std::collections::HashSet;
 
@@ -21,15 +21,16 @@ use crate::tree::Tree;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Overview {
-    /// Frames in progress with work of their own: nothing below them is in progress or blocked. In the order of the plan, as the next three.
+    /// Frames in progress with work of their own: nothing below them is in progress or blocked. In the order
+    /// of the plan, as are the next three lists.
     pub running: Vec<Handle>,
-    /// Frames whose work was interrupted or stopped, or put back by a worker, and has not gone on.
+    /// Frames whose work was interrupted or stopped, or put back by a worker, and has not resumed.
     pub interrupted: Vec<Handle>,
     /// Blocked frames that wait for an answer.
     pub asking: Vec<Handle>,
-    /// Blocked frames that are answered, and have not gone on.
+    /// Blocked frames that are answered, and have not resumed.
     pub answered: Vec<Handle>,
-    /// Failed frames that need a decision, and other frames that have ended and keep planned ones from beginning.
+    /// Failed frames that need a decision, and other ended frames that keep planned frames from beginning.
     pub in_the_way: Vec<Handle>,
     /// The planned frames that can begin, the most urgent first.
     pub ready: Vec<Handle>,
@@ -41,7 +42,8 @@ pub struct Overview {
     pub frames: usize,
     /// The sums of the requests to models there, an entry for each model.
     pub usage: Vec<ModelUsage>,
-    /// What these have cost, in millionths of a US dollar: what hosts have told, and an estimate of the requests after that.
+    /// What these requests have cost, in millionths of a US dollar: the cost that hosts have told, and an
+    /// estimate of the requests after that.
     pub cost_micro_usd: u64,
 }
 
@@ -71,7 +73,7 @@ impl Tree {
                 }
                 FrameStatus::Blocked => overview.asking.push(handle),
                 _ if record.is_interrupted() || is_let_go(record) => overview.interrupted.push(handle),
-                // Others work below it.
+                // The work is done in frames below it.
                 _ if above_open.contains(&handle) => {}
                 _ => overview.running.push(handle),
             }
@@ -93,7 +95,7 @@ impl Tree {
     }
 }
 
-/// True for a frame of workers which has none now: its worker was interrupted, or has put it back.
+/// True for a frame of workers that has no worker now: its worker was interrupted, or has put it back.
 fn is_let_go(record: &Frame) -> bool {
     record.worker().is_some() && record.held_by().is_none()
 }

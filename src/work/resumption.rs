@@ -1,4 +1,5 @@
-//! How a host goes on with frames that were interrupted, stopped or answered: leaf first, so that each finds the results of those below it.
+//! How a host resumes frames that were interrupted, stopped or answered: leaf first, so that each frame finds
+//! the results of the frames below it.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,8 @@ use serde::Serialize;
 use crate::frame::{FrameStatus, Handle};
 use crate::tree::Tree;
 
-/// What a host does now to go on with frames, and for what it waits: see [`Stack::resumption`](crate::Stack::resumption).
+/// What a host does now to resume frames, and what it waits for: see
+/// [`Stack::resumption`](crate::Stack::resumption).
 ///
 /// In JSON: `{"now": ["f3"], "later": ["f1"], "running": ["f4"], "asking": ["f5"], "missed": [{"frame": "f1", "child": "f2"}]}`. All lists are
 /// there.
@@ -15,13 +17,13 @@ use crate::tree::Tree;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Resumption {
-    /// Those of the frames that can go on now: they were interrupted, stopped or answered, and nothing below them is running or among
-    /// `now` and `later`. In creation order.
+    /// The given frames that can be resumed now: they were interrupted, stopped or answered, and nothing
+    /// below them is running or among `now` and `later`. In creation order.
     pub now: Vec<Handle>,
-    /// Those that can go on when the frames below them have ended. In creation order.
+    /// The given frames that can be resumed when the frames below them have ended. In creation order.
     pub later: Vec<Handle>,
-    /// The frames, at or below one of the given ones, that a host runs. When one of them ends or is interrupted, the answer is another one.
-    /// In creation order.
+    /// The frames, at or below one of the given ones, that a host runs. When one of them ends or is
+    /// interrupted, the answer to this question changes. In creation order.
     pub running: Vec<Handle>,
     /// The frames, at or below one of the given ones, that wait for a person. In creation order.
     pub asking: Vec<Handle>,
@@ -43,7 +45,7 @@ pub struct Missed {
 }
 
 impl Tree {
-    /// How a host goes on with these frames. What workers hold is left to workers.
+    /// How a host resumes these frames. Frames that workers hold are left to workers.
     pub fn resumption(&self, frames: impl IntoIterator<Item = Handle>) -> Resumption {
         let wanted: BTreeSet<Handle> = frames.into_iter().collect();
         let can_go_on: BTreeSet<Handle> =
@@ -71,7 +73,7 @@ impl Tree {
         }
     }
 
-    /// True if a host can go on with a frame: no other one runs it, and no person has to do anything before.
+    /// True if a host can resume a frame: no other host runs it, and no person has to do anything before.
     fn can_be_resumed(&self, handle: Handle) -> bool {
         let record = self.node(handle).record();
         let is_interrupted = record.is_interrupted() && record.worker().is_none();

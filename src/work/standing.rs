@@ -1,4 +1,4 @@
-//! How a frame stands for the holder that works on it: whether it is to go on.
+//! How a frame stands for the holder that works on it: whether the holder is to continue.
 
 use serde::Serialize;
 
@@ -23,7 +23,8 @@ pub enum Standing {
     },
     /// It was put back for later under this hold.
     PutBack,
-    /// Somebody has stopped it, has taken it out of the plan, has begun it anew, or has ended it otherwise: the holder should stop.
+    /// Another actor has stopped it, taken it out of the plan, retried it, or ended it in another way: the
+    /// holder should stop.
     Stopped,
 }
 

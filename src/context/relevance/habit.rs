@@ -48,8 +48,8 @@ pub(super) struct HabitBefore<'a> {
 }
 
 impl HabitBefore<'_> {
-    /// The share of the children with dependencies that depend on the one planned this number of places before them. A
-    /// child more is assumed, which depends on the ones planned shortly before it.
+    /// The share of the children with dependencies that depend on the one planned this number of places
+    /// before them. One more child is assumed, which depends on the ones planned shortly before it.
     pub(super) fn share(&self, distance: i64) -> f32 {
         let usual = usize::try_from(distance).map_or(0.0, near);
         if self.declaring == 0 {

@@ -95,12 +95,13 @@ impl Document {
 }
 
 impl SiblingIndex {
-    /// Updates the index to a version of the tree, also to an older one. A child that has changed is read again, one that
-    /// finished last is added or removed, all at a cost that does not depend on the other children. If another one has
-    /// come or gone, the places of those after it change; only numbers are changed then, no other child is read.
+    /// Updates the index to a version of the tree, also to an older one. A child that has changed is read
+    /// again, and a child that finished last is added or removed. The cost of each does not depend on the
+    /// other children. If another child was added or removed, the places of the children after it change.
+    /// Then only numbers are changed, and no other child is read.
     ///
-    /// The revision of a parent says in constant time that no finished child has changed. If one has, a comparison of the
-    /// revisions of all finds it.
+    /// The revision of a parent says in constant time that no finished child has changed. If one has changed,
+    /// a comparison of the revisions of all children finds it.
     pub(in crate::context) fn update(&mut self, tree: &Tree, parent: Handle) {
         let node = tree.node(parent);
         let count = node.finished_children().len();

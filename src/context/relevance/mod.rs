@@ -60,7 +60,7 @@ pub(super) struct Scored {
     pub(super) score: f32,
 }
 
-/// The place from which finished siblings are seen: a frame that stands beside them, or below one that does.
+/// The place from which finished siblings are seen: another sibling, or a frame below it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standpoint {
     /// The newest attempt at the work of the frame beside the siblings.
@@ -83,7 +83,7 @@ impl Standpoint {
     }
 }
 
-/// What speaks for a sibling.
+/// The signals for the relevance of a sibling.
 struct Signals {
     /// From 0 to 1.
     text: f32,

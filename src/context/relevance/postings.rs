@@ -64,7 +64,7 @@ impl<T: Placed> Postings<T> {
         }
     }
 
-    /// Changes all entries, and removes those for which this is false. Returns false if none is left.
+    /// Changes all entries, and removes those for which `keep` is false. Returns false if none is left.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) -> bool {
         match self {
             Self::One([one]) => keep(one),

@@ -6,15 +6,16 @@ use super::words::{WordCounts, beginning, term};
 use crate::keywords::for_each_name;
 use crate::tree::Node;
 
-/// How many different words a sibling has in the index: of its title and criteria, of its results, and of its artifacts and
-/// decisions. They take at most about 50 KB of memory, whatever its texts are.
+/// Maximum number of different words that a sibling has in the index: of its title and criteria, of its
+/// results, and of its artifacts and decisions. They take at most about 50 KB of memory, however long its
+/// texts are.
 pub(super) const MOST_WORDS: [usize; 3] = [256, 256, 128];
 /// A word of a title counts as often as this number of words of the other texts.
 pub(super) const TITLE_WEIGHT: f32 = 3.0;
 /// A word of the task counts as this part of a word of the criteria.
 const TASK_WEIGHT: f32 = 0.25;
-/// A word of the ancestor beside whom a sibling stands, and of a frame between the two, counts as this part of a word of
-/// the frame for which the sibling is scored.
+/// For the siblings of an ancestor of a frame: a word of that ancestor, and of a frame between the two,
+/// counts as this part of a word of the frame for which the siblings are scored.
 const ABOVE_WEIGHT: f32 = 0.5;
 
 /// The words and names in the title, the criteria and the task of a frame.

@@ -236,7 +236,7 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// The score of a document; `None` if it is no candidate.
+    /// The score of a document; `None` if it is not a candidate.
     fn score(&self, place: usize) -> Option<Scored> {
         step();
         let document = &self.index.documents[place];

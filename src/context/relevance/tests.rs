@@ -8,7 +8,7 @@ use crate::context::{Approx, Contexts};
 use crate::frame::{Frame, FrameStatus, StackState};
 use crate::steps::steps_of;
 
-/// When the frame started whose siblings are scored.
+/// The time at which the frame whose siblings are scored started.
 const STARTED: u64 = 1_000_000;
 
 /// The children of a root: their titles, and the IDs on which they depend. Their IDs are c0, c1 and so on. All are

@@ -11,14 +11,15 @@ use crate::text::fnv_of;
 /// How many characters of a text are read for words and names. What is important in a text stands at its beginning, and
 /// tools may put megabytes into results.
 const READ_CHARACTERS: usize = 16_000;
-/// Number of first places where words are remembered, and of the places from there on where a word may be. All together
-/// take 8 KB, a quarter of what is nearest to a processor.
+/// Number of first places where words are remembered, and of the places from there on where a word may be.
+/// All together take 8 KB, a quarter of the memory that is nearest to a processor.
 const FIRST_PLACES: usize = 256;
 const PLACES: usize = 4;
 
-/// Counts words by their stems. It remembers the short words that it has met last, with the terms of their stems and
-/// how often the present texts have them, because texts repeat their words, and those of other texts. Which words are
-/// remembered changes no count, so the counts of a text do not depend on what was read before it.
+/// Counts words by their stems. It remembers the short words that it has met last, with the terms of their
+/// stems and how often the present texts have them, because texts repeat their own words and those of other
+/// texts. The choice of the remembered words changes no count, so the counts of a text do not depend on what
+/// was read before it.
 pub(super) struct WordCounts {
     remembered: Vec<Remembered>,
     /// The places of the words that the present texts have, and perhaps others.
@@ -52,13 +53,14 @@ impl Default for WordCounts {
 }
 
 impl WordCounts {
-    /// Counts the words at the beginning of a text, each with this weight, until there are `most` more terms, and from
-    /// there on those whose terms are already counted. Returns how many more terms there may be.
+    /// Counts the words at the beginning of a text, each with this weight, until there are `most` more terms.
+    /// From there on it counts only the words whose terms are already counted. Returns how many more terms
+    /// there may be.
     pub(super) fn add(&mut self, text: &str, weight: f32, most: usize) -> usize {
         let mut left = most;
         for_each_raw_word(beginning(text), |raw| {
             step();
-            // Most words are those that the text has had already.
+            // Most words are words that the text already had before.
             if let RawWord::Short(word) = raw {
                 let remembered = &mut self.remembered[first_place(word)];
                 if remembered.word == word && remembered.count > 0.0 {
@@ -116,7 +118,7 @@ impl Remembered {
     }
 }
 
-/// Returns the count of a term. If it is new, it takes one of those that are left; `None` if none is.
+/// Returns the count of a term. A new term takes one of the terms that are left; `None` if none is left.
 fn count_of<'a>(counts: &'a mut KeyMap<u64, f32>, term: u64, left: &mut usize) -> Option<&'a mut f32> {
     match counts.entry(term) {
         Entry::Occupied(count) => Some(count.into_mut()),
@@ -154,7 +156,7 @@ pub(super) fn beginnings(texts: &[String]) -> impl Iterator<Item = &str> {
     texts.iter().map_while(move |text| {
         let is_room = left > 0;
         let read = beginning(text);
-        // Each text counts for a character more: there may be many empty ones.
+        // Each text counts as one character more, because there may be many empty ones.
         left = left.saturating_sub(read.chars().count() + 1);
         is_room.then_some(read)
     })

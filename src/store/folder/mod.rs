@@ -1,8 +1,9 @@
 //! A stack's folder, opened once. All files of a stack except the database are used through it.
 //!
-//! A stack often lies in the folder of a project that strangers contribute to, and version control carries symbolic
-//! links. Therefore names below the folder are never resolved through a link, files that are no regular files (links,
-//! pipes, devices) are refused and not waited for. A name such as `frames/ses_1.json` may contain subfolders.
+//! A stack often lies in the folder of a project that strangers contribute to, and version control carries
+//! symbolic links. Therefore names below the folder are never resolved through a link. Files that are not
+//! regular files (links, pipes, devices) are refused, and no call waits for them. A name such as
+//! `frames/ses_1.json` may contain subfolders.
 
 #[cfg_attr(all(unix, feature = "sqlite"), path = "unix.rs")]
 #[cfg_attr(not(all(unix, feature = "sqlite")), path = "portable.rs")]
@@ -68,7 +69,8 @@ impl From<&Metadata> for FileState {
         Self { number: (data.dev(), data.ino()), size: data.len(), changed }
     }
 
-    /// Windows lets nobody replace a file that SQLite has open, so its existence is enough. Its time is not exact.
+    /// Windows lets no process replace a file that SQLite has open, so its existence is enough. Its time is
+    /// not exact.
     #[cfg(not(unix))]
     fn from(data: &Metadata) -> Self {
         Self { number: (0, 0), size: data.len(), changed: 0 }
@@ -261,7 +263,7 @@ impl Folder {
         first_free(1.., numbered, |name| !self.is_taken(name))
     }
 
-    /// Renames whatever is at a name to an unused name in the same folder.
+    /// Renames what is at a name to an unused name in the same folder.
     pub(crate) fn set_aside(&self, name: &str) -> Result<()> {
         match self.kind(name)? {
             Some(_) => self.rename(name, &self.unused(name)),

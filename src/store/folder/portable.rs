@@ -1,5 +1,6 @@
-//! Operations on the names of a directory, by its path: for systems without calls that take an open directory. What is
-//! at a name is looked at before it is used, so links are refused unless somebody exchanges it in between.
+//! Operations on the names of a directory, by its path: for systems without calls that take an open
+//! directory. The kind of a file is checked before its name is used, so links are refused unless another
+//! process exchanges the file in between.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -45,7 +46,8 @@ impl Directory {
         match access {
             Access::Read => options.read(true),
             Access::Write => options.write(true),
-            // Windows cannot cut a file that was opened for appending alone. Who appends seeks the end, with a lock.
+            // Windows cannot cut a file that was opened for appending alone. An append seeks the end, with a
+            // lock.
             Access::Append => options.read(true).write(true).create(true).truncate(false),
             Access::Create => options.write(true).create_new(true),
             Access::Lock => options.read(true).write(true).create(true).truncate(false),
@@ -75,7 +77,7 @@ impl Directory {
         unless_in_use(|| fs::remove_file(self.0.join(name))).map_err(|error| self.cause(name, error))
     }
 
-    /// Windows says of a folder in the place of a file only that the access is denied.
+    /// For a folder in the place of a file, Windows says only that the access is denied.
     fn cause(&self, name: &str, error: io::Error) -> io::Error {
         match self.kind(name) {
             Ok(kind) if kind != Kind::File => refusal(kind),
@@ -94,8 +96,9 @@ impl Directory {
     }
 }
 
-/// Repeats an operation on a name that Windows refuses as long as another program has the file open, such as a virus scanner
-/// or an indexer. They have done after some milliseconds; after the last wait the refusal stands.
+/// Repeats an operation on a name that Windows refuses as long as another program has the file open, such as
+/// a virus scanner or an indexer. Such a program is done after some milliseconds; after the last wait the
+/// refusal is final.
 fn unless_in_use<T>(mut run: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for wait in WAITS {
         match run() {

@@ -1,5 +1,5 @@
-//! Operations on the names of an open directory, by the system calls that take a directory instead of a path. Nobody
-//! can redirect them by replacing a part of the path with a link.
+//! Operations on the names of an open directory, by the system calls that take a directory instead of a path.
+//! No process can redirect them by replacing a part of the path with a link.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -75,7 +75,8 @@ impl Directory {
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {
-        // On macOS `fsync` leaves the data in the cache of the disk. Some file systems know nothing else.
+        // On macOS `fsync` leaves the data in the cache of the disk. Some file systems have no other
+        // operation.
         #[cfg(target_vendor = "apple")]
         if fcntl::fcntl(&self.0, fcntl::FcntlArg::F_FULLFSYNC).is_ok() {
             return Ok(());

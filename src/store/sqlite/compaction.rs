@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::frame::Handle;
 use crate::store::{CompactedEvents, CompactionLimits};
 
-/// The file is rewritten if more than one of so many pages is free.
+/// The file is rewritten if more than one page in this number of pages is free.
 const FREE_SHARE: i64 = 4;
 
 /// Removes the events of finished trees within the limits, and makes the newest snapshot the base of the events. Call it in a
@@ -24,7 +24,7 @@ pub(super) fn compact(connection: &Connection, path: &Path, limits: &CompactionL
     let sql = "DELETE FROM events WHERE handle IN (SELECT handle FROM frames WHERE tree = ?1) AND revision < ?2";
     let mut delete = connection.prepare(sql).refused(path)?;
     for (root, changed) in finished_trees(connection, path)? {
-        // What has not changed since the base is the base itself.
+        // A tree that has not changed since the base is the same as in the base.
         let is_verified = changed <= base || (limits.is_verified)(root);
         if !is_verified {
             continue;
@@ -71,7 +71,7 @@ pub(super) fn is_worth_rewriting(connection: &Connection, path: &Path) -> Result
     Ok(free.saturating_mul(FREE_SHARE) > number(connection, path, "PRAGMA page_count")?)
 }
 
-/// Writes the file anew without free pages.
+/// Rewrites the file without free pages.
 pub(super) fn rewrite(connection: &Connection, path: &Path) -> Result<()> {
     connection.execute_batch("VACUUM").refused(path)
 }

@@ -46,14 +46,14 @@ impl<T> Refused<T> for rusqlite::Result<T> {
     }
 }
 
-/// True for a value in a row that nobody of us has written.
+/// True for a value that this library did not write into a row.
 fn is_of_value(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
     matches!(error, FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..))
 }
 
-/// True if the disk is full, or a file may not grow. SQLite reports that only for some operations, and for the others an
-/// input or output error without its cause.
+/// True if the disk is full, or a file may not grow. SQLite reports that only for some operations. For the
+/// others it reports an input or output error without its cause.
 fn is_full(path: &Path) -> bool {
     let probe = companion(path, "-probe");
     // Asked first, because a write beyond the limit can end the process.

@@ -1,5 +1,5 @@
-//! The identity of a database's files. It shows that the files were replaced while the store was open: deleted and
-//! begun anew, moved away, or overwritten by an older copy.
+//! The identity of a database's files. It shows that the files were replaced while the store was open:
+//! deleted and made again, moved away, or overwritten by an older copy.
 
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -87,7 +87,7 @@ impl Files {
         self.log
     }
 
-    /// True if this is the same write-ahead log, however it has changed.
+    /// True if this is the same write-ahead log, even if its content has changed.
     pub(super) fn is_log(&self, log: Option<FileState>) -> bool {
         log.map(id) == self.numbers[1]
     }

@@ -1,4 +1,4 @@
-//! Locks between the users of a database, beside those of SQLite.
+//! Locks between the users of a database, in addition to SQLite's own.
 //!
 //! SQLite uses POSIX locks. The operating system drops all POSIX locks of a process on a file when the process closes
 //! any descriptor of that file: when the host copies the folder, or when another copy of SQLite in the process closes the
@@ -7,8 +7,8 @@
 //! - A transaction, the set-up of the schema and a checkpoint hold the write lock (`stack.db-write`), exclusively.
 //! - Reads outside of a transaction share the read lock (`stack.db-read`). A checkpoint, which moves pages under a
 //!   reader, holds it exclusively. A commit only appends to the write-ahead log, so it does not wait for readers.
-//! - An open store keeps a [`Hold`] on the database, so that no SQLite deletes the write-ahead log while it is open, and
-//!   none moves it into the database during a reading.
+//! - An open store keeps a [`Hold`] on the database, so that no copy of SQLite deletes the write-ahead log
+//!   while the store is open, and none moves the log into the database during a read.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -43,7 +43,7 @@ impl Lock {
         self.locked(self.file.try_lock())
     }
 
-    /// Locks out those who want the lock exclusively.
+    /// Locks out users that want the lock exclusively.
     ///
     /// # Errors
     /// [`Error::Busy`] if another user has the lock exclusively. This does not wait.
@@ -82,10 +82,11 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// The files that an open store holds beside its connection, until this is dropped. On Linux and macOS it locks the bytes with
-/// which SQLite says that a file is in use. These locks belong to the open file. They look to SQLite like another process
-/// that has the database open: a connection that closes never believes to be the last one and deletes the write-ahead
-/// log, and one that opens does not begin the shared memory anew.
+/// The files that an open store holds in addition to its connection, until this is dropped. On Linux and
+/// macOS it locks the bytes with which SQLite says that a file is in use. These locks belong to the open
+/// file. To SQLite they look like another process that has the database open. Therefore a connection that
+/// closes never takes itself for the last one, and does not delete the write-ahead log. A connection that
+/// opens does not set up the shared memory again.
 pub(super) struct Hold {
     _database: Option<File>,
     shared_memory: Option<File>,
@@ -152,8 +153,9 @@ impl Hold {
         state.length == 0 || read.is_none_or(|read| read.is_ok() && salts == state.salts)
     }
 
-    /// Keeps other programs from moving the write-ahead log into the database, until [`Hold::allow_checkpoints`]. Their
-    /// checkpoints know SQLite's locks alone, and those of this process can have fallen.
+    /// Keeps other programs from moving the write-ahead log into the database, until
+    /// [`Hold::allow_checkpoints`]. Their checkpoints know only SQLite's locks, and this process may have
+    /// lost its own SQLite locks.
     ///
     /// # Errors
     /// [`Error::Busy`] if another program is doing it now. This does not wait.
@@ -198,8 +200,8 @@ fn read_at(file: &File, place: u64, bytes: &mut [u8]) -> io::Result<()> {
     }
 }
 
-/// Takes a shared lock of bytes: the first one and their number. If another has the bytes exclusively at this moment, the
-/// file stays without: the library's locks are enough between its own users.
+/// Takes a shared lock of bytes: the first one and their number. If another user has the bytes exclusively at
+/// this moment, the file stays without this lock: the library's locks are enough between its own users.
 fn share(file: &File, bytes: (i64, i64)) -> io::Result<()> {
     match set_lock(file, Mode::Shared, bytes) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
@@ -236,7 +238,7 @@ fn ask(file: &File, lock: &nix::libc::flock) -> nix::Result<i32> {
     nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_OFD_SETLK(lock))
 }
 
-/// Asks the system for a lock of the open file. nix knows this call on Linux alone.
+/// Asks the system for a lock of the open file. nix has this call only on Linux.
 #[cfg(target_vendor = "apple")]
 #[allow(unsafe_code)]
 fn ask(file: &File, lock: &nix::libc::flock) -> nix::Result<i32> {

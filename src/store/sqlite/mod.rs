@@ -6,9 +6,10 @@
 //! the frames as they were at one revision ([`snapshot`]): they follow from the events, unless these were compacted
 //! ([`compaction`]).
 //!
-//! The locks of [`locks`] keep the users of a database apart, because SQLite's own can fall. Before and after each
-//! transaction the store checks that the files are those that it opened ([`identity`]), and that the newest event it
-//! knows is still there. The write-ahead log is moved into the database by [`SqliteStore::checkpoint`] alone.
+//! The locks of [`locks`] keep the users of a database apart, because a process can lose SQLite's own locks.
+//! Before and after each transaction the store checks that the files are those that it opened ([`identity`]),
+//! and that the newest event it knows is still there. Only [`SqliteStore::checkpoint`] moves the write-ahead
+//! log into the database.
 
 mod compaction;
 mod errors;
@@ -52,8 +53,9 @@ use reader::{Mark, SqliteReader, read_events};
 use snapshot::SqliteArchive;
 use words::SqliteWords;
 
-/// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database, unless somebody reads. Such a
-/// commit takes some milliseconds, so it should be one of more than a thousand.
+/// Length of the write-ahead log, in pages of 4 KB, at which a commit moves it into the database, unless
+/// another user reads. Such a commit takes some milliseconds, so only one in more than a thousand commits
+/// should be such a commit.
 const CHECKPOINT_PAGES: u32 = 4000;
 /// Length of the write-ahead log, in pages of 4 KB, at which a commit waits for readers to move it.
 const LONGEST_LOG: u32 = 8000;
@@ -116,8 +118,8 @@ pub struct SqliteStore {
     looked: Files,
     /// SQLite's counter of commits by other connections, at the last read of the newest events. `None`: unknown.
     data_version: Option<i64>,
-    /// The header of the shared memory after the last commit of this store, if it had all events then. The same header
-    /// means that nobody has committed since.
+    /// The header of the shared memory after the last commit of this store, if it had all events then. The
+    /// same header means that no user has committed since.
     committed: Option<[u8; 48]>,
     /// The file of the write-ahead log after that commit.
     committed_log: Option<FileState>,
@@ -125,7 +127,7 @@ pub struct SqliteStore {
     newest: Option<Mark>,
     /// The newest event of the open transaction.
     appended: Option<Mark>,
-    /// True if the history had no events of others when the open transaction began.
+    /// True if the history had no new events of other users when the open transaction began.
     has_all: bool,
     has_write_lock: bool,
     /// True once the complete history was read without an error. Before that, nothing is written to the
@@ -133,10 +135,11 @@ pub struct SqliteStore {
     is_sound: bool,
 }
 
-/// The connection of a store, which reads what an open transaction has written. So that thread asks the archive with it.
+/// The connection of a store, which reads what an open transaction has written. Therefore the thread of the
+/// transaction asks the archive with it.
 struct Writer {
     connection: ReentrantMutex<Connection>,
-    /// The thread that is in a transaction; 0: none is.
+    /// The thread that is in a transaction; 0: no thread is.
     thread: AtomicUsize,
 }
 
@@ -170,8 +173,9 @@ impl SqliteStore {
         let read_lock = Lock::open(&folder, &name, "-read")?;
         let mut patience = Patience::new(Duration::from_millis(options.busy_timeout));
         let connection = {
-            // Windows keeps a removed file while anybody has it open, and SQLite takes a rollback journal that is still there for
-            // one that a crash has left. So there only one process at a time looks at the files and sets them up.
+            // Windows keeps a removed file while any process has it open, and SQLite takes a rollback journal
+            // that is still there for one that a crash has left. So on Windows only one process at a time
+            // looks at the files and sets them up.
             let mut writing = None;
             if cfg!(windows) {
                 writing = Some(patience.retry(|| write_lock.try_exclusive())?);
@@ -233,8 +237,8 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// As [`SqliteStore::check_files`], for readers. Also checks that the write-ahead log was not overwritten, which can be
-    /// told only while nobody writes.
+    /// As [`SqliteStore::check_files`], for readers. Also checks that the write-ahead log was not
+    /// overwritten. That can be told only while no user writes.
     fn check_in_place(&mut self) -> Result<()> {
         self.check_files()?;
         let is_overwritten = !self.hold.has_whole_log()
@@ -244,8 +248,8 @@ impl SqliteStore {
 
     /// As [`SqliteStore::check_files`], before anything is written. Call it with the write lock.
     ///
-    /// If the write-ahead log was deleted, and the database is as this store knows it, the log is moved into the database:
-    /// this store still has it open, and nobody can have opened the database since.
+    /// If the write-ahead log was deleted, and the database is as this store knows it, the log is moved into
+    /// the database: this store still has the log open, and no other user can have opened the database since.
     fn check_writable(&mut self, log: Option<&LogState>) -> Result<()> {
         let checked = self.check_files();
         // Unchanged since the last commit of this store, or what the shared memory describes.
@@ -273,17 +277,17 @@ impl SqliteStore {
         files.stamp().is_some_and(|stamp| stamp.is_noted(self.notes()))
     }
 
-    /// The file with the note of the last checkpoint. Windows lets nobody read a file that another user has locked
-    /// exclusively, so there it is the file of the read lock: whoever reads the note shares that lock, or has the write
-    /// lock, without which there are no checkpoints.
+    /// The file with the note of the last checkpoint. Windows lets no process read a file that another user
+    /// has locked exclusively, so there it is the file of the read lock: a reader of the note shares that
+    /// lock, or has the write lock, without which there are no checkpoints.
     fn notes(&self) -> &File {
         if cfg!(windows) { self.read_lock.file() } else { self.write_lock.file() }
     }
 
-    /// Checks a database that was changed, but not by a user of this library, as the file is now.
+    /// Checks the present file of a database that was changed, but not by a user of this library.
     fn check_overwritten(&self) -> Result<()> {
-        // Another program writes to the database only when it moves the log there. A process that was killed while it did the same has
-        // not said yet how much it has moved.
+        // Another program writes to the database only when it moves the log there. A process that was killed
+        // while it moved the log has not noted yet how much it has moved.
         let is_half_moved = identity::is_checkpoint_noted(self.notes());
         if !is_half_moved && self.hold.log_state().is_some_and(|log| log.length > 0 && log.moved == 0) {
             return Err(self.replaced("another program has written to it"));
@@ -303,7 +307,7 @@ impl SqliteStore {
         let Some(newest) = self.newest else { return Ok(()) };
         match Mark::find(connection, &self.path, newest.revision)? {
             Some(found) if found == newest => Ok(()),
-            // It was compacted.
+            // The event was compacted.
             None if snapshot::base_revision(connection, &self.path)? >= newest.revision => Ok(()),
             Some(_) => Err(self.replaced(&format!("event {} is another one now", newest.revision))),
             None => Err(self.replaced(&format!("it has no event {}", newest.revision))),
@@ -330,8 +334,8 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Moves the write-ahead log into the database. Call it with the write lock. Returns false if readers prevented it.
-    /// Otherwise the next commit begins the log anew.
+    /// Moves the write-ahead log into the database. Call it with the write lock. Returns false if readers
+    /// prevented it. Otherwise the next commit begins the log from the start.
     fn checkpoint(&mut self, mode: Checkpoint, patience: Duration) -> Result<bool> {
         match Patience::new(patience).retry(|| self.read_lock.try_exclusive()) {
             Ok(locked) => locked.keep(),
@@ -356,7 +360,7 @@ impl SqliteStore {
         // A checkpoint that failed may have written too.
         let files = self.paths.look();
         if let Some(stamp) = files.stamp() {
-            // Without the note, the others look for themselves whether the database is still theirs.
+            // Without the note, each other user checks whether the database is still the one that it opened.
             let _ = stamp.note(self.notes());
         }
         if files.difference(&self.files) == Difference::Written {
@@ -498,7 +502,7 @@ impl Store for SqliteStore {
 
     fn shrink(&mut self, patience: Duration) -> Result<()> {
         self.begin(patience)?;
-        // What is free is only known in a transaction, and the file cannot be rewritten in one.
+        // The amount of free space is known only in a transaction, and the file cannot be rewritten in one.
         let is_worth_it = compaction::is_worth_rewriting(&self.connection(), &self.path);
         let _ = self.run("ROLLBACK");
         let rewritten = is_worth_it.and_then(|is_worth_it| {
@@ -545,7 +549,7 @@ impl Store for SqliteStore {
 
     fn commit(&mut self) -> Result<()> {
         if let Err(error) = self.run("COMMIT") {
-            // It may have lasted. The next read must look.
+            // The commit may have been kept. The next read must check that.
             (self.data_version, self.committed) = (None, None);
             return Err(error);
         }
@@ -556,11 +560,13 @@ impl Store for SqliteStore {
         }
         let log = self.hold.log_state();
         if log.as_ref().is_some_and(|log| !self.hold.has_salts_of(log)) {
-            // Another program has emptied the log, because SQLite's own locks have fallen. The commit is not in it.
+            // Another program has emptied the log, because SQLite's own locks were lost. The commit is not in
+            // the log.
             self.data_version = None;
             return Err(self.overwritten());
         }
-        // A process that ends after a commit leaves a log of which the next one does not know that it was moved.
+        // A process that ends after a commit leaves a log, and the next process does not know that this log
+        // was moved.
         let mode = if self.committed.is_none() { Checkpoint::EmptyFile } else { Checkpoint::KeepFile };
         self.committed = log.as_ref().map(|log| log.header);
         self.committed_log = log_file.filter(|_| TIMES_ARE_EXACT);
@@ -609,7 +615,8 @@ impl Store for SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// Moves the write-ahead log into the database, so that the file is complete, unless somebody else is writing.
+    /// Moves the write-ahead log into the database, so that the file is complete, unless another user is
+    /// writing.
     fn drop(&mut self) {
         self.rollback();
         if self.is_sound && self.write_lock.try_exclusive().map(Locked::keep).is_ok() {

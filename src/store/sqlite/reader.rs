@@ -1,4 +1,4 @@
-//! Reading of events, inside a transaction and beside it.
+//! Reading of events, inside and outside of a transaction.
 
 use std::cell::Cell;
 use std::fmt;
@@ -43,7 +43,7 @@ impl Mark {
     }
 }
 
-/// What a reading found beside the events.
+/// What a read found in addition to the events.
 pub(super) struct Found {
     /// SQLite's counter of commits by other connections, as it was before the reading.
     pub(super) data_version: i64,

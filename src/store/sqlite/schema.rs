@@ -37,12 +37,15 @@ pub(super) const CURRENT_VERSION: i64 = version_behind(MIGRATIONS);
 
 /// The tables, with their text in SQLite's list of tables.
 ///
-/// `events` is the history: the column `event` has the same text as a line of an exported one. The others are derived from it: the frames as
-/// they were at the revision of the one row of `snapshots`. `tree` is the root of the frame's tree, `title` a hash of its title, `is_run` true
-/// for the root frame of a run, `place` the key of its place, if it is a root, and `changed` the revision of its last change.
+/// `events` is the history: the column `event` has the same text as a line of an exported one. The other
+/// tables are derived from it: they hold the frames as they were at the revision of the one row of
+/// `snapshots`. `tree` is the root of the frame's tree, `title` a hash of its title, `is_run` true for the
+/// root frame of a run, `place` the key of its place, if it is a root, and `changed` the revision of its last
+/// change.
 ///
-/// `base` has a row if the history was compacted: the revision and the head of the snapshot that the events follow. Its frames
-/// are those of `base_frames`, and those of `frames` that have not changed since and are not there.
+/// `base` has a row if the history was compacted: the revision and the head of the snapshot that the events
+/// follow. The frames of that snapshot are the rows of `base_frames`, and those rows of `frames` that have
+/// not changed since and are not in `base_frames`.
 const TABLES: [(&str, &str); 13] = [
     (
         "events",

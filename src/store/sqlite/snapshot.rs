@@ -1,4 +1,4 @@
-//! The snapshot of a tree beside its events: the frames as they were at one revision.
+//! The snapshot of a tree, in addition to its events: the frames as they were at one revision.
 
 use std::fmt;
 use std::path::Path;
@@ -199,8 +199,8 @@ impl SqliteArchive {
         Self { reader: Arc::new(reader), writer, path: path.into(), is_base: false }
     }
 
-    /// Calls `run` with the connection of the store, if this thread is in a transaction, else with one that only reads. The
-    /// latter begins with an empty cache after each commit.
+    /// Calls `run` with the connection of the store, if this thread is in a transaction, else with one that
+    /// only reads. The connection that only reads begins with an empty cache after each commit.
     fn with_connection<T>(&self, run: impl FnOnce(&Connection, &Path) -> Result<T>) -> Result<T> {
         let is_here = |writer: &Arc<Writer>| writer.thread.load(Ordering::Relaxed) == this_thread().get();
         match self.writer.upgrade().filter(is_here) {

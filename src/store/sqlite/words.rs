@@ -30,11 +30,12 @@ const APPLICATION_ID: i64 = 0x4353_5457;
 const VERSION: i64 = 1;
 /// Maximum wait for another search that writes.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The size of the end of what is known of a log, by which it is known again, in bytes.
+/// Number of bytes at the end of the known part of a log. A hash of them identifies the log.
 const END: u64 = 1_024;
 /// Size of the pieces in which the end of the last whole line is looked for, in bytes.
 const PIECE: u64 = 64 << 10;
-/// The bits of a row's number that are the frame. Those before them count the parts of its log; 0 is its record.
+/// Number of the bits of a row's number that are the frame. The bits before them count the parts of the
+/// frame's log; 0 is its record.
 const FRAME_BITS: u32 = 32;
 
 /// The tables. The words of a part are its row in `words`; the table does not keep the texts, and tells words apart by the blanks
@@ -76,7 +77,7 @@ impl SqliteWords {
         Self { folder: folder.clone(), name: format!("{database}{SUFFIX}") }
     }
 
-    /// Opens the index. One that is damaged, or of another version, is begun again.
+    /// Opens the index. An index that is damaged, or of another version, is made again.
     fn open(&self) -> Result<Connection> {
         match self.open_sound() {
             Err(Error::Damaged { .. }) => {
@@ -96,7 +97,7 @@ impl SqliteWords {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let file = format!("{}{suffix}", self.name);
             let is_fit = matches!(self.folder.kind(&file)?, None | Some(Kind::File));
-            // A write-ahead log is not this library's.
+            // A write-ahead log does not come from this library.
             if !is_fit || matches!(suffix, "-wal" | "-shm") && self.folder.is_taken(&file) {
                 return Err(Error::io("open", self.folder.path_of(&file).display().to_string(), "it is in the way"));
             }
@@ -137,7 +138,8 @@ impl SqliteWords {
         refuse_other_tables(connection, path, made.into_iter().chain(SHADOWS.map(|table| (table, None))))
     }
 
-    /// Runs code with the index. One that turns out to be damaged is removed, so that the next search makes it again.
+    /// Runs code with the index. An index that turns out to be damaged is removed, so that the next search
+    /// makes it again.
     fn with<T>(&self, run: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let done = self.open().and_then(|connection| run(&connection).refused(&self.folder.path_of(&self.name)));
         if matches!(done, Err(Error::Damaged { .. })) {
@@ -243,7 +245,7 @@ impl Known {
         if look == self.look {
             return Ok(None);
         }
-        // One that was begun again, or from which lines were taken, has another end there.
+        // A log that was begun again, or from which lines were removed, has another end there.
         let is_same = self.size > 0 && data.len() >= self.size && mark_of(file, self.size)? == self.mark;
         let lines = if is_same { self.lines } else { 0 };
         let end = end_of_lines(file, data.len())?;
